@@ -1,0 +1,22 @@
+// Included first by every .cu side: the entry points that the harness calls, and their signatures as text.
+#pragma once
+#include <cuda_runtime.h>
+
+// The exported string is the argument text that was compiled, so what is bound is what was compiled.
+#define LAUNCH(...)                                          \
+    extern "C" const char launch_signature[] = #__VA_ARGS__; \
+    extern "C" cudaError_t launch(__VA_ARGS__)
+
+// Optional: what is set up once, untimed. PREPARE's last argument is `void** state`; LAUNCH may then take `void* state`.
+#define PREPARE(...)                                          \
+    extern "C" const char prepare_signature[] = #__VA_ARGS__; \
+    extern "C" cudaError_t prepare(__VA_ARGS__)
+#define FINISH(...) extern "C" cudaError_t finish(__VA_ARGS__)
+
+// Names an error code for the harness's message.
+extern "C" inline const char* error_text(cudaError_t code) { return cudaGetErrorString(code); }
+
+template <typename T>
+__host__ __device__ constexpr T ceil_div(T n, T d) {
+    return (n + d - 1) / d;
+}

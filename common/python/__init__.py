@@ -1,0 +1,1 @@
+"""The harness: one job a module; imports point down only (see the layers in tools/checks/tree.py)."""

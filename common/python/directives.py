@@ -1,0 +1,147 @@
+"""What a file declares about itself, read as text: `// key: value` or `# key: value`, so nothing is imported to plan a run."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import operator
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from common.python.errors import BenchmarkError
+
+KEYS = ("needs", "instead", "proves", "has", "nvcc", "scratch", "allows", "reason", "expects", "baseline")
+_LINE = re.compile(r"^\s*(?://|#)\s*([a-z]+):\s+(\S.*?)\s*$")
+_SCRATCH = re.compile(r"^(?P<type>\w[\w\s]*?)\s+(?P<name>\w+)\s*\[(?P<count>[^\]]+)\]$")
+_ALLOWED = ("alloc", "sync")
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A workspace array of `count` elements, an expression of the shape's entries."""
+
+    ctype: str
+    name: str
+    count: str
+
+    def elements(self, shape: Mapping[str, object]) -> int:
+        """Number of elements at `shape`. Raises BenchmarkError for anything but integer arithmetic on its entries."""
+        return evaluate(self.count, shape)
+
+
+@dataclass(frozen=True)
+class Directives:
+    """The directives of one file; a key that may appear once is a string, the others are tuples in file order."""
+
+    needs: tuple[str, ...] = ()
+    instead: str = ""
+    proves: tuple[str, ...] = ()
+    has: tuple[str, ...] = ()
+    nvcc: tuple[str, ...] = ()
+    scratch: tuple[Scratch, ...] = ()
+    allows: tuple[str, ...] = ()
+    reason: str = ""
+    expects: str = ""
+    baseline: str = ""
+    idea: str = ""
+
+    def as_text(self) -> dict[str, str]:
+        """The directives that are set, for a result document."""
+        listed = {"needs": self.needs, "proves": self.proves, "has": self.has, "nvcc": self.nvcc, "allows": self.allows}
+        single = {"instead": self.instead, "reason": self.reason, "expects": self.expects}
+        return {key: ", ".join(value) for key, value in listed.items() if value} | {key: value for key, value in single.items() if value}
+
+
+def read_directives(path: Path) -> Directives:
+    """Directives and first-line idea of the file at `path`.
+
+    Raises BenchmarkError, naming file and line, for a misspelt key, a value of the wrong form or a repeated single key.
+    """
+    found: dict[str, list[str]] = {}
+    text = _text_of(path)
+    for number, line in enumerate(text.splitlines(), start=1):
+        match = _LINE.match(line)
+        if match is None:
+            continue
+        key, value = match.groups()
+        if key in KEYS:
+            found.setdefault(key, []).append(value)
+        elif near := difflib.get_close_matches(key, KEYS, n=1, cutoff=0.8):
+            raise BenchmarkError(f"{path}:{number}: found directive {key!r}; expected {near[0]!r}")
+    for key in ("instead", "reason", "expects", "baseline"):
+        if len(found.get(key, [])) > 1:
+            raise BenchmarkError(f"{path}: found {len(found[key])} `{key}:` lines; expected one")
+    return Directives(
+        needs=_comma_separated(found, "needs"),
+        proves=tuple(found.get("proves", ())),
+        has=tuple(found.get("has", ())),
+        nvcc=tuple(flag for value in found.get("nvcc", ()) for flag in value.split()),
+        scratch=tuple(_scratch(path, value) for value in found.get("scratch", ())),
+        allows=_allows(path, _comma_separated(found, "allows")),
+        idea=first_line(text),
+        **{key: found[key][0] for key in ("instead", "reason", "expects", "baseline") if key in found},
+    )
+
+
+def first_line(text: str) -> str:
+    """The idea that a source file states first, without comment or docstring marks and without its side's name."""
+    for line in text.splitlines():
+        stripped = line.strip().strip('"').lstrip("/#").strip()
+        if stripped:
+            return re.sub(r"^(Baseline|Optimized|Library):\s*", "", stripped)
+    return ""
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise BenchmarkError(f"{path}: {error}; expected a readable UTF-8 text file") from error
+
+
+def _comma_separated(found: dict[str, list[str]], key: str) -> tuple[str, ...]:
+    return tuple(part.strip() for value in found.get(key, ()) for part in value.split(",") if part.strip())
+
+
+def _scratch(path: Path, value: str) -> Scratch:
+    match = _SCRATCH.match(value)
+    if match is None:
+        raise BenchmarkError(f"{path}: found `scratch: {value}`; expected `scratch: float partial[rows * 4]`")
+    return Scratch(match["type"].strip(), match["name"], match["count"].strip())
+
+
+def _allows(path: Path, values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        if value not in _ALLOWED:
+            raise BenchmarkError(f"{path}: found `allows: {value}`; expected some of {', '.join(_ALLOWED)}")
+    return values
+
+
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+
+
+def evaluate(expression: str, shape: Mapping[str, object]) -> int:
+    """Value of an integer expression (+ - * / // % and parentheses) over the entries of `shape`; `/` rounds down, as in C."""
+
+    def value(node: ast.expr) -> int:
+        if isinstance(node, ast.Constant) and isinstance(node.value, int):
+            return node.value
+        if isinstance(node, ast.Name) and isinstance(entry := shape.get(node.id), int):
+            return entry
+        if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
+            return _OPERATORS[type(node.op)](value(node.left), value(node.right))
+        raise BenchmarkError(f"expression {expression!r}: found {ast.unparse(node)!r}; expected integer arithmetic on {sorted(shape)}")
+
+    try:
+        return value(ast.parse(expression, mode="eval").body)
+    except SyntaxError as error:
+        raise BenchmarkError(f"expression {expression!r}: {error.msg}; expected integer arithmetic on {sorted(shape)}") from error

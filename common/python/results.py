@@ -1,0 +1,219 @@
+"""The documents a run leaves, with the rules that make an illegal state impossible to write down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from common.python.errors import ExitCode, Status
+
+SCHEMA_VERSION = 1
+
+
+class Document(BaseModel):
+    """Base of everything written: frozen, and a key it does not know is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings", allow_inf_nan=False)
+
+
+class Interval(Document):
+    """An estimate with its 95 % confidence interval, in the unit of its field."""
+
+    estimate: float
+    low: float
+    high: float
+
+    @property
+    def half_width_percent(self) -> float:
+        """Half the interval's width in percent of the estimate."""
+        return 50.0 * (self.high - self.low) / self.estimate
+
+
+class Block(Document):
+    """Samples of one side in a row, in ns a call; `seed` replays the inputs of call i as seed + i."""
+
+    seed: int
+    samples_ns: tuple[float, ...]
+    void: int = 0
+
+
+class Unit(Document):
+    """One fresh process a side, timed in alternating blocks; `order` names the sides in the order they ran."""
+
+    order: tuple[str, ...]
+    blocks: dict[str, tuple[Block, ...]]
+
+
+class StopReason(StrEnum):
+    """Why no further unit was measured."""
+
+    DECIDED = "decided"
+    PRECISE = "precise"
+    UNIT_CAP = "unit_cap"
+    TIME_BUDGET = "time_budget"
+    THROTTLED = "throttled"
+    FIXED = "fixed"
+
+
+class PairTiming(Document):
+    """The timing of one named shape. `speedups` holds a side's speedup over the baseline; a half has none."""
+
+    shape: dict[str, int | float | bool | str]
+    device: Literal["cuda", "cpu"]
+    clock: Literal["device", "launch", "host"]
+    cache: Literal["cold", "hot"]
+    mode: Literal["burst", "sustained", "cold_start"]
+    interleaved: bool = True
+    launch_latency_hidden: bool
+    units: tuple[Unit, ...]
+    time_ns: dict[str, Interval]
+    speedups: dict[str, Interval]
+    stop_reason: StopReason
+    notes: tuple[str, ...] = ()
+
+
+class OutputError(Document):
+    """How far one output is from the reference; `mismatched` is the share of elements outside the tolerance."""
+
+    max_abs: float
+    max_rel: float
+    mismatched: float
+
+
+class Check(Document):
+    """One call that was compared with the reference: at which shape and seed, and how far off each output was."""
+
+    shape: dict[str, int | float | bool | str]
+    seed: int
+    timed_call: bool
+    outputs: dict[str, OutputError]
+
+
+class Proof(Document):
+    """One claim of a side's `proves:` or `has:` line and whether it holds."""
+
+    side: str
+    claim: str
+    state: Literal["proven", "failed", "unchecked"]
+    detail: str
+
+
+class Setup(Document):
+    """What a side costs before its first answer, in seconds; `cached` says the build was reused."""
+
+    build_s: float = 0.0
+    cached: bool = False
+    load_s: float
+    prepare_s: float
+    first_call_s: float
+
+
+class SideResult(Document):
+    """What is known of one side: where it is, what it cost, how right it was. Peak memory is in bytes."""
+
+    file: str
+    directives: dict[str, str] = {}
+    setup: Setup | None = None
+    peak_memory_bytes: int | None = None
+    checks: tuple[Check, ...] = ()
+
+
+class ReportedMetric(Document):
+    """A figure that the workload computes itself: shown, and labelled self-reported."""
+
+    value: float
+    unit: str
+    better: Literal["higher", "lower"]
+    self_reported: bool = True
+
+
+class PairResult(Document):
+    """One row: everything that a report, a gate or a reader needs to know of one target."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    target: str
+    workload_file: str
+    idea: str = ""
+    status: Status
+    reason: str = ""
+    sides: dict[str, SideResult] = {}
+    timings: dict[str, PairTiming] = {}
+    proofs: tuple[Proof, ...] = ()
+    metrics: dict[str, dict[str, ReportedMetric]] = {}
+    verdicts: dict[str, str] = {}
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+    @model_validator(mode="after")
+    def _is_legal(self) -> Self:
+        if (self.status is Status.PASSED) == bool(self.reason):
+            raise ValueError(f"{self.target}: status {self.status} with reason {self.reason!r}; every status but PASSED has one")
+        if self.timings and self.status is not Status.PASSED:
+            raise ValueError(f"{self.target}: status {self.status} carries a timing; only PASSED may")
+        return self
+
+
+class Metrics(Document):
+    """metrics.json of a run: every target, one row each."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    run_id: str
+    rows: tuple[PairResult, ...]
+
+
+class Run(Document):
+    """run.json: the choices, the machine, the seed that made the inputs, and how it ended."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    run_id: str
+    seed: int
+    settings: dict[str, Any]
+    environment: dict[str, Any]
+    started: str
+    ended: str = ""
+    interrupted: bool = False
+    exit_code: int | None = None
+
+
+class SideMetrics(Document):
+    """metrics.json of one side: its own figures, for tools that compare two folders."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    target: str
+    side: str
+    result: SideResult
+    time_ns: dict[str, Interval]
+    samples_ns: dict[str, tuple[float, ...]]
+
+
+DOCUMENTS: dict[str, type[Document]] = {
+    "run": Run,
+    "metrics": Metrics,
+    "pair_metrics": PairResult,
+    "side_metrics": SideMetrics,
+}
+
+_WRONG = {Status.WRONG_RESULT, Status.INPUT_MODIFIED, Status.STREAM_ESCAPE, Status.IMPLAUSIBLE, Status.UNPROVEN}
+_BROKEN = {Status.BUILD_FAILED, Status.LAUNCH_FAILED, Status.CRASHED, Status.TIMEOUT, Status.OUT_OF_MEMORY}
+
+
+def exit_code_of(rows: Iterable[PairResult], *, interrupted: bool = False, proofs_only: bool = False) -> ExitCode:
+    """The exit code that these rows earn; the first that applies of 130, 4, 7, 5.
+
+    `proofs_only` says that checking proofs alone counts as success (`verify` where no side can run).
+    """
+    rows = list(rows)
+    statuses = {row.status for row in rows}
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    if statuses & _WRONG:
+        return ExitCode.WRONG
+    if statuses & _BROKEN:
+        return ExitCode.BROKEN
+    proven = any(proof.state == "proven" for row in rows for proof in row.proofs)
+    if Status.PASSED not in statuses and not (proofs_only and proven):
+        return ExitCode.NOTHING_MEASURED
+    return ExitCode.GOOD

@@ -1,0 +1,71 @@
+"""Everything a user can choose, in one frozen value that is saved whole with the result."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+PROJECT_ROOT = Path(__file__).resolve().parents[2]
+
+BASE_TIMEOUTS_S = {"build": 300.0, "prepare": 240.0, "measure": 120.0, "profile": 180.0}
+
+
+class Device(StrEnum):
+    """Where sides run; `auto` takes the GPU where there is one that torch can use."""
+
+    AUTO = "auto"
+    CUDA = "cuda"
+    CPU = "cpu"
+
+
+class Profile(StrEnum):
+    """How much is profiled after timing; also the names of ncu's metric presets."""
+
+    NONE = "none"
+    MINIMAL = "minimal"
+    ROOFLINE = "roofline"
+    DEEP_DIVE = "deep_dive"
+
+
+class Settings(BaseModel):
+    """The choices of one run. A CLI flag is one of these fields; times are in seconds, `gate` in percent."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    command: str = "run"
+    targets: tuple[str, ...] = ()
+    root: Path = PROJECT_ROOT
+    device: Device = Device.AUTO
+    profile: Profile = Profile.NONE
+    ncu_metric_set: Profile | None = None
+    accept_regressions: bool = False
+    cold_start: bool = False
+    iterations: int | None = None
+    warmup: int | None = None
+    repeat: int = 1
+    kwargs: dict[str, str] = {}
+    timeout_multiplier: float = 1.0
+    suite_timeout: float | None = None
+    artifacts_dir: Path | None = None
+    llm_analysis: bool = False
+    json_output: bool = False
+    resume: bool = False
+    dry_run: bool = False
+    sweep: str | None = None
+    against: str | None = None
+    sustained: bool = False
+    sanitize: str | None = None
+    gate: float = 0.5
+    require_expectations: bool = False
+    fail_on: str | None = None
+
+    def timeout_s(self, phase: str) -> float:
+        """Seconds that `phase` (build, prepare, measure, profile) may take."""
+        return BASE_TIMEOUTS_S[phase] * self.timeout_multiplier
+
+    @property
+    def measures(self) -> bool:
+        """False for `verify`, which checks and proves but does not time."""
+        return self.command == "run"

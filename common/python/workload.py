@@ -1,0 +1,139 @@
+"""What must be computed, on what, how exactly, and how much work that is: stated once, for both sides."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from common.python.errors import BenchmarkError
+
+ShapeValue = int | float | bool | str
+Shape = Mapping[str, ShapeValue]
+DEFAULT_SHAPE = "default"
+
+Clock = Literal["device", "launch", "host"]
+Cache = Literal["cold", "hot"]
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One output: its shape in elements and its torch dtype."""
+
+    shape: tuple[int, ...]
+    dtype: Any
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class Precision:
+    """A tolerance: |x - y| <= atol + rtol |y|, everywhere."""
+
+    rtol: float
+    atol: float
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A figure that a workload reports beside time, in `unit`; `better` says which way is good."""
+
+    value: float
+    unit: str
+    better: Literal["higher", "lower"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """The work of one pair.
+
+    inputs(rand, **shape)     named tensors, nested dicts, lists, paths and scalars
+    outputs(**shape)          each output's name and Spec
+    reference(...)            the obvious slow answer, a tensor or a tuple in the order of `outputs`
+    time_at                   the shape timed on a GPU, or several, named
+    cpu_at                    the shape timed on a CPU; None: checked there, never timed
+    check_at                  awkward shapes, checked and not timed
+    work(**shape)             the least any implementation must do, by ceiling: bytes, flops, launches
+    rtol, atol                the tolerance of both sides
+    changes                   the tolerance of the optimized side, where it lowers the precision by design
+    reference_in              float64, or float32 with the reason in a comment; integers stay exact
+    goal                      what the optimized side must improve: time, memory, accuracy or a metric's name
+    clock                     device, launch (the host's launch cost counts) or host (wall clock)
+    cache                     state of the caches before a timed call: of the L2, and of the page cache of input files
+    place                     device, or host for work that never touches a GPU
+    constants                 inputs that `prepare` may pack or compile against; all others are rewritten between calls
+    in_place                  inputs that a step may change; the harness refreshes them
+    metrics(...)              extra figures, self-reported
+    """
+
+    inputs: Callable[..., dict[str, Any]]
+    outputs: Callable[..., dict[str, Spec]]
+    reference: Callable[..., Any]
+    time_at: Shape | Mapping[str, Shape]
+    check_at: tuple[Shape, ...]
+    work: Callable[..., dict[str, float]]
+    rtol: float
+    atol: float
+    cpu_at: Shape | None = None
+    changes: Precision | None = None
+    reference_in: Literal["float64", "float32"] = "float64"
+    goal: str = "time"
+    clock: Clock = "device"
+    cache: Cache = "cold"
+    place: Literal["device", "host"] = "device"
+    constants: tuple[str, ...] = ()
+    in_place: tuple[str, ...] = ()
+    metrics: Callable[..., dict[str, Metric]] | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        if not self.check_at:
+            raise BenchmarkError("check_at is empty; expected at least one awkward shape to check")
+        keys = self.shape_keys
+        for name, shape in [*self.timed_shapes.items(), *self._other_shapes()]:
+            if tuple(sorted(shape)) != keys:
+                raise BenchmarkError(f"shape {name} has keys {sorted(shape)}; expected {list(keys)}, those of time_at")
+        if self.rtol < 0 or self.atol < 0:
+            raise BenchmarkError(f"rtol={self.rtol}, atol={self.atol}; expected neither to be negative")
+
+    def _other_shapes(self) -> list[tuple[str, Shape]]:
+        checks = [(f"check_at[{i}]", shape) for i, shape in enumerate(self.check_at)]
+        return checks if self.cpu_at is None else [*checks, ("cpu_at", self.cpu_at)]
+
+    @property
+    def timed_shapes(self) -> dict[str, Shape]:
+        """The shapes to time on a GPU, by name; a single one is called `default`."""
+        if all(isinstance(value, Mapping) for value in self.time_at.values()):
+            return {name: dict(shape) for name, shape in self.time_at.items()}  # type: ignore[call-overload]
+        return {DEFAULT_SHAPE: dict(self.time_at)}  # type: ignore[arg-type]
+
+    @property
+    def shape_keys(self) -> tuple[str, ...]:
+        """Names of the shape's entries, sorted."""
+        return tuple(sorted(next(iter(self.timed_shapes.values()))))
+
+    def tolerance(self, side: str) -> Precision:
+        """The tolerance that `side` (baseline, optimized, library) is held to."""
+        if self.changes is not None and side == "optimized":
+            return self.changes
+        return Precision(self.rtol, self.atol)
+
+
+def call_by_name(function: Callable[..., Any], available: Mapping[str, Any], where: str) -> Any:
+    """Call `function` with those entries of `available` that its parameters name.
+
+    Raises BenchmarkError, naming `where`, if a parameter without default is not available.
+    """
+    arguments = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            return function(**available)
+        if name in available:
+            arguments[name] = available[name]
+        elif parameter.default is inspect.Parameter.empty:
+            raise BenchmarkError(f"{where} asks for {name!r}; expected a subset of {sorted(available)}")
+    return function(**arguments)
