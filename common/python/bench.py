@@ -1,0 +1,179 @@
+"""What a run holds while it measures: settings, fork server, seeds, folders; and the two kinds of child as the recipe sees them."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from common.python import protocol
+from common.python.artifacts import RunFolder
+from common.python.errors import SideFailure, Status
+from common.python.isolation import ANY_CORE, Child, ForkServer
+from common.python.planning import Plan
+from common.python.protocol import Answer, Request
+from common.python.results import Check
+from common.python.settings import PROJECT_ROOT, Settings
+from common.python.workload import Shape
+
+T = TypeVar("T", bound=Answer)
+
+BUILD_CACHE = PROJECT_ROOT / "artifacts" / "build"
+
+
+class Bench:
+    """One run's means. `tell` takes what the row in flight is at, `logs` gives the folder of a target's side."""
+
+    def __init__(self, settings: Settings, server: ForkServer, seed: int, folder: RunFolder) -> None:
+        self.settings = settings
+        self.server = server
+        self.logs = folder.log_path
+        self.tell: Callable[[str], None] = lambda text: None
+        self.deadline = math.inf  # of the whole suite, on the monotonic clock
+        self.builds: dict[str, protocol.BuildDone] = {}
+        self._random = random.Random(seed)
+        self._dumps = 0
+        # Outputs go to the referee through memory; input files lie on the disk that is being measured.
+        self._memory = tempfile.TemporaryDirectory(prefix="benchmark_", dir="/dev/shm")
+        self._disk = tempfile.TemporaryDirectory(prefix="inputs_", dir=folder.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._memory.cleanup()
+        self._disk.cleanup()
+
+    @property
+    def inputs_folder(self) -> Path:
+        """Where children put their input files."""
+        return Path(self._disk.name)
+
+    def limit_s(self, phase: str) -> float:
+        """Seconds that a request of `phase` may take: its own limit, or what is left of the suite's."""
+        return max(0.001, min(self.settings.timeout_s(phase), self.deadline - time.monotonic()))
+
+    def new_seed(self) -> int:
+        """A seed that no side has seen."""
+        return self._random.getrandbits(48)
+
+    def dump_prefix(self) -> str:
+        """A name in shared memory that outputs of one request may start with."""
+        self._dumps += 1
+        return os.path.join(self._memory.name, str(self._dumps))
+
+    def core_for(self, plan: Plan) -> int:
+        """The core that the CPU sides of a row share, so that like is timed with like; the harness has the others."""
+        return max(os.sched_getaffinity(0)) if plan.device == "cpu" else ANY_CORE
+
+    def start_side(self, plan: Plan, side: str, *, cold: bool = False) -> SideAtWork:
+        """A fresh worker that has loaded `side`; with `cold`, one whose compile caches are empty. Raises SideFailure."""
+        log = self.logs(plan.target, side) / "log.txt"
+        worker = SideAtWork(self.server.fork("worker", log, self.core_for(plan)), self, plan, side)
+        try:
+            worker.load(cold)
+        except BaseException:
+            worker.close()
+            raise
+        return worker
+
+
+class SideAtWork:
+    """A worker with one side loaded; its failures name the side."""
+
+    def __init__(self, child: Child, bench: Bench, plan: Plan, side: str) -> None:
+        self._child = child
+        self._bench = bench
+        self._plan = plan
+        self._side = side
+        self.load_s = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the worker."""
+        self._child.close()
+
+    def ask(self, request: Request, expected: type[T], seconds: float) -> T:
+        """The worker's answer. Raises SideFailure whose reason names the side's file."""
+        try:
+            return self._child.ask(request, expected, seconds)
+        except SideFailure as failure:
+            name = self._plan.file(self._side).name
+            reason = failure.reason if name in failure.reason else f"{name}: {failure.reason}"
+            raise SideFailure(failure.status, reason) from failure
+
+    def load(self, cold: bool) -> None:
+        """Import the workload and the side."""
+        built = self._bench.builds.get(str(self._plan.file(self._side)))
+        request = protocol.Load(
+            workload=str(self._plan.selection.pair.workload),
+            side=str(self._plan.file(self._side)),
+            library=built.library if built else "",
+            device=self._plan.device,
+            interpret=self._plan.interpreted,
+            folder=str(self._bench.inputs_folder),
+            cold=cold,
+        )
+        self.load_s = self.ask(request, protocol.Loaded, self._bench.limit_s("prepare")).seconds
+
+    def prepare(self, shape: Shape, seed: int, live_seed: int) -> protocol.Prepared:
+        """Make inputs and set the side up on them."""
+        request = protocol.Prepare(shape=dict(shape), seed=seed, live_seed=live_seed)
+        return self.ask(request, protocol.Prepared, self._bench.limit_s("prepare"))
+
+
+class Judging:
+    """The referee of one row."""
+
+    def __init__(self, bench: Bench, plan: Plan) -> None:
+        self._bench = bench
+        self._plan = plan
+        self._child = bench.server.fork("referee", bench.logs(plan.target, "") / "referee.log")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._child.close()
+
+    def judge(self, side: str, shape: Shape, prepare_seed: int, call: protocol.Call, *, timed: bool) -> Check:
+        """How right a call was. Raises SideFailure with the status that it deserves if it was not."""
+        name = self._plan.file(side).name
+        where = f"{name} at {_entries(shape)}, seed {call.seed}{', in a timed call' if timed else ''}"
+        if call.escaped:
+            reason = f"{where}: the output still changed after step had returned; expected all work done by then"
+            raise SideFailure(Status.STREAM_ESCAPE, reason)
+        if call.modified:
+            raise SideFailure(Status.INPUT_MODIFIED, f"{where}: input {', '.join(call.modified)} was changed; expected it as it was")
+        request = protocol.Judge(
+            workload=str(self._plan.selection.pair.workload),
+            device=self._plan.device,
+            folder=str(self._bench.inputs_folder),
+            side=side,
+            shape=dict(shape),
+            prepare_seed=prepare_seed,
+            seed=call.seed,
+            outputs=call.outputs,
+        )
+        judged = self._child.ask(request, protocol.Judged, self._bench.limit_s("prepare"))
+        if judged.digest != call.digest:
+            reason = f"{where}: the inputs in its process are not those that the seed makes; expected the same"
+            raise SideFailure(Status.INPUT_MODIFIED, reason)
+        if judged.mismatch:
+            raise SideFailure(Status.WRONG_RESULT, f"{where}: {judged.mismatch}")
+        return Check(shape=dict(shape), seed=call.seed, timed_call=timed, outputs=judged.outputs)
+
+
+def _entries(shape: Shape) -> str:
+    return " ".join(f"{key}={value}" for key, value in shape.items())

@@ -1,0 +1,164 @@
+"""The recipe of one row: build, verify, time. Read it top to bottom; every step is a module of its own."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import nvtx
+
+from common.python import protocol
+from common.python.bench import BUILD_CACHE, Bench, Judging
+from common.python.cuda_build import architectures_for
+from common.python.environment import Machine
+from common.python.errors import SideFailure, Status
+from common.python.measurement import Measured, Measurement
+from common.python.planning import Plan
+from common.python.results import Check, PairResult, PairTiming, Proof, Setup, SideResult
+from common.python.settings import PROJECT_ROOT
+from common.python.workload import Shape
+
+
+@dataclass
+class _Row:
+    """What is known of a row so far."""
+
+    plan: Plan
+    setups: dict[str, Setup] = field(default_factory=dict)
+    checks: dict[str, list[Check]] = field(default_factory=dict)
+    measured: dict[str, Measured] = field(default_factory=dict)
+
+
+def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
+    """Everything about one row. Whatever a side does ends in the row's status; nothing a side does is raised."""
+    begin = time.monotonic()
+    row = _Row(plan, checks={side: [] for side in plan.sides})
+    status, reason = Status.PASSED, ""
+    with nvtx.annotate(plan.target):
+        try:
+            build(row, bench, machine)
+            if plan.skip:
+                raise SideFailure(Status.SKIPPED, plan.skip)
+            with Judging(bench, plan) as judging:
+                verify(row, bench, judging)
+                if bench.settings.measures:
+                    measure(row, bench, judging)
+        except SideFailure as failure:
+            status, reason = failure.status, failure.reason
+    return _result(row, bench, status, reason, time.monotonic() - begin)
+
+
+def build(row: _Row, bench: Bench, machine: Machine) -> None:
+    """Compile the .cu sides, on any machine that has nvcc, for the architectures that its device or their needs name."""
+    plan = row.plan
+    if plan.described.mismatch:
+        raise SideFailure(Status.BUILD_FAILED, plan.described.mismatch)
+    for side in plan.sides:
+        source = plan.file(side)
+        if source.suffix != ".cu" or str(source) in bench.builds:
+            continue
+        bench.tell(f"building {source.name}")
+        directives = plan.side_directives[side]
+        needs = (*plan.workload_directives.needs, *directives.needs)
+        capability = machine.gpus[0].capability if machine.gpus and plan.device == "cuda" and not plan.skip else None
+        request = protocol.Build(
+            source=str(source),
+            root=str(bench.settings.root),
+            cache=str(BUILD_CACHE),
+            architectures=list(architectures_for(needs, capability)),
+            flags=list(directives.nvcc),
+        )
+        with bench.server.fork("worker", bench.logs(plan.target, side) / "log.txt") as child:
+            bench.builds[str(source)] = child.ask(request, protocol.BuildDone, bench.limit_s("build"))
+
+
+def verify(row: _Row, bench: Bench, judging: Judging) -> None:
+    """Hold every side against the reference at every shape, on two seeds that it has not seen. Raises SideFailure."""
+    plan = row.plan
+    shapes: list[Shape] = [*plan.described.check_at, *plan.timed.values()]
+    seeds = {number: (bench.new_seed(), [bench.new_seed(), bench.new_seed()]) for number in range(len(shapes))}
+    for side in plan.sides:
+        bench.tell(f"verifying {side}")
+        with bench.start_side(plan, side) as worker:
+            for number, shape in enumerate(shapes):
+                prepare_seed, check_seeds = seeds[number]
+                prepared = worker.prepare(shape, prepare_seed, check_seeds[0])
+                request = protocol.Check(seeds=check_seeds, prefix=bench.dump_prefix())
+                checked = worker.ask(request, protocol.Checked, bench.limit_s("prepare"))
+                row.checks[side] += [judging.judge(side, shape, prepare_seed, call, timed=False) for call in checked.calls]
+                built = bench.builds.get(str(plan.file(side)))
+                row.setups[side] = Setup(
+                    build_s=built.seconds if built else 0.0,
+                    cached=built.cached if built else False,
+                    load_s=worker.load_s,
+                    prepare_s=prepared.seconds,
+                    first_call_s=checked.first_call_s,
+                )
+
+
+def measure(row: _Row, bench: Bench, judging: Judging) -> None:
+    """Time the row at every shape that is timed on this machine. Raises SideFailure."""
+    for name, shape in row.plan.timed.items():
+        row.measured[name] = Measurement(bench, row.plan, shape, judging).run()
+
+
+def _result(row: _Row, bench: Bench, status: Status, reason: str, seconds: float) -> PairResult:
+    plan = row.plan
+    timings: dict[str, PairTiming] = {}
+    if status is Status.PASSED:
+        timings = {name: measured.timing for name, measured in row.measured.items()}
+    return PairResult(
+        target=plan.target,
+        workload_file=_shown(plan.selection.pair.workload, bench),
+        idea=_idea(plan),
+        status=status,
+        reason=reason,
+        sides={side: _side_result(row, bench, side) for side in plan.sides},
+        timings=timings,
+        proofs=_proofs(plan),
+        metrics=next((measured.metrics for measured in row.measured.values()), {}),
+        notes=_notes(plan, bench),
+        seconds=seconds,
+    )
+
+
+def _side_result(row: _Row, bench: Bench, side: str) -> SideResult:
+    checks = list(row.checks[side])
+    peaks = []
+    for measured in row.measured.values():
+        checks += measured.checks[side]
+        peaks.append(measured.peak_memory_bytes.get(side, 0))
+    return SideResult(
+        file=_shown(row.plan.file(side), bench),
+        directives=row.plan.side_directives[side].as_text(),
+        setup=row.setups.get(side),
+        peak_memory_bytes=max(peaks) if peaks and row.plan.device == "cuda" else None,
+        checks=tuple(checks),
+    )
+
+
+def _proofs(plan: Plan) -> tuple[Proof, ...]:
+    return tuple(
+        Proof(side=side, claim=claim, state="unchecked", detail="claims are not checked by this version")
+        for side, directives in plan.side_directives.items()
+        for claim in (*directives.proves, *directives.has)
+    )
+
+
+def _idea(plan: Plan) -> str:
+    return plan.side_directives[plan.sides[1] if len(plan.sides) > 1 else plan.sides[0]].idea
+
+
+def _notes(plan: Plan, bench: Bench) -> tuple[str, ...]:
+    if not bench.settings.measures or plan.timed or plan.skip:
+        return ()
+    if plan.interpreted:
+        return ("checked in Triton's interpreter, which says nothing of speed: not timed on a CPU",)
+    return ("checked, and by its workload not timed on a CPU",)
+
+
+def _shown(path: object, bench: Bench) -> str:
+    text = str(path)
+    for root in (str(bench.settings.root), str(PROJECT_ROOT)):
+        text = text.removeprefix(root + "/")
+    return text

@@ -1,0 +1,178 @@
+"""The parent's side of isolation: a fork server, and handles through which a child costs no more than its own row."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self, TypeVar
+
+from common.python import protocol
+from common.python.errors import SideFailure, Status
+from common.python.protocol import Answer, Closed, Connection, Failed, ProtocolError, Request, Silent, read_answer
+
+T = TypeVar("T", bound=Answer)
+
+_START_S = 120.0  # importing torch from a cold disk
+_GOODBYE_S = 5.0
+
+ANY_CORE = -1
+
+RoleName = Literal["worker", "referee", "describer"]
+
+
+class ForkServer:
+    """Starts children from a process that has imported torch once; restarts that process if it dies."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = dict(environment)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+    def fork(self, role: RoleName, log: Path, core: int = ANY_CORE) -> Child:
+        """A new child that writes its stdout and stderr to `log`; one with a `core` runs on that alone, with memory to match."""
+        log.parent.mkdir(parents=True, exist_ok=True)
+        ours, theirs = socket.socketpair()
+        request = protocol.Fork(role=role, log=str(log), core=core)
+        try:
+            try:
+                forked = self._ask(request, protocol.Forked, theirs.fileno())
+            except (Closed, Silent):
+                self.stop()
+                forked = self._ask(request, protocol.Forked, theirs.fileno())
+        finally:
+            theirs.close()
+        return Child(self, forked.pid, Connection(ours), log)
+
+    def ending_of(self, pid: int) -> str:
+        """How the child ended, in words."""
+        try:
+            reaped = self._ask(protocol.Reap(pid=pid, seconds=1.0), protocol.Reaped)
+        except (Closed, Silent):
+            self.stop()
+            return "died together with the process that forked it"
+        if not reaped.ended:
+            return "closed its connection to the harness and ran on"
+        if reaped.code < 0:
+            return f"was killed by {signal.Signals(-reaped.code).name}"
+        return f"ended with exit code {reaped.code} before it answered"
+
+    def reap(self, pid: int) -> None:
+        """Kill the child's whole process group and take note of its end."""
+        try:
+            os.killpg(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        try:
+            self._ask(protocol.Reap(pid=pid, seconds=_GOODBYE_S), protocol.Reaped)
+        except (Closed, Silent):
+            self.stop()
+
+    def stop(self) -> None:
+        """End the server; its children die with it."""
+        if self._connection is not None:
+            self._connection.socket.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._process = self._connection = None
+
+    def _start(self) -> Connection:
+        ours, theirs = socket.socketpair()
+        command = [sys.executable, "-m", "common.python.isolation_child", str(theirs.fileno())]
+        self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=self._environment, stdin=subprocess.DEVNULL)
+        theirs.close()
+        self._connection = Connection(ours)
+        return self._connection
+
+    def _ask(self, request: Request, expected: type[T], *descriptors: int) -> T:
+        connection = self._connection or self._start()
+        connection.send(request, descriptors)
+        answer = read_answer(connection.receive(_START_S), request, expected)
+        if isinstance(answer, Failed):
+            raise SideFailure(answer.status, answer.reason)
+        return answer
+
+
+class Child:
+    """A worker, a referee or a describer in a process group of its own."""
+
+    def __init__(self, server: ForkServer, pid: int, connection: Connection, log: Path) -> None:
+        self._server = server
+        self._pid = pid
+        self._connection = connection
+        self._log = log
+        self._open = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int:
+        """Process id, which is also that of its group."""
+        return self._pid
+
+    def ask(self, request: Request, expected: type[T], seconds: float) -> T:
+        """The answer to `request`.
+
+        Raises SideFailure with what the child says went wrong, CRASHED if it ended or wrote something else on its
+        socket, TIMEOUT after `seconds`.
+        """
+        try:
+            self._connection.send(request)
+            answer = read_answer(self._connection.receive(seconds), request, expected)
+        except Closed:
+            ending = self._server.ending_of(self._pid)
+            self.kill()
+            raise SideFailure(Status.CRASHED, f"the {self._name(request)} process {ending}; expected an answer{self._last_words()}") from None
+        except Silent:
+            self.kill()
+            raise SideFailure(Status.TIMEOUT, f"{self._name(request)} took more than {seconds:g} s; expected an answer by then") from None
+        except ProtocolError as error:
+            self.kill()
+            raise SideFailure(Status.CRASHED, f"something wrote on the harness's socket: {error}") from error
+        if isinstance(answer, Failed):
+            raise SideFailure(answer.status, answer.reason)
+        return answer
+
+    def close(self) -> None:
+        """Let the child finish, then make sure that it and all it started are gone."""
+        if not self._open:
+            return
+        try:
+            self._connection.socket.shutdown(socket.SHUT_WR)
+            while True:
+                self._connection.receive(_GOODBYE_S)
+        except (Closed, Silent, ProtocolError, OSError):
+            pass
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """End the child and all it started, at once."""
+        if self._open:
+            self._open = False
+            self._connection.socket.close()
+            self._server.reap(self._pid)
+
+    def _name(self, request: Request) -> str:
+        return type(request).__name__.lower()
+
+    def _last_words(self) -> str:
+        lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n") if self._log.is_file() else []
+        words = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return f" (its last output: {words[:200]})" if words else ""

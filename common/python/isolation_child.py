@@ -1,0 +1,154 @@
+"""The children's side of isolation: a fork server that has torch and no CUDA context, and the loop in which a child answers.
+
+The parent starts it as `python -m common.python.isolation_child FD`. This module and `isolation` are the only ones that
+catch every exception: whatever a side does ends in an answer with a status, or in a closed socket that the parent notices.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any, NoReturn, Protocol
+
+import psutil
+import torch
+
+from common.python import protocol
+from common.python.describer import Describer
+from common.python.errors import BenchmarkError, SideFailure, Status
+from common.python.protocol import Answer, AnyRequest, Closed, Connection, Failed
+from common.python.referee import Referee
+from common.python.worker import Worker
+
+_PR_SET_PDEATHSIG = 1
+_MEMORY_SHARE = 0.8  # of what is available when a CPU child starts: an allocation beyond it fails in the child alone
+
+ROLES: dict[str, type[Worker] | type[Referee] | type[Describer]] = {"worker": Worker, "referee": Referee, "describer": Describer}
+
+
+class Role(Protocol):
+    """Something that answers requests."""
+
+    def answer(self, request: AnyRequest) -> Answer:
+        """Do what is asked."""
+
+    def close(self) -> None:
+        """Give back what it holds."""
+
+
+def serve_forks(connection: Connection) -> None:
+    """Fork a child for every Fork request and tell how children ended, until the parent closes the socket."""
+    while True:
+        try:
+            request, descriptors = connection.receive_with_descriptors(1)
+        except Closed:
+            return
+        if isinstance(request, protocol.Fork):
+            pid = os.fork()
+            if pid == 0:
+                connection.socket.close()
+                _run_child(request, descriptors[0])
+            os.close(descriptors[0])
+            connection.send(protocol.Forked(nonce=request.nonce, pid=pid))
+        elif isinstance(request, protocol.Reap):
+            connection.send(_reap(request))
+
+
+def _reap(request: protocol.Reap) -> protocol.Reaped:
+    deadline = time.monotonic() + request.seconds
+    while True:
+        pid, status = os.waitpid(request.pid, os.WNOHANG)
+        if pid:
+            return protocol.Reaped(nonce=request.nonce, ended=True, code=os.waitstatus_to_exitcode(status))
+        if time.monotonic() > deadline:
+            return protocol.Reaped(nonce=request.nonce, ended=False, code=0)
+        time.sleep(0.002)
+
+
+def _run_child(request: protocol.Fork, descriptor: int) -> NoReturn:
+    code = 1
+    try:
+        _isolate(request)
+        answer_requests(ROLES[request.role](), Connection(socket.socket(fileno=descriptor)))
+        code = 0
+    finally:
+        # Past Python's own exit: a side's atexit handlers and threads must not hold the process.
+        os._exit(code)
+
+
+def _isolate(request: protocol.Fork) -> None:
+    os.setsid()
+    die_with_parent()
+    Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    log = os.open(request.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for target, source in ((0, nothing), (1, log), (2, log)):
+        os.dup2(source, target)
+    if request.core >= 0:
+        os.sched_setaffinity(0, {request.core})
+        torch.set_num_threads(1)
+        limit = int(_MEMORY_SHARE * psutil.virtual_memory().available)
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to kill this process when its parent ends, so that a killed run leaves no orphans."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def answer_requests(role: Role, connection: Connection) -> None:
+    """Answer requests until the other end closes; every exception becomes an answer."""
+    while True:
+        try:
+            request = connection.receive_request()
+        except Closed:
+            break
+        connection.send(answer_safely(role, request))
+    role.close()
+
+
+def answer_safely(role: Role, request: AnyRequest) -> Answer:
+    """The role's answer, or what went wrong as a status and one sentence."""
+    try:
+        return role.answer(request)
+    except SideFailure as failure:
+        return Failed(nonce=request.nonce, status=failure.status, reason=failure.reason)
+    except BenchmarkError as error:
+        return Failed(nonce=request.nonce, status=Status.CRASHED, reason=str(error))
+    except BaseException as error:
+        traceback.print_exc()
+        return Failed(nonce=request.nonce, status=status_of(error), reason=sentence_of(error))
+
+
+def status_of(error: BaseException) -> Status:
+    """The status that an exception raised by a side's own code stands for."""
+    text = str(error)
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in text:
+        return Status.OUT_OF_MEMORY
+    if "CUDA error" in text or "CUDA driver error" in text:
+        return Status.LAUNCH_FAILED
+    return Status.CRASHED
+
+
+def sentence_of(error: BaseException) -> str:
+    """What was raised and where, in one line."""
+    frames: list[Any] = traceback.extract_tb(error.__traceback__)
+    outside = [frame for frame in frames if "/common/python/" not in frame.filename and "site-packages" not in frame.filename]
+    frame = (outside or frames)[-1]
+    message = " ".join(str(error).split())[:300]
+    return f"{Path(frame.filename).name}:{frame.lineno}: raised {type(error).__name__}: {message}; expected no exception"
+
+
+if __name__ == "__main__":
+    # The parent's terminal sends Ctrl-C to the whole group; what to stop, and when, is the parent's to say.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with_parent()
+    serve_forks(Connection(socket.socket(fileno=int(sys.argv[1]))))

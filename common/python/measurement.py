@@ -1,0 +1,193 @@
+"""Timing from the parent's side: fresh process pairs, alternating blocks, roles swapped, until the interval is narrow."""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from common.python import protocol
+from common.python.bench import Bench, Judging, SideAtWork
+from common.python.errors import SideFailure, Status
+from common.python.planning import Plan
+from common.python.results import Block, Check, Interval, PairTiming, ReportedMetric, StopReason, Unit
+from common.python.stats import geometric_interval
+from common.python.workload import Shape
+
+LEAST_UNITS, MOST_UNITS = 6, 24
+BUDGET_S = 5.0  # a side
+BLOCK_S = 0.15
+MOST_SAMPLES = 64
+FEW_SAMPLES = 3
+WARM_S = 0.5
+PRECISE_PERCENT = {"device": 0.25, "launch": 0.5, "host": 0.5}
+
+
+@dataclass
+class Measured:
+    """A timing, and what was learnt beside it: checks of timed calls, peak memory and self-reported metrics, by side."""
+
+    timing: PairTiming
+    checks: dict[str, list[Check]]
+    peak_memory_bytes: dict[str, int]
+    metrics: dict[str, dict[str, ReportedMetric]]
+
+
+class Measurement:
+    """The timing of one pair at one shape."""
+
+    def __init__(self, bench: Bench, plan: Plan, shape: Shape, judging: Judging) -> None:
+        self._bench = bench
+        self._plan = plan
+        self._shape = shape
+        self._judging = judging
+        self._prepare_seed = bench.new_seed()
+        self._checks: dict[str, list[Check]] = {side: [] for side in plan.sides}
+        self._peaks: dict[str, int] = {}
+        self._metrics: dict[str, dict[str, ReportedMetric]] = {}
+        self._notes: set[str] = set()
+        self._limit_s = min(len(plan.sides) * bench.settings.timeout_s("measure"), bench.deadline - time.monotonic())
+        self._deadline = time.monotonic() + self._limit_s
+
+    def run(self) -> Measured:
+        """Measure, as often as --repeat says. Raises SideFailure."""
+        repetitions = []
+        for _ in range(self._bench.settings.repeat):
+            units, reason = self._units()
+            repetitions.append(units)
+        everything = [unit for units in repetitions for unit in units]
+        settings = self._bench.settings
+        each = [speedups_of(units) for units in repetitions] if settings.repeat > 1 else []
+        timing = PairTiming(
+            shape=dict(self._shape),
+            device=self._plan.device,
+            clock=self._plan.clock,
+            cache=self._plan.described.cache,
+            mode="cold_start" if settings.cold_start else "burst",
+            launch_latency_hidden=False,
+            units=tuple(everything),
+            time_ns={side: geometric_interval([median_ns(unit, side) for unit in everything]) for side in self._plan.sides},
+            speedups=speedups_of(everything),
+            stop_reason=reason,
+            repeats={side: tuple(speedups[side] for speedups in each) for side in (each[0] if each else ())},
+            notes=tuple(sorted(self._notes)),
+        )
+        return Measured(timing, self._checks, self._peaks, self._metrics)
+
+    def _units(self) -> tuple[list[Unit], StopReason]:
+        units: list[Unit] = []
+        begin = time.monotonic()
+        fixed = self._bench.settings.iterations is not None or self._bench.settings.cold_start
+        while True:
+            forwards = len(units) % 2 == 0
+            order = self._plan.sides if forwards else tuple(reversed(self._plan.sides))
+            units.append(self._cold_unit(order) if self._bench.settings.cold_start else self._unit(order))
+            self._bench.tell(self._running_estimate(units))
+            if len(units) < LEAST_UNITS:
+                continue
+            if fixed:
+                return units, StopReason.FIXED
+            if self._half_width(units) <= PRECISE_PERCENT[self._plan.clock]:
+                return units, StopReason.PRECISE
+            if len(units) >= MOST_UNITS:
+                return units, StopReason.UNIT_CAP
+            if time.monotonic() - begin > BUDGET_S * len(self._plan.sides):
+                return units, StopReason.TIME_BUDGET
+
+    def _unit(self, order: tuple[str, ...]) -> Unit:
+        with ExitStack() as stack:
+            workers = {side: stack.enter_context(self._start(side)) for side in order}
+            samples_ns = [self._warm(workers[side], side) for side in order]
+            passes = self._passes(max(samples_ns))
+            blocks: dict[str, list[Block]] = {side: [] for side in order}
+            ran: list[str] = []
+            for sides, count in zip((order, tuple(reversed(order))), passes, strict=True):
+                for side in sides if count else ():
+                    last = len(blocks[side]) + 1 == sum(1 for size in passes if size)
+                    blocks[side].append(self._block(workers[side], side, count, last))
+                    ran.append(side)
+        return Unit(order=tuple(ran), blocks={side: tuple(found) for side, found in blocks.items()})
+
+    def _passes(self, sample_ns: float) -> tuple[int, int]:
+        iterations = self._bench.settings.iterations
+        if iterations is not None:
+            return iterations - iterations // 2, iterations // 2
+        # Without a warm-up nothing is known of the step's length.
+        count = max(1, min(MOST_SAMPLES, int(BLOCK_S * 1e9 / sample_ns))) if sample_ns > 0 else FEW_SAMPLES
+        return count, count
+
+    def _start(self, side: str) -> SideAtWork:
+        worker = self._bench.start_side(self._plan, side)
+        worker.prepare(self._shape, self._prepare_seed, self._bench.new_seed())
+        return worker
+
+    def _warm(self, worker: SideAtWork, side: str) -> float:
+        warmup = self._bench.settings.warmup
+        request = protocol.Warm(seed=self._bench.new_seed(), calls=-1 if warmup is None else warmup, seconds=WARM_S)
+        warmed = worker.ask(request, protocol.Warmed, self._left())
+        self._peaks[side] = max(self._peaks.get(side, 0), warmed.peak_memory_bytes)
+        self._metrics[side] = warmed.metrics
+        return warmed.sample_ns
+
+    def _block(self, worker: SideAtWork, side: str, count: int, pick_one: bool) -> Block:
+        picks = [random.randrange(count)] if pick_one else []
+        request = protocol.Time(seed=self._bench.new_seed(), count=count, picks=picks, prefix=self._bench.dump_prefix())
+        timed = worker.ask(request, protocol.Timed, self._left())
+        self._notes.update(timed.notes)
+        if len(timed.samples_ns) != count or not all(0 < sample < math.inf for sample in timed.samples_ns):
+            raise SideFailure(Status.CRASHED, f"{side}: found {len(timed.samples_ns)} samples; expected {count} positive times")
+        if len(timed.picks) != len(picks):
+            raise SideFailure(Status.CRASHED, f"{side}: found {len(timed.picks)} kept outputs; expected {len(picks)}")
+        for call in timed.picks:
+            self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, call, timed=True))
+        return Block(seed=request.seed, samples_ns=tuple(timed.samples_ns))
+
+    def _cold_unit(self, order: tuple[str, ...]) -> Unit:
+        """Every sample is a fresh process: from loading the side to its first result, with compile caches of its own."""
+        blocks: dict[str, list[Block]] = {side: [] for side in order}
+        count = self._bench.settings.iterations or 1
+        for _ in range(count):
+            for side in order:
+                with self._bench.start_side(self._plan, side, cold=True) as worker:
+                    prepared = worker.prepare(self._shape, self._prepare_seed, seed := self._bench.new_seed())
+                    check = protocol.Check(seeds=[seed], prefix=self._bench.dump_prefix())
+                    checked = worker.ask(check, protocol.Checked, self._left())
+                    self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, checked.calls[0], timed=True))
+                    total_s = worker.load_s + prepared.seconds + checked.first_call_s
+                    blocks[side].append(Block(seed=seed, samples_ns=(total_s * 1e9,)))
+        return Unit(order=order * count, blocks={side: tuple(found) for side, found in blocks.items()})
+
+    def _left(self) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise SideFailure(Status.TIMEOUT, f"measuring took more than {self._limit_s:.0f} s; expected it to end by then")
+        return left
+
+    def _half_width(self, units: Sequence[Unit]) -> float:
+        speedups = speedups_of(units)
+        intervals = list(speedups.values()) or [geometric_interval([median_ns(unit, side) for unit in units]) for side in self._plan.sides]
+        return max(interval.half_width_percent for interval in intervals)
+
+    def _running_estimate(self, units: Sequence[Unit]) -> str:
+        if len(units) < 2:
+            return "1 process pair"
+        found = ", ".join(f"{side} {speedup.estimate:.3f}x ± {speedup.half_width_percent:.1f} %" for side, speedup in speedups_of(units).items())
+        return f"{len(units)} process pairs: {found}" if found else f"{len(units)} processes"
+
+
+def median_ns(unit: Unit, side: str) -> float:
+    """Median of a side's samples in a unit."""
+    return statistics.median(sample for block in unit.blocks[side] for sample in block.samples_ns)
+
+
+def speedups_of(units: Sequence[Unit]) -> dict[str, Interval]:
+    """Speedup of every other side over the baseline: the geometric mean of the units' ratios; none for a half."""
+    sides = units[0].blocks
+    if "baseline" not in sides:
+        return {}
+    others = [side for side in sides if side != "baseline"]
+    return {side: geometric_interval([median_ns(unit, "baseline") / median_ns(unit, side) for unit in units]) for side in sorted(others)}

@@ -1,0 +1,125 @@
+"""From targets to plans: what each row will do on this machine, or why it cannot, decided before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from common.python import protocol
+from common.python.directives import Directives, read_directives
+from common.python.environment import Machine, unmet
+from common.python.errors import BenchmarkError, SideFailure
+from common.python.features import unmet_capability
+from common.python.isolation import ForkServer
+from common.python.protocol import ShapeEntries
+from common.python.settings import Device, Settings
+from common.python.targets import Selection
+
+CPU_SHAPE = "cpu"
+_DESCRIBE_S = 120.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One row to be: its files and directives, its shapes on this machine, and why it is skipped, if it is."""
+
+    selection: Selection
+    described: protocol.Described
+    workload_directives: Directives
+    side_directives: Mapping[str, Directives]
+    device: Literal["cuda", "cpu"]
+    timed: Mapping[str, ShapeEntries]
+    skip: str
+
+    @property
+    def target(self) -> str:
+        """The row's name; a half is named by its side."""
+        pair = self.selection.pair
+        return f"{pair.directory}:{self.sides[0]}_{pair.name}" if self.selection.is_half else pair.target
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The sides of the row, in order."""
+        return self.selection.sides
+
+    @property
+    def clock(self) -> Literal["device", "launch", "host"]:
+        """The clock that counts here: on a CPU it is always the host's."""
+        return self.described.clock if self.device == "cuda" else "host"
+
+    @property
+    def interpreted(self) -> bool:
+        """Whether Triton's interpreter runs a side here, which checks it and says nothing of its speed."""
+        return self.device == "cpu" and any(_uses_triton(self.file(side)) for side in self.sides)
+
+    def file(self, side: str) -> Path:
+        """The source file of a side."""
+        return self.selection.pair.sides[side]
+
+
+def make_plans(selections: Sequence[Selection], settings: Settings, machine: Machine, server: ForkServer, folder: Path) -> tuple[Plan, ...]:
+    """A plan a selection. Raises BenchmarkError for the first file, directive or kwarg that is not right."""
+    with server.fork("describer", folder / "describe.log") as child:
+        described = []
+        for selection in selections:
+            request = protocol.Describe(
+                workload=str(selection.pair.workload),
+                sides={side: str(selection.pair.sides[side]) for side in selection.sides},
+                kwargs=settings.kwargs,
+            )
+            try:
+                described.append(child.ask(request, protocol.Described, _DESCRIBE_S))
+            except SideFailure as failure:
+                where = _relative(selection.pair.workload, settings.root)
+                raise BenchmarkError(f"{where}: {failure.reason}") from failure
+        device = choose_device(settings, machine, child.ask(protocol.Probe(), protocol.Probed, _DESCRIBE_S))
+    return tuple(_plan(selection, answer, settings, machine, device) for selection, answer in zip(selections, described, strict=True))
+
+
+def choose_device(settings: Settings, machine: Machine, probed: protocol.Probed) -> Literal["cuda", "cpu"]:
+    """The device that `--device` and the machine allow. Raises BenchmarkError if CUDA is asked for and not usable."""
+    if settings.device is Device.CPU:
+        return "cpu"
+    if probed.cuda and machine.gpus:
+        return "cuda"
+    if settings.device is Device.CUDA:
+        raise BenchmarkError(
+            f"--device cuda: found {len(machine.gpus)} GPUs, and torch {probed.torch} {'can' if probed.cuda else 'cannot'} use CUDA; expected both"
+        )
+    return "cpu"
+
+
+def _plan(
+    selection: Selection, described: protocol.Described, settings: Settings, machine: Machine, device: Literal["cuda", "cpu"]
+) -> Plan:
+    workload_directives = read_directives(selection.pair.workload)
+    side_directives = {side: read_directives(selection.pair.sides[side]) for side in selection.sides}
+    here: Literal["cuda", "cpu"] = "cpu" if described.place == "host" else device
+    timed: dict[str, ShapeEntries] = described.timed
+    if device == "cpu":
+        timed = {CPU_SHAPE: described.cpu_at} if described.cpu_at else {}
+    skip = _skip_reason(selection, (workload_directives, *side_directives.values()), machine, here, settings.root)
+    plan = Plan(selection, described, workload_directives, side_directives, here, timed, skip)
+    return Plan(selection, described, workload_directives, side_directives, here, {}, skip) if plan.interpreted else plan
+
+
+def _skip_reason(
+    selection: Selection, directives: Sequence[Directives], machine: Machine, device: Literal["cuda", "cpu"], root: Path
+) -> str:
+    needs = tuple(need for each in directives for need in each.needs)
+    capability = machine.gpus[0].capability if machine.gpus and device == "cuda" else None
+    reason = unmet_capability(needs, capability) or unmet(needs, machine, root)
+    if not reason and device == "cpu" and any(selection.pair.sides[side].suffix == ".cu" for side in selection.sides):
+        reason = "no CUDA device"
+    instead = next((each.instead for each in directives if each.instead), "")
+    return f"{reason}; try {instead}" if reason and instead else reason
+
+
+def _uses_triton(path: Path) -> bool:
+    return path.suffix == ".py" and "import triton" in path.read_text(encoding="utf-8")
+
+
+def _relative(path: Path, root: Path) -> Path:
+    return path.relative_to(root) if path.is_relative_to(root) else path

@@ -1,0 +1,363 @@
+"""What parent and children say to each other: typed messages, length-prefixed JSON, every answer echoing its request's nonce."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import socket
+import struct
+import time
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from common.python.errors import Status
+from common.python.results import OutputError, ReportedMetric
+
+T = TypeVar("T", bound="Answer")
+
+_LENGTH = struct.Struct("!I")
+_LONGEST = 64 << 20
+
+ShapeEntries = dict[str, int | float | bool | str]
+
+
+class Message(BaseModel):
+    """Base of all messages. A number keeps its type on the way: 1 stays an int, True stays a bool."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Request(Message):
+    """Something a child is asked to do."""
+
+    nonce: str = Field(default_factory=lambda: secrets.token_hex(8))
+
+
+class Answer(Message):
+    """What came of a request."""
+
+    nonce: str
+
+
+class Failed(Answer):
+    """The request ended with a status and one sentence."""
+
+    kind: Literal["failed"] = "failed"
+    status: Status
+    reason: str
+
+
+class Describe(Request):
+    """Load a workload, apply `kwargs` to its timed shapes and try it at its smallest check shape."""
+
+    kind: Literal["describe"] = "describe"
+    workload: str
+    sides: dict[str, str]
+    kwargs: dict[str, str]
+
+
+class Described(Answer):
+    """What the parent must know of a workload; `timed` and `cpu_at` have kwargs applied. Empty `cpu_at`: never timed there.
+
+    `mismatch` is a sentence on the first entry point of a .cu side that does not fit the workload, or empty.
+    """
+
+    kind: Literal["described"] = "described"
+    goal: str
+    clock: Literal["device", "launch", "host"]
+    cache: Literal["cold", "hot"]
+    place: Literal["device", "host"]
+    timed: dict[str, ShapeEntries]
+    cpu_at: ShapeEntries
+    check_at: list[ShapeEntries]
+    mismatch: str
+
+
+class Probe(Request):
+    """Ask what torch can see."""
+
+    kind: Literal["probe"] = "probe"
+
+
+class Probed(Answer):
+    """torch's version and whether it can use a CUDA device."""
+
+    kind: Literal["probed"] = "probed"
+    torch: str
+    cuda: bool
+
+
+class Build(Request):
+    """Compile a .cu side into the cache."""
+
+    kind: Literal["build"] = "build"
+    source: str
+    root: str
+    cache: str
+    architectures: list[str]
+    flags: list[str]
+
+
+class BuildDone(Answer):
+    """Where the library is, and what building it took in seconds."""
+
+    kind: Literal["build_done"] = "build_done"
+    library: str
+    seconds: float
+    cached: bool
+    log: str
+
+
+class Load(Request):
+    """Import a workload and one side of it. `library` is the built .cu, empty for Python; `folder` takes input files."""
+
+    kind: Literal["load"] = "load"
+    workload: str
+    side: str
+    library: str
+    device: Literal["cuda", "cpu"]
+    interpret: bool
+    folder: str
+    cold: bool
+
+
+class Loaded(Answer):
+    """Seconds that loading took."""
+
+    kind: Literal["loaded"] = "loaded"
+    seconds: float
+
+
+class Prepare(Request):
+    """Make the inputs of `seed` at `shape` and set the side up on them, then give live inputs the values of `live_seed`."""
+
+    kind: Literal["prepare"] = "prepare"
+    shape: ShapeEntries
+    seed: int
+    live_seed: int
+
+
+class Prepared(Answer):
+    """Set-up time in seconds, and the digest of the inputs at `live_seed`."""
+
+    kind: Literal["prepared"] = "prepared"
+    seconds: float
+    digest: str
+
+
+class Dump(Message):
+    """One output on its way to the referee: raw bytes in a file."""
+
+    name: str
+    path: str
+
+
+class Check(Request):
+    """Call the step once for every seed, on poisoned memory, and keep the outputs in files whose names start with `prefix`."""
+
+    kind: Literal["check"] = "check"
+    seeds: list[int]
+    prefix: str
+
+
+class Call(Message):
+    """One call: its inputs' seed and digest, inputs it changed, and its outputs; `escaped` says work went on after it returned."""
+
+    seed: int
+    digest: str
+    modified: list[str]
+    escaped: bool
+    outputs: list[Dump]
+
+
+class Checked(Answer):
+    """The calls of a `Check`, and the first one's seconds."""
+
+    kind: Literal["checked"] = "checked"
+    calls: list[Call]
+    first_call_s: float
+
+
+class Warm(Request):
+    """Call the step until two successive blocks agree, or exactly `calls` times if that is not negative."""
+
+    kind: Literal["warm"] = "warm"
+    seed: int
+    calls: int
+    seconds: float
+
+
+class Warmed(Answer):
+    """A step's time and a whole sample's (rewriting inputs, flushing caches and all) in ns, and peak device memory in bytes."""
+
+    kind: Literal["warmed"] = "warmed"
+    calls: int
+    step_ns: float
+    sample_ns: float
+    peak_memory_bytes: int
+    metrics: dict[str, ReportedMetric]
+
+
+class Time(Request):
+    """Time `count` calls; call i runs on the inputs of seed + i; the outputs of the calls in `picks` are kept for the referee."""
+
+    kind: Literal["time"] = "time"
+    seed: int
+    count: int
+    picks: list[int]
+    prefix: str
+
+
+class Timed(Answer):
+    """Samples in ns a call, and the picked calls' outputs."""
+
+    kind: Literal["timed"] = "timed"
+    samples_ns: list[float]
+    picks: list[Call]
+    notes: list[str]
+
+
+class Judge(Request):
+    """Compare outputs with the reference of the inputs that `prepare_seed` and `seed` make, at the tolerance of `side`."""
+
+    kind: Literal["judge"] = "judge"
+    workload: str
+    device: Literal["cuda", "cpu"]
+    folder: str
+    side: str
+    shape: ShapeEntries
+    prepare_seed: int
+    seed: int
+    outputs: list[Dump]
+
+
+class Judged(Answer):
+    """Digest of the inputs as the referee makes them, each output's error, and a sentence on the first mismatch or nothing."""
+
+    kind: Literal["judged"] = "judged"
+    digest: str
+    outputs: dict[str, OutputError]
+    mismatch: str
+
+
+class Fork(Request):
+    """Asks the fork server for a child whose socket comes with the message."""
+
+    kind: Literal["fork"] = "fork"
+    role: Literal["worker", "referee", "describer"]
+    log: str
+    core: int
+
+
+class Forked(Answer):
+    """The child's process id."""
+
+    kind: Literal["forked"] = "forked"
+    pid: int
+
+
+class Reap(Request):
+    """Asks the fork server how a child ended."""
+
+    kind: Literal["reap"] = "reap"
+    pid: int
+    seconds: float
+
+
+class Reaped(Answer):
+    """Whether the child has ended, and its exit code; a negative one is the signal that killed it."""
+
+    kind: Literal["reaped"] = "reaped"
+    ended: bool
+    code: int
+
+
+AnyRequest = Annotated[
+    Describe | Probe | Build | Load | Prepare | Check | Warm | Time | Judge | Fork | Reap,
+    Field(discriminator="kind"),
+]
+_REQUEST: TypeAdapter[AnyRequest] = TypeAdapter(AnyRequest)
+
+
+class ProtocolError(Exception):
+    """What came over the socket is not a message of this protocol."""
+
+
+class Closed(Exception):
+    """The other end of the socket is closed."""
+
+
+class Silent(Exception):
+    """Nothing came before the deadline."""
+
+
+class Connection:
+    """One end of a socket that carries messages."""
+
+    def __init__(self, end: socket.socket) -> None:
+        self.socket = end
+
+    def send(self, message: Message, descriptors: tuple[int, ...] = ()) -> None:
+        """Send `message` whole, with file descriptors beside it. Raises Closed."""
+        body = message.model_dump_json().encode()
+        data = _LENGTH.pack(len(body)) + body
+        try:
+            if descriptors:
+                sent = socket.send_fds(self.socket, [data], list(descriptors))
+                data = data[sent:]
+            self.socket.sendall(data)
+        except (BrokenPipeError, ConnectionResetError) as error:
+            raise Closed from error
+
+    def receive(self, seconds: float | None = None) -> bytes:
+        """One message's JSON. Raises Closed, Silent after `seconds`, or ProtocolError for an impossible length."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size, deadline))
+        if length > _LONGEST:
+            raise ProtocolError(f"found a message of {length} bytes; expected at most {_LONGEST}")
+        return self._exactly(length, deadline)
+
+    def receive_request(self) -> AnyRequest:
+        """The next request, whenever it comes. Raises Closed."""
+        return _REQUEST.validate_json(self.receive())
+
+    def receive_with_descriptors(self, most: int) -> tuple[AnyRequest, list[int]]:
+        """The next request and up to `most` file descriptors that came with it. Raises Closed."""
+        head, descriptors, _, _ = socket.recv_fds(self.socket, _LENGTH.size, most)
+        if not head:
+            raise Closed
+        head += self._exactly(_LENGTH.size - len(head), None)
+        (length,) = _LENGTH.unpack(head)
+        return _REQUEST.validate_json(self._exactly(length, None)), descriptors
+
+    def _exactly(self, count: int, deadline: float | None) -> bytes:
+        parts = bytearray()
+        while len(parts) < count:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                raise Silent
+            self.socket.settimeout(left)
+            try:
+                part = self.socket.recv(count - len(parts))
+            except TimeoutError as error:
+                raise Silent from error
+            except ConnectionResetError as error:
+                raise Closed from error
+            if not part:
+                raise Closed
+            parts += part
+        return bytes(parts)
+
+
+def read_answer(data: bytes, request: Request, expected: type[T]) -> T | Failed:
+    """The answer in `data` if it echoes `request` and is of the expected kind. Raises ProtocolError for anything else."""
+    try:
+        fields = json.loads(data)
+        nonce = fields["nonce"]
+        answer: type[T] | type[Failed] = Failed if fields["kind"] == "failed" else expected
+        if nonce != request.nonce:
+            raise ProtocolError(f"found an answer with nonce {nonce!r}; expected {request.nonce!r}, that of the request")
+        return answer.model_validate(fields)
+    except (ValueError, KeyError, TypeError, ValidationError) as error:
+        raise ProtocolError(f"found {data[:80]!r}; expected the answer of a {type(request).__name__} request") from error

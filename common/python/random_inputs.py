@@ -1,0 +1,244 @@
+"""Inputs from seeds: every draw has its own generator, so any process can make the inputs of any call again, in place."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from common.python.errors import BenchmarkError
+from common.python.workload import Shape, Workload
+
+_MIX = 0x9E3779B97F4A7C15
+_MASK = (1 << 63) - 1
+_NO_DIRECT_DRAW = {torch.float8_e4m3fn, torch.float8_e5m2}
+
+PAGE = 4096
+_CHUNK = 1 << 20
+_PAGES_REWRITTEN = 64
+
+
+def mix(seed: int, index: int) -> int:
+    """A seed for the `index`-th draw of `seed`; neighbouring seeds and indices give unrelated ones."""
+    return (seed * _MIX ^ (index + 1) * 0xD1342543DE82EF95) & _MASK
+
+
+@dataclass
+class _Draw:
+    tensor: torch.Tensor
+    version: int
+
+
+class Rand:
+    """Draws tensors on `device`; the same seed gives the same values. Shapes are in elements.
+
+    Given the draws of an earlier call, it writes new values into the same storage, but for those in `keep`.
+    """
+
+    def __init__(self, seed: int, device: torch.device, folder: Path) -> None:
+        self._seed = seed
+        self._device = device
+        self._folder = folder
+        self._index = 0
+        self.draws: list[_Draw] = []
+        self.files: list[RandomFile] = []
+        self._keep: frozenset[int] = frozenset()
+
+    def again(self, seed: int, keep: frozenset[int]) -> Rand:
+        """The same draws with the values of `seed`; draws whose index is in `keep` are returned as they are."""
+        other = Rand(seed, self._device, self._folder)
+        other.draws, other.files, other._keep = self.draws, self.files, keep
+        return other
+
+    def normal(self, *shape: int, dtype: torch.dtype = torch.float32, mean: float = 0.0, std: float = 1.0) -> torch.Tensor:
+        """Normally distributed values."""
+        return self._draw(shape, dtype, lambda out, generator: out.normal_(mean, std, generator=generator))
+
+    def uniform(self, *shape: int, dtype: torch.dtype = torch.float32, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
+        """Values uniform in [low, high)."""
+        return self._draw(shape, dtype, lambda out, generator: out.uniform_(low, high, generator=generator))
+
+    def integers(self, *shape: int, low: int, high: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
+        """Integers uniform in [low, high)."""
+        return self._draw(shape, dtype, lambda out, generator: out.random_(low, high, generator=generator))
+
+    def permutation(self, n: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
+        """A permutation of 0 .. n - 1."""
+
+        def shuffle(out: torch.Tensor, generator: torch.Generator) -> object:
+            return out.copy_(torch.randperm(n, generator=generator, device=self._device))
+
+        return self._draw((n,), dtype, shuffle)
+
+    def file(self, size: int) -> Path:
+        """A file of `size` random bytes on the disk that artifacts go to. A later call changes some of its pages."""
+        index, self._index = self._index, self._index + 1
+        position = sum(1 for file in self.files if file.index < index)
+        if position == len(self.files):
+            self.files.append(RandomFile(self._folder / f"input_{os.getpid()}_{index}.bin", size, mix(self._seed, index), index))
+        elif index not in self._keep:
+            self.files[position].rewrite(mix(self._seed, index))
+        return self.files[position].path
+
+    def _draw(self, shape: tuple[int, ...], dtype: torch.dtype, fill: Callable[[torch.Tensor, torch.Generator], object]) -> torch.Tensor:
+        index, self._index = self._index, self._index + 1
+        position = index - sum(1 for file in self.files if file.index < index)
+        known = position < len(self.draws)
+        if known and index in self._keep:
+            return self.draws[position].tensor
+        out = self.draws[position].tensor if known else torch.empty(shape, dtype=dtype, device=self._device)
+        if out.shape != torch.Size(shape) or out.dtype != dtype:
+            raise BenchmarkError(f"draw {index} changed from {tuple(out.shape)} to {shape}; expected inputs() to draw the same again")
+        generator = torch.Generator(self._device).manual_seed(mix(self._seed, index))
+        if dtype in _NO_DIRECT_DRAW:
+            wide = torch.empty(shape, dtype=torch.float32, device=self._device)
+            fill(wide, generator)
+            out.copy_(wide)
+        else:
+            fill(out, generator)
+        if known:
+            self.draws[position].version = out._version
+        else:
+            self.draws.append(_Draw(out, out._version))
+        return out
+
+
+class RandomFile:
+    """A file whose content follows from its seeds: a base, and a few pages that the latest rewrite replaced."""
+
+    def __init__(self, path: Path, size: int, seed: int, index: int) -> None:
+        self.path = path
+        self.index = index
+        self._size = size
+        self._seed = seed
+        self._replaced: list[int] = []
+        with path.open("wb") as file:
+            for start in range(0, size, _CHUNK):
+                file.write(self._base(start // _CHUNK))
+            _to_disk(file.fileno())
+
+    def rewrite(self, seed: int) -> None:
+        """Put the pages of the last rewrite back and replace others, chosen and filled from `seed`."""
+        pages = math.ceil(self._size / PAGE)
+        generator = torch.Generator().manual_seed(seed)
+        chosen = torch.randint(pages, (min(pages, _PAGES_REWRITTEN),), generator=generator).tolist()
+        with self.path.open("r+b") as file:
+            for page in self._replaced:
+                offset = page * PAGE % _CHUNK
+                self._write(file.fileno(), page, self._base(page * PAGE // _CHUNK)[offset : offset + PAGE])
+            for page in chosen:
+                self._write(file.fileno(), page, _random_bytes(PAGE, mix(seed, page)))
+            _to_disk(file.fileno())
+        self._replaced = chosen
+
+    def leave_cache(self) -> bool:
+        """Ask the kernel to drop the file's pages; whether none is left in the page cache."""
+        with self.path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            return not any(_is_cached(file.fileno(), page * PAGE) for page in range(0, self._size // PAGE, 61))
+
+    def _write(self, descriptor: int, page: int, data: bytes) -> None:
+        start = page * PAGE
+        os.pwrite(descriptor, data[: self._size - start], start)
+
+    def _base(self, chunk: int) -> bytes:
+        return _random_bytes(min(_CHUNK, self._size - chunk * _CHUNK), mix(self._seed, chunk))
+
+
+def _is_cached(descriptor: int, offset: int) -> bool:
+    try:
+        return os.preadv(descriptor, [bytearray(1)], offset, os.RWF_NOWAIT) > 0
+    except BlockingIOError:
+        return False
+
+
+def _to_disk(descriptor: int) -> None:
+    # A dirty page survives POSIX_FADV_DONTNEED, so a rewrite is only done once it is on the disk.
+    os.fsync(descriptor)
+
+
+def _random_bytes(count: int, seed: int) -> bytes:
+    words = torch.empty(math.ceil(count / 8), dtype=torch.int64).random_(generator=torch.Generator().manual_seed(seed))
+    return words.numpy().tobytes()[:count]
+
+
+class Inputs:
+    """The inputs of a workload at a shape: made once from a seed, rewritten in place for every call that is checked or timed."""
+
+    def __init__(self, workload: Workload, shape: Shape, seed: int, device: torch.device, folder: Path) -> None:
+        self._workload = workload
+        self._shape = shape
+        self._rand = Rand(seed, device, folder)
+        self.values: dict[str, Any] = workload.inputs(self._rand, **shape)
+        constant = {id(leaf) for name, leaf in _leaves(self.values) if name.split(".")[0] in workload.constants}
+        constant_paths = {leaf for name, leaf in _leaves(self.values) if name.split(".")[0] in workload.constants and isinstance(leaf, Path)}
+        draws, files = self._rand.draws, self._rand.files
+        tensor_indices = [index for index in range(len(draws) + len(files)) if index not in {file.index for file in files}]
+        # A constant that is a draw nobody edited need not be drawn again.
+        kept = {i for i, draw in zip(tensor_indices, draws, strict=True) if id(draw.tensor) in constant and draw.tensor._version == draw.version}
+        self._keep = frozenset(kept | {file.index for file in files if file.path in constant_paths})
+
+    def rewrite(self, seed: int) -> None:
+        """Give every live input the values of `seed`, in the storage it has."""
+        again = dict(_leaves(self._workload.inputs(self._rand.again(seed, self._keep), **self._shape)))
+        for name, leaf in _leaves(self.values):
+            if isinstance(leaf, torch.Tensor) and again[name] is not leaf and name.split(".")[0] not in self._workload.constants:
+                leaf.copy_(again[name])
+
+    def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """Every input tensor with its dotted name."""
+        return ((name, leaf) for name, leaf in _leaves(self.values) if isinstance(leaf, torch.Tensor))
+
+    @property
+    def files(self) -> tuple[RandomFile, ...]:
+        """Every input file."""
+        return tuple(self._rand.files)
+
+    def digest(self) -> str:
+        """A fingerprint of all values: equal in two processes exactly if their inputs are."""
+        sums = hashlib.blake2b(digest_size=16)
+        for name, leaf in _leaves(self.values):
+            sums.update(name.encode())
+            if isinstance(leaf, torch.Tensor):
+                sums.update(str((tuple(leaf.shape), leaf.dtype, tensor_digest(leaf))).encode())
+            elif isinstance(leaf, Path):
+                sums.update(hashlib.blake2b(leaf.read_bytes()).digest())
+            else:
+                sums.update(repr(leaf).encode())
+        return sums.hexdigest()
+
+    def remove_files(self) -> None:
+        """Delete the input files."""
+        for file in self._rand.files:
+            file.path.unlink(missing_ok=True)
+
+
+def _leaves(tree: object, name: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(tree, Mapping):
+        for key, value in tree.items():
+            yield from _leaves(value, f"{name}.{key}" if name else str(key))
+    elif isinstance(tree, (list, tuple)):
+        for position, value in enumerate(tree):
+            yield from _leaves(value, f"{name}.{position}")
+    else:
+        yield name, tree
+
+
+def tensor_digest(tensor: torch.Tensor) -> int:
+    """Position-weighted sum of the tensor's bytes as 64-bit words, modulo 2^64."""
+    data = tensor.contiguous().reshape(-1).view(torch.uint8)
+    if data.numel() % 8:
+        data = torch.nn.functional.pad(data, (0, 8 - data.numel() % 8))
+    words = data.view(torch.int64)
+    total = 0
+    for start in range(0, words.numel(), _CHUNK * 16):
+        part = words[start : start + _CHUNK * 16]
+        weights = torch.arange(start, start + part.numel(), dtype=torch.int64, device=part.device) * 2 + 1
+        total += int((part * weights).sum())
+    return total & ((1 << 64) - 1)

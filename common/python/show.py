@@ -1,0 +1,53 @@
+"""`show`: a pair as a reader wants it, the workload and then the diff, which is the lesson."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from rich.console import Console
+from rich.syntax import Syntax
+
+from common.python.discovery import Tree
+from common.python.errors import BenchmarkError
+from common.python.targets import select
+
+_CONTEXT_LINES = 3
+
+
+def show_pair(tree: Tree, target: str, console: Console | None = None) -> None:
+    """Print the one pair that `target` names. Raises BenchmarkError if it names none or several."""
+    selected = select(tree, [target]).selections
+    if len(selected) != 1:
+        raise BenchmarkError(f"show {target}: found {len(selected)} pairs; expected the name of one")
+    pair = selected[0].pair
+    console = console or Console(highlight=False)
+    _print_source(console, pair.workload, tree.root)
+    baseline, optimized = pair.sides["baseline"], pair.sides["optimized"]
+    console.print()
+    if baseline.suffix != optimized.suffix:
+        # A diff of two languages teaches nothing.
+        _print_source(console, baseline, tree.root)
+        console.print()
+        _print_source(console, optimized, tree.root)
+    else:
+        _print_code(console, diff_of(baseline, optimized, tree.root), "diff")
+
+
+def diff_of(before: Path, after: Path, root: Path) -> str:
+    """Unified diff of two files, named relative to `root`."""
+    lines = [path.read_text(encoding="utf-8").splitlines(keepends=True) for path in (before, after)]
+    names = [str(path.relative_to(root)) for path in (before, after)]
+    return "".join(difflib.unified_diff(*lines, *names, n=_CONTEXT_LINES))
+
+
+def _print_source(console: Console, path: Path, root: Path) -> None:
+    console.rule(str(path.relative_to(root)), align="left", style="dim")
+    _print_code(console, path.read_text(encoding="utf-8"), "python" if path.suffix == ".py" else "cuda")
+
+
+def _print_code(console: Console, text: str, language: str) -> None:
+    if console.is_terminal:
+        console.print(Syntax(text.rstrip("\n"), language, theme="ansi_dark", background_color="default", word_wrap=True))
+    else:
+        console.print(text.rstrip("\n"), soft_wrap=True, markup=False)

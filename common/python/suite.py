@@ -1,0 +1,138 @@
+"""A whole run: plan everything, take the machine, do one row after the other, keep each as soon as it is done."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol
+
+from common.python.artifacts import RunFolder
+from common.python.bench import Bench
+from common.python.benchmark_harness import run_pair
+from common.python.discovery import discover
+from common.python.environment import Machine, child_environment, describe_machine, lock
+from common.python.errors import ExitCode, Status
+from common.python.isolation import ForkServer
+from common.python.planning import Plan, make_plans
+from common.python.results import PairResult, Run, exit_code_of
+from common.python.settings import PROJECT_ROOT, Device, Settings
+from common.python.targets import select
+
+
+class Watcher(Protocol):
+    """Who is told how the run goes."""
+
+    def note(self, sentence: str) -> None:
+        """Something to know before the first row."""
+
+    def started(self, target: str, index: int, total: int) -> None:
+        """Row `index` of `total`, from 1, begins."""
+
+    def phase(self, target: str, text: str) -> None:
+        """What the row is at, or its running estimate."""
+
+    def finished(self, row: PairResult) -> None:
+        """The row is done."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: its document, the rows it was asked for and where they lie."""
+
+    run: Run
+    rows: tuple[PairResult, ...]
+    folder: Path
+    exit_code: ExitCode
+
+
+def plan_only(settings: Settings) -> tuple[tuple[Plan, ...], tuple[str, ...]]:
+    """The plans of a run and notes on them, for --dry-run: every file is read and tried, nothing is built, run or written."""
+    selected = select(discover(settings.root), settings.targets)
+    machine = describe_machine(settings.root)
+    with _server(settings, machine) as server, tempfile.TemporaryDirectory() as folder:
+        return make_plans(selected.selections, settings, machine, server, Path(folder)), selected.notes
+
+
+def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
+    """Do what `settings` asks.
+
+    Raises BenchmarkError before the first row for anything wrong in the request, UnfitEnvironment if another run has the
+    machine. From the first row on nothing is raised: Ctrl-C ends the run with what it has.
+    """
+    selected = select(discover(settings.root), settings.targets)
+    machine = describe_machine(settings.root)
+    for note in selected.notes:
+        watcher.note(note)
+    with ExitStack() as stack:
+        stack.enter_context(lock(_device_key(settings, machine), f"benchmark_cli {settings.command}"))
+        server = stack.enter_context(_server(settings, machine))
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        plans = make_plans(selected.selections, settings, machine, server, scratch)
+        folder = RunFolder.create(settings, datetime.now().strftime("%Y%m%d_%H%M%S"))
+        done = folder.completed(settings) if settings.resume else {}
+        run = Run(
+            run_id=folder.run_id,
+            seed=secrets.randbits(48),
+            settings=settings.model_dump(mode="json"),
+            environment=machine.model_dump(mode="json"),
+            started=_now(),
+        )
+        folder.write_run(run)
+        bench = stack.enter_context(Bench(settings, server, run.seed, folder))
+        interrupted = _run_rows(plans, bench, machine, folder, done, watcher)
+        asked = {plan.target for plan in plans}
+        rows = tuple(row for row in folder.rows if row.target in asked)
+        code = exit_code_of(rows, interrupted=interrupted, proofs_only=not settings.measures)
+        run = run.model_copy(update={"ended": _now(), "interrupted": interrupted, "exit_code": int(code)})
+        folder.finish(run)
+    return Outcome(run, rows, folder.path, code)
+
+
+def _run_rows(
+    plans: Sequence[Plan], bench: Bench, machine: Machine, folder: RunFolder, done: dict[str, PairResult], watcher: Watcher
+) -> bool:
+    """Do every row that is not done; whether Ctrl-C ended it."""
+    limit = bench.settings.suite_timeout
+    deadline = float("inf") if limit is None else time.monotonic() + limit
+    try:
+        for index, plan in enumerate(plans, start=1):
+            if plan.target in done:
+                watcher.note(f"{plan.target} is done already")
+                continue
+            watcher.started(plan.target, index, len(plans))
+            bench.tell = lambda text, target=plan.target: watcher.phase(target, text)  # type: ignore[misc]
+            bench.deadline = deadline
+            row = run_pair(plan, bench, machine) if time.monotonic() < deadline else _too_late(plan, limit or 0.0)
+            folder.write_pair(row)
+            watcher.finished(row)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _too_late(plan: Plan, limit: float) -> PairResult:
+    return PairResult(
+        target=plan.target,
+        workload_file=str(plan.selection.pair.workload),
+        status=Status.TIMEOUT,
+        reason=f"--suite-timeout {limit:g} was over before its turn came; expected it to start by then",
+    )
+
+
+def _server(settings: Settings, machine: Machine) -> ForkServer:
+    device = "cuda" if machine.gpus and settings.device is not Device.CPU else "cpu"
+    return ForkServer(child_environment(PROJECT_ROOT, device))
+
+
+def _device_key(settings: Settings, machine: Machine) -> str:
+    return machine.gpus[0].uuid if machine.gpus and settings.device is not Device.CPU else "cpu"
+
+
+def _now() -> str:
+    return datetime.now().astimezone().isoformat(timespec="seconds")

@@ -1,0 +1,13 @@
+"""Optimized: one reduction reads every element once, in the order in which it lies in memory."""
+# expects: 2x, an estimate from bytes or operations, written before anything is measured
+
+import torch
+
+
+def prepare(x):
+    y = torch.empty(x.shape[0], dtype=x.dtype, device=x.device)
+
+    def step():
+        return torch.sum(x, dim=1, out=y)
+
+    return step

@@ -1,0 +1,171 @@
+"""Right or wrong: poison before a call, structure and bits after it, and the comparison with the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from common.python.errors import SideFailure, Status
+from common.python.protocol import Dump
+from common.python.results import OutputError
+from common.python.workload import Precision, Spec
+
+# Captured before any side is imported, so a side that patches torch patches nothing here.
+_equal = torch.equal
+_empty = torch.empty
+_from_file = torch.from_file
+_clone = torch.Tensor.clone
+_copy = torch.Tensor.copy_
+_fill = torch.Tensor.fill_
+
+_FLOAT_POISON = 0xFF  # every byte set is a NaN in every IEEE format and in e4m3 and e5m2
+_INTEGER_POISON = 0xA5
+_CHUNK = 1 << 24  # elements compared at once: 128 MiB of float64
+
+
+def poison(tensor: torch.Tensor) -> None:
+    """Fill `tensor` with NaN, or with a byte pattern where its dtype has none."""
+    pattern = _FLOAT_POISON if tensor.dtype.is_floating_point else _INTEGER_POISON
+    _fill(tensor.detach().view(-1).view(torch.uint8), pattern)
+
+
+def poison_free_blocks(outputs: Mapping[str, Spec], device: torch.device) -> None:
+    """Leave NaN in blocks of the outputs' sizes that the allocator holds free, so that stale memory is never an answer."""
+    blocks = [_empty(spec.shape, dtype=spec.dtype, device=device) for spec in outputs.values() for _ in range(2)]
+    for block in blocks:
+        poison(block)
+
+
+def take_outputs(returned: object, outputs: Mapping[str, Spec], in_place: Mapping[str, torch.Tensor], file: str) -> dict[str, torch.Tensor]:
+    """The tensors that a step returned, by output name; an output that is an `in_place` input is read from that input.
+
+    Raises SideFailure(WRONG_RESULT) where count, type, dtype, shape or layout is not what the workload states.
+    """
+    names = [name for name in outputs if name not in in_place]
+    tensors = (returned,) if isinstance(returned, torch.Tensor) else returned
+    if not names and returned is None:
+        tensors = ()
+    if not isinstance(tensors, (tuple, list)) or len(tensors) != len(names):
+        found = f"{len(tensors)} values" if isinstance(tensors, (tuple, list)) else type(returned).__name__
+        raise SideFailure(Status.WRONG_RESULT, f"{file}: step returned {found}; expected {len(names)} tensors: {', '.join(names)}")
+    taken = dict(zip(names, tensors, strict=True))
+    for name, tensor in taken.items():
+        problem = _structure_problem(tensor, outputs[name])
+        if problem:
+            raise SideFailure(Status.WRONG_RESULT, f"{file}: output {name} is {problem}")
+    return {name: taken[name] if name in taken else in_place[name] for name in outputs}
+
+
+def _structure_problem(tensor: object, spec: Spec) -> str:
+    if type(tensor) is not torch.Tensor:
+        return f"a {type(tensor).__name__}; expected a plain torch.Tensor"
+    if tensor.dtype != spec.dtype or tuple(tensor.shape) != tuple(spec.shape):
+        return f"{tensor.dtype} of shape {tuple(tensor.shape)}; expected {spec.dtype} of shape {tuple(spec.shape)}"
+    if tensor.layout != torch.strided or not tensor.is_contiguous() or tensor.is_conj() or tensor.is_neg():
+        return f"of stride {tensor.stride() if tensor.layout == torch.strided else tensor.layout}; expected contiguous values"
+    return ""
+
+
+def check_placement(taken: Mapping[str, torch.Tensor], inputs: Iterable[tuple[str, torch.Tensor]], device: torch.device, file: str) -> None:
+    """Raises SideFailure(WRONG_RESULT) where an output lies on another device or shares storage with an input or another output."""
+    owners = {tensor.untyped_storage().data_ptr(): f"input {name}" for name, tensor in inputs}
+    for name, tensor in taken.items():
+        if tensor.device.type != device.type:
+            raise SideFailure(Status.WRONG_RESULT, f"{file}: output {name} is on {tensor.device}; expected {device}")
+        owner = owners.setdefault(tensor.untyped_storage().data_ptr(), f"output {name}")
+        if owner not in (f"output {name}", f"input {name}"):
+            raise SideFailure(Status.WRONG_RESULT, f"{file}: output {name} shares storage with {owner}; expected storage of its own")
+
+
+def snapshot(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Copies of `tensors` as they are now."""
+    return {name: _clone(tensor.detach()) for name, tensor in tensors.items()}
+
+
+def changed(before: Mapping[str, torch.Tensor], now: Iterable[tuple[str, torch.Tensor]]) -> list[str]:
+    """Names of the tensors that are not bit for bit what they were."""
+    return [name for name, tensor in now if name in before and not _same_bits(before[name], tensor)]
+
+
+def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return _equal(a.detach().contiguous().view(-1).view(torch.uint8), b.detach().contiguous().view(-1).view(torch.uint8))
+
+
+def dump(tensors: Mapping[str, torch.Tensor], prefix: str) -> list[Dump]:
+    """Write each tensor's bytes to a file of shared memory whose name starts with `prefix`."""
+    dumps = []
+    for name, tensor in tensors.items():
+        data = tensor.detach().reshape(-1).view(torch.uint8)
+        path = f"{prefix}_{name}"
+        _copy(_from_file(path, shared=True, size=data.numel(), dtype=torch.uint8), data)
+        dumps.append(Dump(name=name, path=path))
+    return dumps
+
+
+def read_dump(dumped: Dump, spec: Spec, device: torch.device) -> torch.Tensor:
+    """The tensor in a dump, on `device`; the file is removed. Raises SideFailure if its size is not the output's."""
+    path = Path(dumped.path)
+    expected = spec.elements * spec.dtype.itemsize
+    if not path.is_file() or path.stat().st_size != expected:
+        found = f"{path.stat().st_size} bytes" if path.is_file() else "no file"
+        raise SideFailure(Status.WRONG_RESULT, f"output {dumped.name}: found {found}; expected {expected} bytes")
+    data = _from_file(dumped.path, shared=False, size=expected, dtype=torch.uint8)
+    path.unlink()
+    return data.to(device).view(spec.dtype).view(spec.shape)
+
+
+def compare(name: str, found: torch.Tensor, expected: torch.Tensor, tolerance: Precision) -> tuple[OutputError, str]:
+    """How far `found` is from `expected`, in float64, and a sentence on the first mismatch or "".
+
+    An element matches if |found - expected| <= atol + rtol |expected|; NaN matches NaN and Inf the same Inf.
+    Integers of both sides are compared exactly where both tolerances are 0.
+    """
+    found, expected = found.detach().reshape(-1), expected.detach().reshape(-1)
+    worst_abs = worst_rel = 0.0
+    wrong = 0
+    first = -1
+    exact = tolerance.rtol == 0 and tolerance.atol == 0 and not found.dtype.is_floating_point and not expected.dtype.is_floating_point
+    for start in range(0, found.numel(), _CHUNK):
+        x, y = found[start : start + _CHUNK], expected[start : start + _CHUNK]
+        matches = x.to(torch.int64) == y.to(torch.int64) if exact else _matches(x.double(), y.double(), tolerance)
+        gap = (x.double() - y.double()).abs()
+        finite = torch.isfinite(gap)
+        gap = torch.where(finite, gap, 0)
+        size = torch.where(finite, y.double().abs(), 1)
+        worst_abs = max(worst_abs, float(gap.max()))
+        worst_rel = max(worst_rel, float(torch.where(size > 0, gap / size, 0).max()))
+        bad = int((~matches).sum())
+        if bad and first < 0:
+            first = start + int((~matches).nonzero()[0])
+        wrong += bad
+    error = OutputError(max_abs=worst_abs, max_rel=worst_rel, mismatched=wrong / found.numel())
+    if not wrong:
+        return error, ""
+    sentence = (
+        f"output {name}: {wrong} of {found.numel()} elements are outside rtol={tolerance.rtol:g}, atol={tolerance.atol:g}; "
+        f"the first, at flat index {first}, is {found[first].item()}; expected {expected[first].item()}"
+    )
+    return error, sentence
+
+
+def _matches(x: torch.Tensor, y: torch.Tensor, tolerance: Precision) -> torch.Tensor:
+    # Written so that NaN on one side alone is a mismatch: NaN <= anything is False.
+    close = (x - y).abs() <= tolerance.atol + tolerance.rtol * y.abs()
+    close &= torch.isfinite(y)
+    return close | (x == y) | (torch.isnan(x) & torch.isnan(y))
+
+
+def upcast(tree: Any, dtype: torch.dtype) -> Any:
+    """`tree` with every floating-point tensor in `dtype`; integers and everything else as they are."""
+    if isinstance(tree, torch.Tensor):
+        return tree.to(dtype) if tree.dtype.is_floating_point else tree
+    if isinstance(tree, Mapping):
+        return {key: upcast(value, dtype) for key, value in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(upcast(value, dtype) for value in tree)
+    return tree
+
+

@@ -1,0 +1,174 @@
+"""The command line: parse, call, print, exit code."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from common.python.discovery import Pair, Tree, discover
+from common.python.errors import BenchmarkError, ExitCode
+from common.python.targets import in_directory
+
+_PROFILES = ("none", "minimal", "roofline", "deep_dive")
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Time pairs of kernels against each other: the same work, the right answer, the technique proved, the interval told.",
+)
+
+
+class RunCommand(typer.core.TyperCommand):
+    """`run`, with a --profile that may stand bare."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Turn a bare --profile, last or before another flag, into --profile=minimal."""
+        return super().parse_args(ctx, spell_out_profile(args))
+
+
+def spell_out_profile(arguments: list[str]) -> list[str]:
+    """`arguments` with the level written behind every bare --profile."""
+    spelt: list[str] = []
+    for argument, following in zip(arguments, [*arguments[1:], "--"], strict=True):
+        bare = argument == "--profile" and following.startswith("-")
+        spelt.append("--profile=minimal" if bare else argument)
+    return spelt
+
+
+Root = Annotated[Path | None, typer.Option("--root", help="Folder that holds the targets. Default: this project.", show_default=False)]
+
+
+@app.command("list-targets")
+def list_targets(
+    chapter: Annotated[str | None, typer.Option("--chapter", help="One folder: ch07, labs/flexattention.", show_default=False)] = None,
+    root: Root = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list and nothing else.")] = False,
+) -> None:
+    """List targets by file name alone; nothing is imported."""
+    tree = _tree(root)
+    pairs = in_directory(tree, chapter) if chapter else tree.pairs
+    if as_json:
+        print(json.dumps([_listed(pair, tree) for pair in pairs], indent=2))
+    else:
+        for pair in pairs:
+            print(f"{pair.target}  ({', '.join(f'{side} {path.suffix}' for side, path in pair.sides.items())})")
+    for directory, sentences in tree.problems.items():
+        if not chapter or directory in {pair.directory for pair in pairs} | {chapter}:
+            for sentence in sentences:
+                print(f"problem: {sentence}", file=sys.stderr)
+
+
+def _listed(pair: Pair, tree: Tree) -> dict[str, Any]:
+    sides = {side: str(path.relative_to(tree.root)) for side, path in pair.sides.items()}
+    return {"target": pair.target, "workload": str(pair.workload.relative_to(tree.root)), "sides": sides}
+
+
+@app.command()
+def show(
+    target: Annotated[str, typer.Argument(help="ch07:transpose")],
+    root: Root = None,
+) -> None:
+    """Print a pair's workload, and its two sides as a diff."""
+    from common.python.show import show_pair
+
+    show_pair(_tree(root), target)
+
+
+@app.command()
+def new(
+    target: Annotated[str, typer.Argument(help="ch07:name, the pair to make")],
+    cuda: Annotated[bool, typer.Option("--cuda", help="CUDA C++ sides instead of Python ones.")] = False,
+    root: Root = None,
+) -> None:
+    """Make a pair's three files, ready to edit; the pair passes as it is."""
+    from common.python.scaffold import new_pair
+
+    for path in new_pair(_tree(root), target, cuda=cuda):
+        print(path)
+
+
+@app.command()
+def doctor() -> None:
+    """What is installed, what is missing, what would make numbers bad."""
+    from common.python.doctor import print_findings
+
+    raise typer.Exit(print_findings())
+
+
+@app.command()
+def report(run: Annotated[Path, typer.Argument(help="A run's folder, or its run.json.")]) -> None:
+    """Print a run's Markdown report."""
+    from common.python.artifacts import load
+    from common.python.report import markdown
+
+    print(markdown(*load(run)), end="")
+
+
+def _suite(settings: Any) -> None:
+    from common.python.options import not_built_yet
+    from common.python.suite import plan_only, run_suite
+    from common.python.terminal import Progress, console_for, print_document, print_plans, print_results
+
+    console = console_for(json_output=settings.json_output)
+    for sentence in not_built_yet(settings):
+        print(f"note: {sentence}", file=sys.stderr)
+    if settings.dry_run:
+        plans, notes = plan_only(settings)
+        print_plans(plans, notes, console)
+        return
+    with Progress(console) as progress:
+        outcome = run_suite(settings, progress)
+    if settings.json_output:
+        print_document(outcome.rows, outcome.run)
+    else:
+        print_results(outcome.rows, outcome.run, console)
+        console.print(f"{outcome.folder}", soft_wrap=True)
+    raise typer.Exit(outcome.exit_code)
+
+
+def _add_suite_commands() -> None:
+    from common.python.options import command_of
+
+    texts = {
+        "run": "Verify and time targets; no target: everything.",
+        "verify": "Check correctness and proofs on whatever is here; time nothing.",
+    }
+    for name, text in texts.items():
+        app.command(name, cls=RunCommand)(command_of(name, _suite, text))
+
+
+def _tree(root: Path | None) -> Tree:
+    from common.python.settings import PROJECT_ROOT
+
+    return discover(root or PROJECT_ROOT)
+
+
+def main() -> None:
+    """Run the command line; every error is one sentence on stderr and an exit code."""
+    sys.exit(run_command_line(sys.argv[1:]))
+
+
+def run_command_line(arguments: list[str]) -> int:
+    """Exit code of `arguments`; errors are printed to stderr."""
+    try:
+        # pydantic and rich cost more than listing targets takes, so that commands which need neither import neither.
+        if arguments[:1] not in (["list-targets"], ["show"], ["new"]):
+            _add_suite_commands()
+        code = app(arguments, prog_name="benchmark_cli", standalone_mode=False)
+        return int(code or ExitCode.GOOD)
+    except BenchmarkError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return int(error.exit_code)
+    except typer.TyperException as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        return int(ExitCode.USAGE)
+    except (KeyboardInterrupt, typer.Abort):
+        return int(ExitCode.INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()
