@@ -13,7 +13,7 @@ from pathlib import Path
 from common.python.errors import BenchmarkError
 
 KEYS = ("needs", "instead", "proves", "has", "nvcc", "scratch", "allows", "reason", "expects", "baseline")
-_LINE = re.compile(r"^\s*(?://|#)\s*([a-z]+):\s+(\S.*?)\s*$")
+_LINE = re.compile(r"^\s*(?://|#)\s*([a-z]+):(?!:)\s*(.*?)\s*$")
 _SCRATCH = re.compile(r"^(?P<type>\w[\w\s]*?)\s+(?P<name>\w+)\s*\[(?P<count>[^\]]+)\]$")
 _ALLOWED = ("alloc", "sync")
 
@@ -27,8 +27,11 @@ class Scratch:
     count: str
 
     def elements(self, shape: Mapping[str, object]) -> int:
-        """Number of elements at `shape`. Raises BenchmarkError for anything but integer arithmetic on its entries."""
-        return evaluate(self.count, shape)
+        """Number of elements at `shape`. Raises BenchmarkError if it is negative or not integer arithmetic on the entries."""
+        count = evaluate(self.count, shape)
+        if count < 0:
+            raise BenchmarkError(f"scratch {self.name}[{self.count}]: found {count} elements at {dict(shape)}; expected none or more")
+        return count
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class Directives:
 def read_directives(path: Path) -> Directives:
     """Directives and first-line idea of the file at `path`.
 
-    Raises BenchmarkError, naming file and line, for a misspelt key, a value of the wrong form or a repeated single key.
+    Raises BenchmarkError, naming file and line, for a misspelt key, a missing or malformed value, or a repeated single key.
     """
     found: dict[str, list[str]] = {}
     text = _text_of(path)
@@ -67,6 +70,8 @@ def read_directives(path: Path) -> Directives:
             continue
         key, value = match.groups()
         if key in KEYS:
+            if not value:
+                raise BenchmarkError(f"{path}:{number}: found `{key}:` without a value; expected one on the same line")
             found.setdefault(key, []).append(value)
         elif near := difflib.get_close_matches(key, KEYS, n=1, cutoff=0.8):
             raise BenchmarkError(f"{path}:{number}: found directive {key!r}; expected {near[0]!r}")
@@ -88,7 +93,7 @@ def read_directives(path: Path) -> Directives:
 def first_line(text: str) -> str:
     """The idea that a source file states first, without comment or docstring marks and without its side's name."""
     for line in text.splitlines():
-        stripped = line.strip().strip('"').lstrip("/#").strip()
+        stripped = line.strip().removeprefix('"""').removesuffix('"""').lstrip("/#").strip()
         if stripped:
             return re.sub(r"^(Baseline|Optimized|Library):\s*", "", stripped)
     return ""
@@ -143,5 +148,7 @@ def evaluate(expression: str, shape: Mapping[str, object]) -> int:
 
     try:
         return value(ast.parse(expression, mode="eval").body)
+    except ZeroDivisionError as error:
+        raise BenchmarkError(f"expression {expression!r}: found a division by zero at {dict(shape)}; expected none") from error
     except SyntaxError as error:
         raise BenchmarkError(f"expression {expression!r}: {error.msg}; expected integer arithmetic on {sorted(shape)}") from error
