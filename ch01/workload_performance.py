@@ -1,0 +1,51 @@
+"""Forward pass of an MLP: three square Linear layers of FP32 weights, with a GELU between them."""
+
+import torch
+from torch.nn.functional import gelu
+
+from common import Precision, Spec, Workload
+
+LAYERS = 3
+TF32_EPSILON = 2**-11  # 10 bits of mantissa, rounded to nearest; a tensor core that truncates is off by up to twice that
+
+
+def inputs(rand, batch, width):
+    weights = [rand.normal(width, width, std=width**-0.5) for _ in range(LAYERS)]  # 1 / width: activations keep their scale
+    return {"x": rand.normal(batch, width), "weights": weights}
+
+
+def outputs(batch, width):
+    return {"y": Spec((batch, width), torch.float32)}
+
+
+def reference(x, weights):
+    hidden = x
+    for weight in weights[:-1]:
+        hidden = gelu(hidden @ weight)
+    return hidden @ weights[-1]
+
+
+def work(batch, width):
+    return {
+        "tf32": LAYERS * 2 * batch * width * width,  # the fastest unit whose precision `changes` admits
+        "dram_read": 4 * (batch * width + LAYERS * width * width),
+        "dram_write": 4 * batch * width,
+    }
+
+
+WORKLOAD = Workload(
+    inputs=inputs,
+    outputs=outputs,
+    reference=reference,
+    time_at={"batch": 4096, "width": 4096},
+    cpu_at={"batch": 256, "width": 1024},
+    check_at=({"batch": 1, "width": 64}, {"batch": 33, "width": 257}, {"batch": 256, "width": 1024}),
+    work=work,
+    # On a CPU the baseline is off by 1e-6. A GPU adds one row's 4096 terms in sequence: 64 roundings' worth, 6e-6 over 16 M outputs.
+    rtol=1e-5,
+    atol=2e-5,
+    # A path through the layers rounds 6 operands. Truncated, each shrinks by 0.7 epsilon on average: 4 epsilon of y, times 2.
+    # The rest is random: 1 epsilon of y's scale of 0.4, 5.5 sigma over 16 M outputs: 2 epsilon, times 2.
+    changes=Precision(rtol=8 * TF32_EPSILON, atol=4 * TF32_EPSILON),
+    constants=("weights",),
+)

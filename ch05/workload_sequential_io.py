@@ -1,0 +1,34 @@
+"""One shuffled epoch from disk: every record of a file, in the order that a permutation gives."""
+
+import torch
+
+from common import Spec, Workload
+
+
+def inputs(rand, records, record_bytes):
+    return {"file": rand.file(records * record_bytes), "order": rand.permutation(records)}
+
+
+def outputs(records, record_bytes):
+    return {"epoch": Spec((records, record_bytes), torch.uint8)}
+
+
+def reference(file, order, record_bytes):
+    stored = torch.frombuffer(bytearray(file.read_bytes()), dtype=torch.uint8)
+    return stored.view(-1, record_bytes)[order]
+
+
+WORKLOAD = Workload(
+    inputs=inputs,
+    outputs=outputs,
+    reference=reference,
+    time_at={"records": 8192, "record_bytes": 4096},
+    cpu_at={"records": 4096, "record_bytes": 4096},
+    check_at=({"records": 2, "record_bytes": 1}, {"records": 1031, "record_bytes": 4096}, {"records": 2053, "record_bytes": 4099}),
+    work=lambda records, record_bytes: {"storage_read": records * record_bytes},
+    rtol=0.0,  # bytes are copied
+    atol=0.0,
+    clock="host",
+    place="host",
+    cache="cold",  # no page of the file is in the page cache when a timed step begins
+)

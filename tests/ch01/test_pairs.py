@@ -1,0 +1,92 @@
+"""The pairs of chapter 1: both sides right, tolerances with teeth, and each difference between the sides where it should be."""
+
+import pytest
+import torch
+from torch.nn.functional import gelu
+
+from common.python.directives import read_directives
+from common.python.loader import import_file, load_workload
+from common.python.random_inputs import Inputs
+from tests.teeth import BF16_BITS, CPU, ROOT, TF32_BITS, accepts, assert_accepts, assert_teeth, rounded
+
+PAIRS = ("performance", "basic_benchmark", "gemm")
+
+
+def workload_of(pair):
+    return load_workload(ROOT / f"ch01/workload_{pair}.py")
+
+
+def step_of(file, values):
+    return import_file(ROOT / "ch01" / file).prepare(**values)
+
+
+SHAPES = [
+    pytest.param(pair, shape, id=f"{pair}-{'x'.join(map(str, shape.values()))}")
+    for pair in PAIRS
+    for shape in (*workload_of(pair).check_at, workload_of(pair).cpu_at)
+]
+
+
+@pytest.fixture(autouse=True)
+def matmul_precision():
+    """What a side sets in its own process is put back in this one."""
+    before = torch.backends.cuda.matmul.fp32_precision
+    yield
+    torch.backends.cuda.matmul.fp32_precision = before
+
+
+@pytest.mark.parametrize("side", ["baseline", "optimized"])
+@pytest.mark.parametrize(("pair", "shape"), SHAPES)
+def test_side_is_right_on_values_it_had_not_seen(pair, shape, side):
+    assert_accepts(workload_of(pair), f"ch01/{side}_{pair}.py", shape)
+
+
+@pytest.mark.parametrize(
+    ("pair", "side", "reduced", "bits"),
+    [
+        ("performance", "baseline", ("x", 1), TF32_BITS),
+        ("performance", "optimized", ("x", 1), BF16_BITS),
+        ("basic_benchmark", "optimized", ("x", 2), TF32_BITS),
+        ("gemm", "optimized", ("a", 2), TF32_BITS),
+    ],
+)
+def test_tolerance_has_teeth(pair, side, reduced, bits):
+    workload = workload_of(pair)
+    assert_teeth(workload, workload.check_at[-1], side=side, reduced=reduced, bits=bits)
+
+
+@pytest.mark.parametrize("mode", [torch.round, torch.trunc])
+def test_tf32_is_right_for_the_optimized_side_and_wrong_for_the_baseline(mode):
+    workload = workload_of("performance")
+    values = Inputs(workload, workload.check_at[-1], 1, CPU, ROOT).values
+    x, weights = values["x"].double(), [weight.double() for weight in values["weights"]]
+    hidden = x
+    for weight in weights[:-1]:
+        hidden = gelu(rounded(hidden, TF32_BITS, mode) @ rounded(weight, TF32_BITS, mode))
+    in_tf32 = rounded(hidden, TF32_BITS, mode) @ rounded(weights[-1], TF32_BITS, mode)
+    expected = workload.reference(x, weights)
+    assert accepts(workload.tolerance("optimized"), [in_tf32], [expected])
+    assert not accepts(workload.tolerance("baseline"), [in_tf32], [expected])
+
+
+def test_performance_sides_differ_in_the_precision_of_matmuls_whichever_ran_last():
+    workload = workload_of("performance")
+    values = Inputs(workload, workload.check_at[0], 1, CPU, ROOT).values
+    steps = {side: step_of(f"{side}_performance.py", values) for side in ("baseline", "optimized")}
+    for side, precision in [("baseline", "ieee"), ("optimized", "tf32"), ("baseline", "ieee")]:
+        steps[side]()
+        assert torch.backends.cuda.matmul.fp32_precision == precision
+
+
+def test_only_the_baseline_reads_every_loss(monkeypatch):
+    workload = workload_of("basic_benchmark")
+    shape = workload.check_at[1]
+    values = Inputs(workload, shape, 1, CPU, ROOT).values
+    reads = []
+    read = torch.Tensor.item
+    monkeypatch.setattr(torch.Tensor, "item", lambda tensor: reads.append(tensor) or read(tensor))
+    step_of("optimized_basic_benchmark.py", values)()
+    assert reads == []
+    step_of("baseline_basic_benchmark.py", values)()
+    assert len(reads) == shape["batches"]
+    assert read_directives(ROOT / "ch01/baseline_basic_benchmark.py").allows == ("sync",)
