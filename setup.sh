@@ -92,7 +92,7 @@ make_environment() {
 }
 
 system_commands() {
-    local architecture
+    local architecture repository=https://developer.download.nvidia.com/compute/cuda/repos
     # shellcheck source=/dev/null
     source "$os_release"
     architecture=$(uname -m)
@@ -104,7 +104,7 @@ system_commands() {
     cat <<END
 apt-get update
 apt-get install -y ca-certificates wget build-essential python3-venv
-wget -qO /tmp/cuda-keyring.deb https://developer.download.nvidia.com/compute/cuda/repos/$ID${VERSION_ID//./}/$architecture/cuda-keyring_1.1-1_all.deb
+wget -qO /tmp/cuda-keyring.deb $repository/$ID${VERSION_ID//./}/$architecture/cuda-keyring_1.1-1_all.deb
 dpkg -i /tmp/cuda-keyring.deb
 apt-get update
 apt-get install -y cuda-toolkit-13-0 cuda-nsight-systems-13-0 cuda-nsight-compute-13-0

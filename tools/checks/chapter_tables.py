@@ -1,0 +1,100 @@
+"""Writes the table of every chapter and lab README from the pairs themselves and from what was measured, or says which differ."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from itertools import groupby
+from pathlib import Path
+
+from common.python.artifacts import write_whole
+from common.python.directives import Directives, read_directives
+from common.python.discovery import Pair, discover
+from common.python.errors import BenchmarkError, ExitCode
+from common.python.settings import PROJECT_ROOT
+
+BEGIN = "<!-- table: begin -->"
+END = "<!-- table: end -->"
+COLUMNS = ("pair", "idea", "expected", "measured", "share of ceiling (baseline → optimized)", "proof")
+
+_NOT_MEASURED = "not measured yet"
+
+
+def rewritten(root: Path) -> dict[Path, str]:
+    """What the README of every folder with pairs below `root` should say, by its path.
+
+    Raises BenchmarkError, naming the file, for a README without markers, a pair without `expects:` and a tree with a broken pair.
+    """
+    tree = discover(root)
+    if problems := [sentence for sentences in tree.problems.values() for sentence in sentences]:
+        raise BenchmarkError("\n".join(problems))
+    folders = groupby(tree.pairs, key=lambda pair: pair.workload.parent)
+    return {folder / "README.md": _with_table(folder / "README.md", table(list(pairs))) for folder, pairs in folders}
+
+
+def table(pairs: list[Pair]) -> str:
+    """The table of one folder's pairs, a row each."""
+    return "\n".join([_row(COLUMNS), _row(["---"] * len(COLUMNS)), *(_row(_cells(pair)) for pair in pairs)])
+
+
+def _cells(pair: Pair) -> list[str]:
+    path = pair.sides["optimized"]
+    directives = read_directives(path)
+    if not directives.expects:
+        raise BenchmarkError(f"{path}: found no `expects:` line; expected the ratio that its bytes, flops or launches predict")
+    link = f"[{pair.name}]({path.name})"
+    return [link, directives.idea, directives.expects, *_measured(path.parent), _proof(directives)]
+
+
+def _measured(folder: Path) -> tuple[str, str]:
+    """Speedup and share of the ceiling, from the folder's expectations."""
+    for path in folder.glob("expectations_*.json"):
+        raise BenchmarkError(f"{path}: found measured expectations; expected none while this tool has no way to read them")
+    return _NOT_MEASURED, _NOT_MEASURED
+
+
+def _proof(directives: Directives) -> str:
+    claims = [f"`{claim}`" for claim in directives.proves] + [f"has `{claim}`" for claim in directives.has]
+    return ", ".join(claims) or "none"
+
+
+def _row(cells: list[str] | tuple[str, ...]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _with_table(readme: Path, text: str) -> str:
+    try:
+        whole = readme.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BenchmarkError(f"{readme}: found {error.strerror}; expected the README of a folder with pairs") from error
+    before, begin, rest = whole.partition(BEGIN + "\n")
+    _, end, after = rest.partition(END + "\n")
+    if not (begin and end) or BEGIN in rest or END in before + after:
+        raise BenchmarkError(f"{readme}: found no table to write; expected the lines {BEGIN} and {END}, each once and in this order")
+    return f"{before}{begin}{text}\n{end}{after}"
+
+
+def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:
+    """Write the tables, or with `--check` say which READMEs differ; 1 if any does, or if one cannot be written."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a README differs")
+    check = parser.parse_args(arguments).check
+    try:
+        texts = rewritten(root)
+    except BenchmarkError as error:
+        print(error, file=sys.stderr)
+        return ExitCode.USAGE
+    stale = [path for path, text in texts.items() if path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        if not check:
+            write_whole(path, texts[path])
+        print(
+            f"{path.relative_to(root)}: "
+            + ("differs; expected the table that tools/checks/chapter_tables.py writes" if check else "written")
+        )
+    print(f"{len(texts) - len(stale)} of {len(texts)} tables were up to date")
+    return ExitCode.USAGE if check and stale else ExitCode.GOOD
+
+
+if __name__ == "__main__":
+    sys.exit(main())
