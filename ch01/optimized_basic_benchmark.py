@@ -1,5 +1,5 @@
 """Optimized: losses stay on the GPU until the loop is done, so the host runs ahead and the GPU never waits for it."""
-# expects: 1.6x, a batch is 30 us of GPU and as much of launches: overlapped 31 us, with a sync 41 us and 10 us for the copy back
+# expects: 1.3x, a batch keeps the GPU busy for 60 us; after every .item() it idles for 20 us: the host wakes, then launches
 
 import torch
 from torch.nn.functional import cross_entropy

@@ -33,15 +33,15 @@ WORKLOAD = Workload(
     inputs=inputs,
     outputs=outputs,
     reference=reference,
-    time_at={"batches": 64, "rows": 256, "features": 1024, "classes": 1024},
-    cpu_at={"batches": 64, "rows": 64, "features": 256, "classes": 256},
+    time_at={"batches": 32, "rows": 1024, "features": 1024, "classes": 1024},
+    cpu_at={"batches": 32, "rows": 64, "features": 256, "classes": 256},
     check_at=(
-        {"batches": 1, "rows": 1, "features": 1, "classes": 1},
+        {"batches": 1, "rows": 1, "features": 1, "classes": 2},
         {"batches": 4, "rows": 1, "features": 8, "classes": 3},
         {"batches": 5, "rows": 100, "features": 257, "classes": 1000},
     ),
     work=work,
-    # The baseline is off by 1.5e-7 of a loss, about 2 ulp; the reference with inputs rounded to TF32 by 5e-6 and more.
+    # The baseline is off by 2e-7 of a loss, 3 ulp, on an H200 and on a CPU; with inputs rounded to TF32 it would be by 5e-6 and more.
     rtol=1e-6,
     atol=0.0,
     clock="launch",

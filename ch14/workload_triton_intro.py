@@ -12,7 +12,7 @@ WORKLOAD = Workload(
     cpu_at=None,  # Triton's interpreter checks a kernel, it does not race
     check_at=({"rows": 1, "cols": 1}, {"rows": 3, "cols": 781}, {"rows": 128, "cols": 1024}, {"rows": 2, "cols": 16384}),
     work=lambda rows, cols: {"dram_read": 4 * rows * cols, "dram_write": 4 * rows * cols},
-    # The baseline is off by 5e-7 of a value on a CPU; a GPU's exp(v) is 2^(v log2 e), whose product rounds by 3e-7 more at v = -8.
-    rtol=2e-6,
+    # The baseline is off by 7e-7 of a value on an H200; Triton's exp(v) is 2^(v log2 e), and the product's rounding makes that 1.1e-6.
+    rtol=3e-6,
     atol=0.0,
 )
