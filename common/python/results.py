@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from common.python.errors import ExitCode, Status
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
+BASELINE = "baseline"
+OPTIMIZED = "optimized"
 
 
 class Document(BaseModel):
     """Base of everything written: frozen, and a key it does not know is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="strings", allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        ser_json_inf_nan="strings",
+        allow_inf_nan=False,
+        json_schema_serialization_defaults_required=True,
+    )
 
 
 class Interval(Document):
@@ -25,6 +33,12 @@ class Interval(Document):
     estimate: float
     low: float
     high: float
+
+    @model_validator(mode="after")
+    def _is_ordered(self) -> Self:
+        if not self.low <= self.estimate <= self.high:
+            raise ValueError(f"estimate {self.estimate} with interval [{self.low}, {self.high}]; an interval holds its estimate")
+        return self
 
     @property
     def half_width_percent(self) -> float:
@@ -59,7 +73,10 @@ class StopReason(StrEnum):
 
 
 class PairTiming(Document):
-    """The timing of one named shape. `speedups` holds a side's speedup over the baseline; a half has none."""
+    """The timing of one named shape. `speedups` holds a side's speedup over the baseline; a half has none.
+
+    `repeats` holds the same speedups of each repetition by itself, where the whole measurement was repeated.
+    """
 
     shape: dict[str, int | float | bool | str]
     device: Literal["cuda", "cpu"]
@@ -72,7 +89,18 @@ class PairTiming(Document):
     time_ns: dict[str, Interval]
     speedups: dict[str, Interval]
     stop_reason: StopReason
+    repeats: dict[str, tuple[Interval, ...]] = {}
     notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _is_legal(self) -> Self:
+        if self.speedups and (BASELINE not in self.time_ns or not self.speedups.keys() <= self.time_ns.keys() - {BASELINE}):
+            raise ValueError(f"speedups of {sorted(self.speedups)}, times of {sorted(self.time_ns)}; a speedup needs both times")
+        if any(time.low <= 0 for time in self.time_ns.values()):
+            raise ValueError(f"times of {sorted(self.time_ns)} reach zero or less; a time is positive")
+        if not self.units or any(self.time_ns.keys() - unit.blocks.keys() for unit in self.units):
+            raise ValueError(f"times of {sorted(self.time_ns)} without samples of each in every unit; a time comes from its samples")
+        return self
 
 
 class OutputError(Document):
@@ -131,7 +159,11 @@ class ReportedMetric(Document):
 
 
 class PairResult(Document):
-    """One row: everything that a report, a gate or a reader needs to know of one target."""
+    """One row: everything that a report, a gate or a reader needs to know of one target.
+
+    `timings` and `verdicts` are by named shape; a verdict is its word (SAME, IMPROVED, REGRESSED, INCONCLUSIVE, NEW), and where
+    there is more to say a colon and a sentence. `metrics` are by side, then by name.
+    """
 
     schema_version: Literal[1] = SCHEMA_VERSION
     target: str
@@ -149,10 +181,17 @@ class PairResult(Document):
 
     @model_validator(mode="after")
     def _is_legal(self) -> Self:
-        if (self.status is Status.PASSED) == bool(self.reason):
+        if (self.status is Status.PASSED) == bool(self.reason.strip()):
             raise ValueError(f"{self.target}: status {self.status} with reason {self.reason!r}; every status but PASSED has one")
         if self.timings and self.status is not Status.PASSED:
             raise ValueError(f"{self.target}: status {self.status} carries a timing; only PASSED may")
+        if (self.metrics or self.verdicts) and self.status is not Status.PASSED:
+            raise ValueError(f"{self.target}: status {self.status} carries metrics or verdicts; only PASSED may")
+        if unknown := {side for timing in self.timings.values() for side in timing.time_ns} - self.sides.keys():
+            raise ValueError(f"{self.target}: a timing of {sorted(unknown)}, sides {sorted(self.sides)}; a timed side is one of the sides")
+        failed = [proof.claim for proof in self.proofs if proof.state == "failed"]
+        if failed and self.status in (Status.PASSED, Status.SKIPPED):
+            raise ValueError(f"{self.target}: status {self.status} with a failed proof of {failed[0]!r}; that row is UNPROVEN")
         return self
 
 
@@ -162,6 +201,13 @@ class Metrics(Document):
     schema_version: Literal[1] = SCHEMA_VERSION
     run_id: str
     rows: tuple[PairResult, ...]
+
+    @model_validator(mode="after")
+    def _has_one_row_a_target(self) -> Self:
+        targets = [row.target for row in self.rows]
+        if len(set(targets)) < len(targets):
+            raise ValueError(f"targets {sorted({t for t in targets if targets.count(t) > 1})} appear twice; a target has one row")
+        return self
 
 
 class Run(Document):

@@ -1,0 +1,244 @@
+"""How a figure is put in words: the same on a terminal, in Markdown and in HTML, and never a time for a row that did not pass."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from common.python.errors import Status
+from common.python.results import BASELINE, OPTIMIZED, Interval, PairResult, PairTiming, Run, SideResult, StopReason
+from common.python.settings import Settings
+from common.python.workload import DEFAULT_SHAPE
+
+_TIME_UNITS = (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
+_BYTE_UNITS = (("B", 1.0), ("KiB", 1024.0), ("MiB", 1024.0**2), ("GiB", 1024.0**3))
+_DIGITS = 3
+
+
+def time_text(ns: float) -> str:
+    """A time in ns with three significant digits and the unit that keeps it under a thousand: 36.7 µs, 1.29 ms."""
+    return _scaled(ns, _TIME_UNITS)
+
+
+def bytes_text(count: float) -> str:
+    """A number of bytes with three significant digits, in binary units."""
+    return _scaled(count, _BYTE_UNITS)
+
+
+def _scaled(value: float, units: tuple[tuple[str, float], ...]) -> str:
+    name, size = _unit_of(value, units)
+    return f"{significant(value / size)} {name}"
+
+
+def _unit_of(value: float, units: tuple[tuple[str, float], ...]) -> tuple[str, float]:
+    """The largest unit that `value` reaches once it is rounded: 999.6 ns is 1.00 µs."""
+    fitting = [unit for unit in units if float(f"{value:.{_DIGITS}g}") >= unit[1]]
+    return fitting[-1] if fitting else units[0]
+
+
+def significant(value: float) -> str:
+    """`value` with three significant digits, written out: 0.0123, 36.7, 1290."""
+    return f"{value:.{_decimals(value)}f}"
+
+
+def _decimals(value: float) -> int:
+    """Decimals that show three significant digits of `value` once it is rounded: 9.999 is 10.0."""
+    rounded = abs(float(f"{value:.{_DIGITS}g}"))
+    return max(0, _DIGITS - 1 - math.floor(math.log10(rounded))) if rounded else 0
+
+
+def speedup_text(speedup: Interval) -> str:
+    """A speedup with its interval: 2.31x [2.28, 2.34]."""
+    return _with_interval(speedup, 1.0, "x")
+
+
+def interval_text(time: Interval) -> str:
+    """A time in ns with its interval, in one unit: 36.7 µs [36.5, 36.9]."""
+    name, size = _unit_of(time.estimate, _TIME_UNITS)
+    return _with_interval(time, size, f" {name}")
+
+
+def _with_interval(interval: Interval, size: float, unit: str) -> str:
+    """Three significant digits, or as many as show the first digit that the interval leaves open, up to three decimals."""
+    estimate, low, high = interval.estimate / size, interval.low / size, interval.high / size
+    open_digit = -math.floor(math.log10((high - low) / 2)) if high > low else 0
+    decimals = max(_decimals(estimate), min(open_digit, _DIGITS))
+    return f"{estimate:.{decimals}f}{unit} [{low:.{decimals}f}, {high:.{decimals}f}]"
+
+
+def one_line(text: str) -> str:
+    """`text` with every run of white space, newlines included, as one space."""
+    return " ".join(text.split())
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a result table: one side against the baseline, at one shape. What was not measured is an empty text."""
+
+    label: str
+    baseline: str = ""
+    side: str = ""
+    speedup: str = ""
+    status: str = ""
+    verdict: str = ""
+    proofs: str = ""
+    units: str = ""
+    conditions: str = ""
+
+
+def lines_of(row: PairResult) -> list[Line]:
+    """The lines of `row`: one a shape and side; a half has one time and no speedup; a row that did not pass has no time."""
+    if not row.timings:
+        return [Line(row.target, status=str(row.status), proofs=proofs_text(row))]
+    lines = [line for shape, timing in row.timings.items() for line in _lines_of_shape(row, shape, timing)]
+    return [replace(lines[0], proofs=proofs_text(row)), *lines[1:]]
+
+
+def _lines_of_shape(row: PairResult, shape: str, timing: PairTiming) -> list[Line]:
+    """The pair's own line; the rungs of a ladder, and the library, are marked as its branches."""
+    first = Line(
+        f"{row.target}{at_shape(shape)}",
+        baseline=_time_of(timing, BASELINE),
+        status=str(row.status),
+        verdict=verdict_word(row.verdicts.get(shape, "")),
+        units=str(len(timing.units)),
+        conditions=conditions_text(timing),
+    )
+    figures = {side: {"side": _time_of(timing, side), "speedup": _speedup_of(timing, side)} for side in timing.time_ns if side != BASELINE}
+    own = figures.pop(OPTIMIZED, {})
+    return [replace(first, **own), *(Line(f"\N{BOX DRAWINGS LIGHT UP AND RIGHT} {side}", **figure) for side, figure in figures.items())]
+
+
+def verdict_word(verdict: str) -> str:
+    """SAME, IMPROVED, REGRESSED, INCONCLUSIVE or NEW; a verdict may say more after a colon."""
+    return verdict.partition(":")[0]
+
+
+def at_shape(shape: str) -> str:
+    """The mark of a named shape behind a target; the only shape of a target needs none."""
+    return "" if shape == DEFAULT_SHAPE else f" @{shape}"
+
+
+def _time_of(timing: PairTiming, side: str) -> str:
+    return time_text(timing.time_ns[side].estimate) if side in timing.time_ns else ""
+
+
+def _speedup_of(timing: PairTiming, side: str) -> str:
+    return speedup_text(timing.speedups[side]) if side in timing.speedups else ""
+
+
+def proofs_text(row: PairResult) -> str:
+    """How many of the claims are proven, `3 of 4`; empty where nothing is claimed."""
+    return f"{sum(proof.state == 'proven' for proof in row.proofs)} of {len(row.proofs)}" if row.proofs else ""
+
+
+def conditions_text(timing: PairTiming) -> str:
+    """What the time is the time of: device, clock, cache state and mode."""
+    return f"{timing.device}, {timing.clock} clock, {timing.cache}, {timing.mode.replace('_', ' ')}"
+
+
+_STOPPED = {
+    StopReason.UNIT_CAP: "it stopped at the most units allowed, before the interval was narrow enough",
+    StopReason.TIME_BUDGET: "it stopped when its time was up, before the interval was narrow enough",
+    StopReason.THROTTLED: "the device throttled, so it stopped",
+}
+
+
+def notes_of(timing: PairTiming) -> list[str]:
+    """What to know beside the figure, a clause each: what makes it less certain than the best, repeats, the measurement's own notes."""
+    found = []
+    if not timing.interleaved:
+        found.append("the sides took turns, not interleaved")
+    if timing.device == "cuda" and timing.clock == "device" and not timing.launch_latency_hidden:
+        found.append("the launch latency is not hidden")
+    if timing.stop_reason in _STOPPED:
+        found.append(_STOPPED[timing.stop_reason])
+    if void := sum(block.void for unit in timing.units for blocks in unit.blocks.values() for block in blocks):
+        found.append(f"{void} samples were void and are not counted")
+    for side, repeats in timing.repeats.items():
+        lowest, highest = (f(repeat.estimate for repeat in repeats) for f in (min, max))
+        found.append(f"{side} over {len(repeats)} repeats: {lowest:.{_DIGITS}f}x to {highest:.{_DIGITS}f}x")
+    return [one_line(note) for note in [*found, *timing.notes]]
+
+
+def remarks(row: PairResult) -> list[str]:
+    """What a reader must know of `row` beside its figures, a line each: notes, verdicts that say more, claims that no proof settled.
+
+    A row that did not pass shows all its proofs: they are all that it has to show.
+    """
+    found = [f"{row.target}: {one_line(note)}" for note in row.notes]
+    for shape, timing in row.timings.items():
+        clauses = notes_of(timing)
+        if ":" in row.verdicts.get(shape, ""):
+            clauses.append(one_line(row.verdicts[shape]))
+        found += [f"{row.target}{at_shape(shape)}: {clause}" for clause in clauses]
+    for proof in row.proofs:
+        if proof.state != "proven" or row.status is not Status.PASSED:
+            found.append(f"{row.target}: {proof.state}: {one_line(f'{proof.claim} in {proof.side}: {proof.detail}')}")
+    return found
+
+
+def error_text(side: SideResult) -> str:
+    """The largest error against the reference over all checks of a side, absolute and relative."""
+    outputs = [error for check in side.checks for error in check.outputs.values()]
+    if not outputs:
+        return ""
+    return f"{max(error.max_abs for error in outputs):.1e} abs, {max(error.max_rel for error in outputs):.1e} rel"
+
+
+def setup_text(side: SideResult) -> str:
+    """What a side costs before its first answer, phase by phase; empty where it was never set up."""
+    if side.setup is None:
+        return ""
+    phases = {"load": side.setup.load_s, "prepare": side.setup.prepare_s, "first call": side.setup.first_call_s}
+    build = {} if side.setup.cached or not side.setup.build_s else {"build": side.setup.build_s}
+    parts = [f"{name} {time_text(seconds * 1e9)}" for name, seconds in (build | phases).items()]
+    return ", ".join(["build cached", *parts] if side.setup.cached else parts)
+
+
+def setup_seconds(side: SideResult) -> float | None:
+    """Seconds of set-up before the first answer, build included; None where the side was never set up."""
+    setup = side.setup
+    return None if setup is None else setup.build_s + setup.load_s + setup.prepare_s + setup.first_call_s
+
+
+def break_even_text(row: PairResult, timing: PairTiming, side: str) -> str:
+    """After how many calls `side` has paid for the set-up that it costs more than the baseline; empty unless it is surely faster."""
+    if side not in timing.speedups or timing.speedups[side].low <= 1:
+        return ""
+    costs = [setup_seconds(row.sides[name]) for name in (side, BASELINE)]
+    if costs[0] is None or costs[1] is None:
+        return ""
+    gain_ns = timing.time_ns[BASELINE].estimate - timing.time_ns[side].estimate
+    return f"{max(0, math.ceil((costs[0] - costs[1]) * 1e9 / gain_ns)):,}"
+
+
+def counts_text(rows: Iterable[PairResult]) -> str:
+    """How many targets there are and what became of them: `3 targets: 2 PASSED, 1 SKIPPED`."""
+    statuses = [row.status for row in rows]
+    counts = [f"{statuses.count(status)} {status}" for status in Status if status in statuses]
+    noun = "target" if len(statuses) == 1 else "targets"
+    return f"{len(statuses)} {noun}: {', '.join(counts)}" if counts else "no target was run"
+
+
+def machine_text(environment: dict[str, Any]) -> str:
+    """The machine that an `environment.Machine`, as saved in run.json, describes: GPUs or CPU, versions, commit."""
+    gpus = Counter(f"{gpu['name']} (driver {gpu['driver']})" for gpu in environment.get("gpus", ()))
+    parts = [f"{count} x {name}" if count > 1 else name for name, count in gpus.items()] or ["no GPU"]
+    if "cpu" in environment:
+        parts.append(f"{environment['cpu']}, {environment['cores']} cores")
+    packages = environment.get("packages", {})
+    parts += [f"{name} {packages[name]}" for name in ("torch", "triton") if name in packages]
+    if source := environment.get("project"):
+        parts.append(f"commit {source['commit'][:10]}{' with changes' if source['dirty'] else ''}")
+    return "; ".join(parts)
+
+
+def settings_text(run: Run) -> str:
+    """The seed of `run` and every setting that is not at its default."""
+    usual = Settings().model_dump(mode="json")
+    changed = [f"{name}={value}" for name, value in run.settings.items() if usual.get(name) != value]
+    return "; ".join([f"seed {run.seed}", *(changed or ["default settings"])])

@@ -1,0 +1,96 @@
+"""Small results for tests: legal by default, each argument changes one thing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from common.python.errors import Status
+from common.python.results import (
+    Block,
+    Check,
+    Interval,
+    OutputError,
+    PairResult,
+    PairTiming,
+    Proof,
+    Run,
+    Setup,
+    SideResult,
+    StopReason,
+    Unit,
+)
+from common.python.settings import Settings
+
+MACHINE = {
+    "cpu": "Some CPU",
+    "cores": 2,
+    "gpus": [{"name": "NVIDIA H200", "driver": "580.1"}],
+    "packages": {"torch": "2.13.0"},
+    "project": {"commit": "0123456789abcdef", "dirty": True},
+}
+
+
+def a_run(settings: Settings | None = None, **changes: Any) -> Run:
+    fields: dict[str, Any] = {
+        "run_id": "20260102_030405",
+        "seed": 7,
+        "settings": (settings or Settings()).model_dump(mode="json"),
+        "environment": MACHINE,
+        "started": "2026-01-02T03:04:05",
+    }
+    return Run(**fields | changes)
+
+
+def an_interval(estimate: float, half_width: float) -> Interval:
+    return Interval(estimate=estimate, low=estimate - half_width, high=estimate + half_width)
+
+
+def a_timing(sides_ns: dict[str, float] | None = None, **changes: Any) -> PairTiming:
+    """A timing with a half-width of 0.03 on each speedup; `sides_ns` holds a side's time."""
+    times = {"baseline": 84_700.0, "optimized": 36_700.0} if sides_ns is None else sides_ns
+    speedups = {side: an_interval(times["baseline"] / ns, 0.03) for side, ns in times.items() if side != "baseline" and "baseline" in times}
+    blocks = {side: (Block(seed=1, samples_ns=(ns, ns + 1)), Block(seed=3, samples_ns=(ns,))) for side, ns in times.items()}
+    fields: dict[str, Any] = {
+        "shape": {"n": 1024, "causal": True, "eps": 1.0},
+        "device": "cuda",
+        "clock": "device",
+        "cache": "cold",
+        "mode": "burst",
+        "launch_latency_hidden": True,
+        "units": (Unit(order=tuple(times), blocks=blocks),) * 6,
+        "time_ns": {side: an_interval(ns, ns / 100) for side, ns in times.items()},
+        "speedups": speedups,
+        "stop_reason": StopReason.PRECISE,
+    }
+    return PairTiming(**fields | changes)
+
+
+def a_side(name: str = "optimized", **changes: Any) -> SideResult:
+    check = Check(shape={"n": 33}, seed=1, timed_call=False, outputs={"y": OutputError(max_abs=1.5e-6, max_rel=2.5e-7, mismatched=0.0)})
+    setup = Setup(build_s=1.0, load_s=0.01, prepare_s=0.25 if name == "baseline" else 0.5, first_call_s=0.002)
+    return SideResult(**{"file": f"ch07/{name}_transpose.cu", "setup": setup, "peak_memory_bytes": 3 << 20, "checks": (check,)} | changes)
+
+
+def a_row(target: str = "ch07:transpose", **changes: Any) -> PairResult:
+    """A row that passed, timed at one shape, unless `changes` say otherwise."""
+    fields: dict[str, Any] = {
+        "target": target,
+        "workload_file": "ch07/workload_transpose.py",
+        "status": Status.PASSED,
+        "sides": {side: a_side(side) for side in ("baseline", "optimized")},
+        "timings": {"default": a_timing()},
+        "seconds": 7.25,
+    }
+    fields |= changes
+    if "sides" not in changes:
+        fields["sides"] |= {side: a_side(side) for timing in fields["timings"].values() for side in timing.time_ns}
+    return PairResult(**fields)
+
+
+def a_failure(status: Status = Status.WRONG_RESULT, **changes: Any) -> PairResult:
+    """A row that did not pass, and so has no timing."""
+    return a_row(**{"target": "ch07:broken", "status": status, "reason": "y[3] is 1; expected 2", "timings": {}} | changes)
+
+
+def a_proof(state: str = "proven", claim: str = "UTCHMMA present") -> Proof:
+    return Proof.model_validate({"side": "optimized", "claim": claim, "state": state, "detail": "24 in optimized_x.so"})

@@ -1,0 +1,165 @@
+"""One live line on a terminal, plain lines in a pipe, a table that fits, and reasons in whole sentences."""
+
+import io
+import json
+import re
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from common.python.errors import Status
+from common.python.results import Metrics
+from common.python.terminal import Progress, console_for, print_document, print_results
+from tests.common.python.factories import a_failure, a_proof, a_row, a_run, a_timing
+
+LONG = "ch10:warp_specialized_two_pipelines_multistream"
+REASON = "y[3] is 1 in partial[rows * 4] of [bold]baseline[/bold] :smile: /tmp/x; " + "expected 2 " * 20 + "[/]"
+
+
+def a_console(width=80, *, terminal=False):
+    return Console(
+        file=io.StringIO(), width=width, force_terminal=terminal, highlight=False, markup=False, emoji=False, _environ={"TERM": "xterm"}
+    )
+
+
+def shown(rows, width, *, terminal=False, **changes):
+    console = a_console(width, terminal=terminal)
+    print_results(rows, a_run(**changes), console)
+    return console.file.getvalue()
+
+
+ROWS = [
+    a_row(verdicts={"default": "INCONCLUSIVE: about 14 more units"}),
+    a_row(LONG, timings={"default": a_timing({"baseline": 101_300.0, "optimized": 100_100.0})}, proofs=(a_proof(),)),
+    a_row("ch14:add_baseline", timings={"cpu": a_timing({"baseline": 5.25e6})}),
+    a_failure(reason=REASON),
+    a_failure(Status.SKIPPED, target="ch10:tmem_triple_overlap", reason="needs tensor memory; this is 9.0", proofs=(a_proof(),)),
+]
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_the_table_fits_and_no_number_is_broken(width):
+    text = shown(ROWS, width, terminal=True)
+    plain = re.sub(r"\x1b\[[\d;]*m", "", text)
+
+    assert max(cell_len(line) for line in plain.splitlines()) <= width
+    for figure in ("84.7 µs", "36.7 µs", "2.31x [2.28, 2.34]", "INCONCLUSIVE", "5.25 ms", "1.01x [0.98, 1.04]", "WRONG_RESULT", "SKIPPED"):
+        assert figure in plain
+
+
+def test_a_wide_table_says_more_and_keeps_names_whole():
+    narrow, wide = shown(ROWS, 80), shown(ROWS, 140)
+
+    assert LONG in wide
+    assert "proofs" in wide.split("\n\n")[1]
+    assert "conditions" not in narrow
+    assert "proofs" not in narrow.split("\n\n")[1]
+
+
+def test_a_very_narrow_table_drops_times_before_the_speedup():
+    table = shown([a_row()], 45).split("\n\n")[1]
+
+    assert "2.31x [2.28, 2.34]" in table
+    assert "84.7" not in table
+    assert "36.7" not in table
+
+
+def test_where_nothing_fits_the_name_is_broken_and_not_the_number():
+    assert "2.31x [2.28, 2.34]  PASSED" in shown([a_row()], 34)
+
+
+def test_reasons_are_whole_sentences_under_the_table():
+    text = shown(ROWS, 80)
+
+    assert f"WRONG_RESULT ch07:broken: {REASON}\n" in text
+    assert "SKIPPED ch10:tmem_triple_overlap: needs tensor memory; this is 9.0\n" in text
+    assert "y[3]" not in text.split("\n\n")[1]
+
+
+def test_the_proofs_of_a_skipped_row_are_printed():
+    assert "ch10:tmem_triple_overlap: proven: UTCHMMA present in optimized: 24 in optimized_x.so\n" in shown(ROWS, 80)
+
+
+def test_a_verdict_that_says_more_says_it_under_the_table():
+    assert "ch07:transpose: INCONCLUSIVE: about 14 more units\n" in shown(ROWS, 80)
+
+
+def test_the_last_line_counts():
+    assert shown(ROWS, 80).endswith("\n5 targets: 3 PASSED, 1 SKIPPED, 1 WRONG_RESULT\n")
+    assert shown([], 80, interrupted=True).endswith("\nno target was run, interrupted\n")
+
+
+def test_a_pipe_gets_no_control_characters():
+    console = a_console()
+    with Progress(console) as progress:
+        progress.started("ch07:transpose", 3, 12)
+        progress.phase("ch07:transpose", "2 units, 2.3x")
+        progress.finished(a_row())
+        progress.started("ch07:broken", 4, 12)
+        progress.finished(a_failure(reason=REASON))
+        progress.note("ch07:copy is done already")
+    print_results(ROWS, a_run(), console)
+    text = console.file.getvalue()
+
+    assert "\x1b" not in text
+    assert text.splitlines()[:5] == [
+        "[ 3/12] ch07:transpose",
+        "[ 3/12] PASSED ch07:transpose  2.31x [2.28, 2.34]",
+        "[ 4/12] ch07:broken",
+        f"[ 4/12] WRONG_RESULT ch07:broken: {REASON}",
+        "ch07:copy is done already",
+    ]
+
+
+def test_a_terminal_shows_the_running_estimate_on_one_line_that_goes_away():
+    console = a_console(60, terminal=True)
+    with Progress(console) as progress:
+        progress.started("ch07:transpose", 1, 2)
+        progress.phase("ch07:transpose", "4 units, 2.31x, half-width 0.4 %")
+        live = console.file.getvalue()
+        progress.phase("ch07:transpose", "long " * 40)
+        too_long = re.sub(r"\x1b\[[?\d;]*[A-Za-z]", "", console.file.getvalue().removeprefix(live)).strip()
+        progress.finished(a_row())
+    text = console.file.getvalue()
+
+    assert "4 units, 2.31x, half-width 0.4 %" in live
+    assert cell_len(too_long) == 60
+    assert too_long.endswith("…")
+    assert "PASSED" in text
+    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")  # the cursor is back
+
+
+def test_an_interrupt_gives_the_cursor_back():
+    console = a_console(terminal=True)
+
+    def interrupted():
+        with Progress(console) as progress:
+            progress.started("ch07:transpose", 1, 1)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+
+    text = console.file.getvalue()
+    assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")
+
+
+def test_json_is_the_document_and_nothing_else(capsys):
+    console = console_for(json_output=True)
+    with Progress(console) as progress:
+        progress.started("ch07:transpose", 1, 1)
+        progress.finished(a_row())
+    print_results([a_row()], a_run(), console)
+    print_document([a_row()], a_run())
+    captured = capsys.readouterr()
+
+    assert Metrics.model_validate(json.loads(captured.out)) == Metrics(run_id=a_run().run_id, rows=(a_row(),))
+    assert captured.err == ""
+
+
+def test_without_json_a_pipe_gets_the_wide_table(capsys):
+    console = console_for(json_output=False)
+    print_results([a_row()], a_run(), console)
+
+    assert "cuda, device clock, cold, burst" in capsys.readouterr().out
