@@ -178,7 +178,8 @@ def junit(run: Run, rows: Sequence[PairResult]) -> str:
     suites = ET.Element("testsuites")
     suites.append(suite)
     ET.indent(suites)
-    return ET.tostring(suites, encoding="utf-8", xml_declaration=True).decode() + "\n"
+    text: bytes = ET.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return text.decode() + "\n"
 
 
 def _xml(text: str) -> str:
