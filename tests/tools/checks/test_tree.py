@@ -58,9 +58,9 @@ VIOLATIONS = {
     "os.environ": ("tools/a.py", IDEA + 'x = os.environ["A"]\n', 2, "environment"),
     "os.getenv": ("common/python/gate.py", IDEA + 'x = os.getenv("A")\n', 2, "environment"),
     "environ imported": ("tools/a.py", IDEA + "from os import environ\n", 2, "environment"),
-    "sys.path.insert": ("ch01/demo.py", IDEA + "sys.path.insert(0, here)\n", 2, "sys.path"),
-    "sys.path assigned": ("tests/a.py", IDEA + "sys.path[:0] = [here]\n", 2, "sys.path"),
-    "sys.path added to": ("tools/a.py", IDEA + "sys.path += [here]\n", 2, "sys.path"),
+    "sys.path.insert": ("ch01/demo.py", IDEA + "sys." + "path.insert(0, here)\n", 2, "sys.path"),
+    "sys.path assigned": ("tests/a.py", IDEA + "sys." + "path[:0] = [here]\n", 2, "sys.path"),
+    "sys.path added to": ("tools/a.py", IDEA + "sys." + "path += [here]\n", 2, "sys.path"),
     "utils": ("common/python/string_utils.py", IDEA, 1, "names"),
     "a folder of utils": ("tools/utils/a.py", IDEA, 1, "names"),
     "Python that does not parse": ("tools/a.py", IDEA + "def f(:\n", 2, "syntax"),
@@ -157,7 +157,7 @@ ALLOWED = {
     "isolation catches whatever comes": ("common/python/isolation_child.py", BROAD),
     "so may a cheat": ("tests/adversaries/baseline_a.py", BROAD),
     "environment reads the environment": ("common/python/environment.py", IDEA + "x = os.environ\n"),
-    "loader edits sys.path": ("common/python/loader.py", IDEA + "sys.path.insert(0, x)\n"),
+    "loader edits sys.path": ("common/python/loader.py", IDEA + "sys." + "path.insert(0, x)\n"),
     "sys.path may be read": ("tools/a.py", IDEA + "x = sys.path[0] == y\n"),
     "a tensor-core kernel is longer": ("ch10/optimized_a.cu", CUDA_IDEA + "wgmma_fence();\n" * 249),
     "six parameters and self": ("tools/a.py", IDEA + "class A:\n    def f(self, a, b, c, d, e, f): ...\n"),
@@ -191,13 +191,13 @@ def test_a_module_without_a_layer(tmp_path):
 
 def test_torch_is_found_behind_another_module(tmp_path):
     files = {
-        "tools/cli/benchmark_cli.py": IDEA + "import json\nfrom common.python.report import render\n",
-        "common/python/report.py": IDEA + "from common.python import timing\n",
+        "tools/cli/benchmark_cli.py": IDEA + "import json\nfrom common.python.suite import run_suite\n",
+        "common/python/suite.py": IDEA + "from common.python import timing\n",
         "common/python/timing.py": IDEA + "import torch.nn\n",
     }
     ways = [str(finding) for finding in findings(tmp_path, files)]
     assert len(ways) == 2
-    assert ways[1].startswith("tools/cli/benchmark_cli.py:3: light imports: found tools.cli.benchmark_cli -> common.python.report -> ")
+    assert ways[1].startswith("tools/cli/benchmark_cli.py:3: light imports: found tools.cli.benchmark_cli -> common.python.suite -> ")
     assert "common.python.timing -> torch.nn" in ways[1]
 
 
@@ -224,7 +224,8 @@ def test_the_command_says_what_it_found_and_fails(tmp_path):
 
 
 def test_this_tree_keeps_the_rules():
-    assert [str(finding) for finding in tree.findings_in(PROJECT)] == []
+    broken = tree.findings_in(PROJECT)
+    assert not broken, "\n".join(map(str, broken))
 
 
 def test_every_layer_is_a_module_and_every_module_of_the_child_side_a_layer():
