@@ -11,10 +11,11 @@
 #define PREPARE(...)                                          \
     extern "C" const char prepare_signature[] = #__VA_ARGS__; \
     extern "C" cudaError_t prepare(__VA_ARGS__)
+// Optional, with PREPARE: FINISH(void* state) undoes it.
 #define FINISH(...) extern "C" cudaError_t finish(__VA_ARGS__)
 
-// Names an error code for the harness's message.
-extern "C" inline const char* error_text(cudaError_t code) { return cudaGetErrorString(code); }
+// Names an error code for the harness's message. Not inline: nothing here calls it, and it must be in the library.
+extern "C" const char* error_text(cudaError_t code) { return cudaGetErrorString(code); }
 
 template <typename T>
 __host__ __device__ constexpr T ceil_div(T n, T d) {

@@ -1,0 +1,143 @@
+"""The transposes: their arguments fit the workload, their shared memory has the conflicts that the comments count, they are right."""
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import torch
+
+from common.python.cuda_build import architectures_for, build
+from common.python.cuda_launch import CudaSide, Names, check_source
+from common.python.directives import read_directives
+from common.python.loader import import_file, load_workload
+
+CHAPTER = Path(__file__).parents[2] / "ch07"
+SIDES = ["baseline_transpose.cu", "optimized_transpose.cu", "optimized_transpose_swizzled.cu"]
+WORKLOAD = load_workload(CHAPTER / "workload_transpose.py")
+WARP = range(32)
+
+
+def text_of(side):
+    return (CHAPTER / side).read_text()
+
+
+def constants(side):
+    """The `constexpr int`s of a source, in order, so that one may be stated by others."""
+    values = {}
+    for name, expression in re.findall(r"constexpr int (\w+) = ([^;]+);", text_of(side)):
+        values[name] = eval(expression.replace("/", "//"), {}, values)
+    return values
+
+
+def wavefronts(addresses, width):
+    """How often shared memory must be read or written for a warp's request: `width` bytes a lane, byte addresses by lane.
+
+    128 bytes go at once, so the lanes of 128 / width go together; of each of the 32 banks they get one 4-byte word at a time.
+    """
+    together = 128 // width
+    total = 0
+    for first in range(0, len(addresses), together):
+        words = {address // 4 + word for address in addresses[first : first + together] for word in range(width // 4)}
+        total += max(Counter(word % 32 for word in words).values())
+    return total
+
+
+def inputs(shape, device="cpu"):
+    return {"x": torch.arange(shape["rows"] * shape["cols"], dtype=torch.float32, device=device).reshape(shape["rows"], shape["cols"])}
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_every_argument_has_something_to_bind(side):
+    shape = WORKLOAD.check_at[0]
+    signatures = check_source(CHAPTER / side, Names.of(WORKLOAD, read_directives(CHAPTER / side), inputs(shape), shape))
+    assert [argument.name for argument in signatures.launch] == ["x", "y", "rows", "cols", "stream"]
+
+
+@pytest.mark.parametrize("shape", WORKLOAD.check_at, ids=str)
+def test_the_library_gives_the_reference(shape):
+    x = inputs(shape)["x"]
+    step = import_file(CHAPTER / "library_transpose.py").prepare(x, **shape)
+    assert torch.equal(step(), WORKLOAD.reference(x))
+    assert step().is_contiguous()
+
+
+def test_baseline_and_padded_side_are_launched_alike():
+    def shape(side):
+        return constants(side), re.findall(r"dim3 grid.*|transpose<<<.*", text_of(side))
+
+    assert shape("baseline_transpose.cu") == shape("optimized_transpose.cu")
+
+
+def test_a_padded_column_is_conflict_free_and_an_unpadded_one_goes_32_times():
+    tile = constants("optimized_transpose.cu")["TILE"]
+    (expression,) = re.findall(r"float tile\[TILE\]\[([^\]]+)\]", text_of("optimized_transpose.cu"))
+    width = eval(expression, {"TILE": tile})
+    for i in range(tile):
+        assert wavefronts([4 * (i * width + lane) for lane in WARP], 4) == 1
+        assert wavefronts([4 * (lane * width + i) for lane in WARP], 4) == 1
+    assert wavefronts([4 * (lane * tile) for lane in WARP], 4) == 32
+
+
+class Swizzled:
+    """The index arithmetic of the swizzled side: its constants and its `slot` are read from the source, the loops are restated."""
+
+    def __init__(self):
+        self.tile, self.groups, self.threads, self.step = constants(SIDES[2]).values()
+        (expression,) = re.findall(r"int slot\(int column, int group\) \{ return ([^;]+); \}", text_of(SIDES[2]))
+        self.expression = compile(expression.replace("/", "//"), "slot", "eval")
+
+    def slot(self, column, group):
+        return eval(self.expression, {"GROUPS": self.groups, "column": column, "group": group})
+
+    def warps(self):
+        for first in range(0, self.threads, 32):
+            yield [(thread % self.groups, thread // self.groups) for thread in range(first, first + 32)]
+
+    def stores(self, slot):
+        """Byte addresses of every STS request: a warp, a pass, one of the four columns of a 4 x 4 block."""
+        for warp in self.warps():
+            for done in range(0, self.groups, self.step):
+                for i in range(4):
+                    yield [16 * slot(4 * lane + i, first + done) for lane, first in warp]
+
+    def loads(self, slot):
+        """Byte addresses of every LDS request: a warp, a pass."""
+        for warp in self.warps():
+            for done in range(0, self.tile, self.step):
+                yield [16 * slot(first + done, lane) for lane, first in warp]
+
+
+def test_the_swizzle_gives_every_group_a_slot_that_is_written_and_read_once():
+    swizzled = Swizzled()
+    slots = list(range(swizzled.tile * swizzled.groups))
+    assert sorted(swizzled.slot(column, group) for column in range(swizzled.tile) for group in range(swizzled.groups)) == slots
+    for requests in (swizzled.stores(swizzled.slot), swizzled.loads(swizzled.slot)):
+        assert sorted(address // 16 for request in requests for address in request) == slots
+
+
+def test_the_swizzle_needs_the_least_wavefronts_that_512_bytes_can():
+    swizzled = Swizzled()
+    assert {wavefronts(request, 16) for request in swizzled.stores(swizzled.slot)} == {4}
+    assert {wavefronts(request, 16) for request in swizzled.loads(swizzled.slot)} == {4}
+
+
+def test_no_padding_does_what_the_swizzle_does():
+    swizzled = Swizzled()
+    worst = {width: max(wavefronts(request, 16) for request in swizzled.stores(lambda c, g, w=width: c * w + g)) for width in range(16, 33)}
+    assert worst[16] == 32
+    assert min(worst.values()) == 16
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+@pytest.mark.parametrize("side", SIDES)
+def test_a_side_transposes_every_shape(side, tmp_path):
+    path = CHAPTER / side
+    built = build(path, architectures_for((), torch.cuda.get_device_capability()), cache=tmp_path, root=CHAPTER.parent)
+    cuda = CudaSide(path, built.library, WORKLOAD, read_directives(path))
+    for shape in (*WORKLOAD.check_at, WORKLOAD.time_at):
+        values = inputs(shape, "cuda")
+        step = cuda.prepare(values, shape)
+        cuda.workspace()[0].fill_(torch.nan)
+        assert torch.equal(step()[0], values["x"].T)
