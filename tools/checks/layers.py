@@ -13,7 +13,7 @@ LAYERS = (
     *("errors", "results", "stats", "settings", "features", "directives", "workload", "environment"),
     *("discovery", "targets", "protocol"),
     *("figures", "report", "artifacts"),
-    *("random_inputs", "cuda_build", "cuda_launch", "loader", "timing", "verification"),
+    *("random_inputs", "cuda_build", "cuda_launch", "loader", "device_helpers", "timing", "verification"),
     *("worker", "referee", "describer", "isolation_child"),
     *("isolation", "telemetry"),
     *("planning", "bench", "measurement", "benchmark_harness", "suite"),
@@ -22,7 +22,18 @@ LAYERS = (
 
 # Those that run beyond the process boundary, where torch is.
 CHILD_SIDE = frozenset(
-    ("random_inputs", "cuda_launch", "loader", "timing", "verification", "worker", "referee", "describer", "isolation_child")
+    (
+        "random_inputs",
+        "cuda_launch",
+        "loader",
+        "device_helpers",
+        "timing",
+        "verification",
+        "worker",
+        "referee",
+        "describer",
+        "isolation_child",
+    )
 )
 
 TORCH = frozenset(("torch", "triton"))
