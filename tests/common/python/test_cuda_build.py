@@ -177,7 +177,7 @@ def test_an_unreadable_source_is_a_failed_build(tree):
     ("printed", "sentence"),
     [
         (
-            '{tree}/ch01/side.cu(2): error: identifier "q" is undefined\n y = q;\n{tree}/side.cu(3): error: expected a ";"\n2 errors detected',
+            '{tree}/ch01/side.cu(2): error: identifier "q" is undefined\n{tree}/side.cu(3): error: expected a ";"\n2 errors detected',
             'ch01/side.cu(2): error: identifier "q" is undefined (and 1 further error)',
         ),
         (
