@@ -8,6 +8,7 @@ import random
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -34,7 +35,7 @@ class Bench:
         self.settings = settings
         self.server = server
         self.logs = folder.log_path
-        self.tell: Callable[[str], None] = lambda text: None
+        self.tell: Callable[[str], None] = lambda _: None
         self.deadline = math.inf  # of the whole suite, on the monotonic clock
         self.builds: dict[str, protocol.BuildDone] = {}
         self._random = random.Random(seed)
@@ -66,7 +67,7 @@ class Bench:
     def dump_prefix(self) -> str:
         """A name in shared memory that outputs of one request may start with."""
         self._dumps += 1
-        return os.path.join(self._memory.name, str(self._dumps))
+        return f"{self._memory.name}/{self._dumps}"
 
     def core_for(self, plan: Plan) -> int:
         """The core that the CPU sides of a row share, so that like is timed with like; the harness has the others."""
@@ -75,12 +76,10 @@ class Bench:
     def start_side(self, plan: Plan, side: str, *, cold: bool = False) -> SideAtWork:
         """A fresh worker that has loaded `side`; with `cold`, one whose compile caches are empty. Raises SideFailure."""
         log = self.logs(plan.target, side) / "log.txt"
-        worker = SideAtWork(self.server.fork("worker", log, self.core_for(plan)), self, plan, side)
-        try:
+        with ExitStack() as until_loaded:
+            worker = until_loaded.enter_context(SideAtWork(self.server.fork("worker", log, self.core_for(plan)), self, plan, side))
             worker.load(cold)
-        except BaseException:
-            worker.close()
-            raise
+            until_loaded.pop_all()
         return worker
 
 
@@ -127,9 +126,9 @@ class SideAtWork:
         )
         self.load_s = self.ask(request, protocol.Loaded, self._bench.limit_s("prepare")).seconds
 
-    def prepare(self, shape: Shape, seed: int, live_seed: int) -> protocol.Prepared:
-        """Make inputs and set the side up on them."""
-        request = protocol.Prepare(shape=dict(shape), seed=seed, live_seed=live_seed)
+    def prepare(self, shape: Shape, seed: int, live_seed: int, copies: int = 1) -> protocol.Prepared:
+        """Make inputs and set the side up on them, in `copies` that share no buffer."""
+        request = protocol.Prepare(shape=dict(shape), seed=seed, live_seed=live_seed, copies=copies)
         return self.ask(request, protocol.Prepared, self._bench.limit_s("prepare"))
 
 

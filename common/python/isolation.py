@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -33,6 +35,7 @@ class ForkServer:
         self._environment = dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
+        self._one_at_a_time = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -70,10 +73,8 @@ class ForkServer:
 
     def reap(self, pid: int) -> None:
         """Kill the child's whole process group and take note of its end."""
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         try:
             self._ask(protocol.Reap(pid=pid, seconds=_GOODBYE_S), protocol.Reaped)
         except (Closed, Silent):
@@ -97,9 +98,10 @@ class ForkServer:
         return self._connection
 
     def _ask(self, request: Request, expected: type[T], *descriptors: int) -> T:
-        connection = self._connection or self._start()
-        connection.send(request, descriptors)
-        answer = read_answer(connection.receive(_START_S), request, expected)
+        with self._one_at_a_time:
+            connection = self._connection or self._start()
+            connection.send(request, descriptors)
+            answer = read_answer(connection.receive(_START_S), request, expected)
         if isinstance(answer, Failed):
             raise SideFailure(answer.status, answer.reason)
         return answer
@@ -138,7 +140,9 @@ class Child:
         except Closed:
             ending = self._server.ending_of(self._pid)
             self.kill()
-            raise SideFailure(Status.CRASHED, f"the {self._name(request)} process {ending}; expected an answer{self._last_words()}") from None
+            raise SideFailure(
+                Status.CRASHED, f"the {self._name(request)} process {ending}; expected an answer{self._last_words()}"
+            ) from None
         except Silent:
             self.kill()
             raise SideFailure(Status.TIMEOUT, f"{self._name(request)} took more than {seconds:g} s; expected an answer by then") from None

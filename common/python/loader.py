@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 
@@ -74,13 +74,13 @@ class PythonSide:
         if not callable(prepare):
             raise SideFailure(Status.CRASHED, f"{path.name}: found no function `prepare`; expected prepare(...) that returns step")
         self._prepare = prepare
-        self._generator: Generator[Step, None, None] | None = None
+        self._generator: Generator[Any, None, None] | None = None
 
     def prepare(self, inputs: Mapping[str, Any], shape: Shape) -> Step:
         """Call the side's `prepare` with the inputs and shape entries that it names."""
-        step = call_by_name(self._prepare, {**shape, **inputs}, f"{self._path.name}: prepare")
+        step: Any = call_by_name(self._prepare, {**shape, **inputs}, f"{self._path.name}: prepare")
         if inspect.isgenerator(step):
-            self._generator = step
+            self._generator = cast("Generator[Any, None, None]", step)
             step = next(step)
         if not callable(step):
             raise SideFailure(Status.CRASHED, f"{self._path.name}: prepare returned {type(step).__name__}; expected a function, step")

@@ -6,7 +6,8 @@ import math
 import random
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -23,6 +24,8 @@ BUDGET_S = 5.0  # a side
 BLOCK_S = 0.15
 MOST_SAMPLES = 64
 FEW_SAMPLES = 3
+MOST_COPIES = 32
+SHORT_NS = 25_000.0  # 20 times what an empty pair of events costs on an H200
 WARM_S = 0.5
 PRECISE_PERCENT = {"device": 0.25, "launch": 0.5, "host": 0.5}
 
@@ -46,6 +49,8 @@ class Measurement:
         self._shape = shape
         self._judging = judging
         self._prepare_seed = bench.new_seed()
+        self._copies = 1
+        self._hold = plan.clock == "device"
         self._checks: dict[str, list[Check]] = {side: [] for side in plan.sides}
         self._peaks: dict[str, int] = {}
         self._metrics: dict[str, dict[str, ReportedMetric]] = {}
@@ -67,8 +72,9 @@ class Measurement:
             device=self._plan.device,
             clock=self._plan.clock,
             cache=self._plan.described.cache,
-            mode="cold_start" if settings.cold_start else "burst",
-            launch_latency_hidden=False,
+            mode="cold_start" if settings.cold_start else "sustained" if settings.sustained else "burst",
+            launch_latency_hidden=self._plan.clock == "device" and self._hold,
+            calls_per_sample=self._copies,
             units=tuple(everything),
             time_ns={side: geometric_interval([median_ns(unit, side) for unit in everything]) for side in self._plan.sides},
             speedups=speedups_of(everything),
@@ -100,9 +106,15 @@ class Measurement:
 
     def _unit(self, order: tuple[str, ...]) -> Unit:
         with ExitStack() as stack:
-            workers = {side: stack.enter_context(self._start(side)) for side in order}
-            samples_ns = [self._warm(workers[side], side) for side in order]
-            passes = self._passes(max(samples_ns))
+            workers = self._start_all(order, stack)
+            warmed = {side: self._warm(workers[side], side) for side in order}
+            if self._copies == 1 and (copies := self._copies_for(warmed)) > 1:
+                self._copies = copies
+                for side in order:
+                    workers[side].prepare(self._shape, self._prepare_seed, self._bench.new_seed(), copies)
+                    warmed[side] = self._warm(workers[side], side)
+            self._hold &= all(answer.holds for answer in warmed.values())
+            passes = self._passes(max(answer.sample_ns for answer in warmed.values()))
             blocks: dict[str, list[Block]] = {side: [] for side in order}
             ran: list[str] = []
             for sides, count in zip((order, tuple(reversed(order))), passes, strict=True):
@@ -112,30 +124,54 @@ class Measurement:
                     ran.append(side)
         return Unit(order=tuple(ran), blocks={side: tuple(found) for side, found in blocks.items()})
 
+    def _start_all(self, order: tuple[str, ...], stack: ExitStack) -> dict[str, SideAtWork]:
+        """Fresh workers, prepared side by side: a CUDA context and a `prepare` take longer than the timing."""
+        with ThreadPoolExecutor(len(order)) as pool:
+            starting = {side: pool.submit(self._start, side) for side in order}
+        for future in starting.values():
+            if future.exception() is None:
+                stack.enter_context(future.result())
+        return {side: future.result() for side, future in starting.items()}
+
+    def _copies_for(self, warmed: Mapping[str, protocol.Warmed]) -> int:
+        """How many calls make a sample: enough that the event pair's own cost and the process's offset are small beside them."""
+        if self._plan.clock != "device" or self._bench.settings.warmup == 0:
+            return 1
+        shortest = min(answer.step_ns for answer in warmed.values())
+        return max(1, min(MOST_COPIES, math.ceil(SHORT_NS / shortest)))
+
     def _passes(self, sample_ns: float) -> tuple[int, int]:
         iterations = self._bench.settings.iterations
         if iterations is not None:
             return iterations - iterations // 2, iterations // 2
+        if self._bench.settings.sustained:
+            return 1, 1
         # Without a warm-up nothing is known of the step's length.
         count = max(1, min(MOST_SAMPLES, int(BLOCK_S * 1e9 / sample_ns))) if sample_ns > 0 else FEW_SAMPLES
         return count, count
 
     def _start(self, side: str) -> SideAtWork:
-        worker = self._bench.start_side(self._plan, side)
-        worker.prepare(self._shape, self._prepare_seed, self._bench.new_seed())
+        with ExitStack() as until_prepared:
+            worker = until_prepared.enter_context(self._bench.start_side(self._plan, side))
+            worker.prepare(self._shape, self._prepare_seed, self._bench.new_seed(), self._copies)
+            until_prepared.pop_all()
         return worker
 
-    def _warm(self, worker: SideAtWork, side: str) -> float:
+    def _warm(self, worker: SideAtWork, side: str) -> protocol.Warmed:
         warmup = self._bench.settings.warmup
         request = protocol.Warm(seed=self._bench.new_seed(), calls=-1 if warmup is None else warmup, seconds=WARM_S)
         warmed = worker.ask(request, protocol.Warmed, self._left())
-        self._peaks[side] = max(self._peaks.get(side, 0), warmed.peak_memory_bytes)
+        self._peaks.setdefault(side, warmed.peak_memory_bytes)
         self._metrics[side] = warmed.metrics
-        return warmed.sample_ns
+        return warmed
 
     def _block(self, worker: SideAtWork, side: str, count: int, pick_one: bool) -> Block:
-        picks = [random.randrange(count)] if pick_one else []
-        request = protocol.Time(seed=self._bench.new_seed(), count=count, picks=picks, prefix=self._bench.dump_prefix())
+        sustained = self._bench.settings.sustained
+        # A sustained block leaves the outputs of its last call, on inputs that all its calls shared.
+        picks = [random.randrange(count * self._copies)] if pick_one else []
+        request = protocol.Time(
+            seed=self._bench.new_seed(), count=count, picks=picks, prefix=self._bench.dump_prefix(), hold=self._hold, sustained=sustained
+        )
         timed = worker.ask(request, protocol.Timed, self._left())
         self._notes.update(timed.notes)
         if len(timed.samples_ns) != count or not all(0 < sample < math.inf for sample in timed.samples_ns):
@@ -144,7 +180,8 @@ class Measurement:
             raise SideFailure(Status.CRASHED, f"{side}: found {len(timed.picks)} kept outputs; expected {len(picks)}")
         for call in timed.picks:
             self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, call, timed=True))
-        return Block(seed=request.seed, samples_ns=tuple(timed.samples_ns))
+        clocks = tuple(timed.sm_clock_hz)
+        return Block(seed=request.seed, samples_ns=tuple(timed.samples_ns), sm_clock_hz=clocks, void=timed.void)
 
     def _cold_unit(self, order: tuple[str, ...]) -> Unit:
         """Every sample is a fresh process: from loading the side to its first result, with compile caches of its own."""
@@ -175,7 +212,9 @@ class Measurement:
     def _running_estimate(self, units: Sequence[Unit]) -> str:
         if len(units) < 2:
             return "1 process pair"
-        found = ", ".join(f"{side} {speedup.estimate:.3f}x ± {speedup.half_width_percent:.1f} %" for side, speedup in speedups_of(units).items())
+        found = ", ".join(
+            f"{side} {speedup.estimate:.3f}x ± {speedup.half_width_percent:.1f} %" for side, speedup in speedups_of(units).items()
+        )
         return f"{len(units)} process pairs: {found}" if found else f"{len(units)} processes"
 
 

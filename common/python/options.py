@@ -42,34 +42,133 @@ def _option(*names: str, panel: str, text: str, **limits: Any) -> Any:
 
 # field of Settings: (type, option, default)
 _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
-    "targets": (list[str], _option("--targets", "-t", panel=_SELECTING, text="ch07, ch07:transpose, ch07:transpose_baseline; repeatable. Default: everything."), []),
+    "targets": (
+        list[str],
+        _option(
+            "--targets", "-t", panel=_SELECTING, text="ch07, ch07:transpose, ch07:transpose_baseline; repeatable. Default: everything."
+        ),
+        [],
+    ),
     "root": (Path | None, _option("--root", panel=_SELECTING, text="Folder that holds the targets. Default: this project."), None),
-    "device": (Device, _option("--device", panel=_SELECTING, text="auto, cuda or cpu. Default: auto, the GPU where there is one."), Device.AUTO),
-    "kwargs": (str, _option("--kwargs", panel=_SELECTING, text='Shape entries to change at the timed shapes: "rows=1024 causal=true". Such rows are never gated.'), ""),
-    "dry_run": (bool, _option("--dry-run", panel=_SELECTING, text="Read and try every selected file, print what would run, run nothing."), False),
-    "iterations": (int | None, _option("--iterations", panel=_MEASURING, text="Time exactly N calls a side in each of 6 process pairs; no adaptive stop.", min=1), None),
-    "warmup": (int | None, _option("--warmup", panel=_MEASURING, text="Exactly N calls before timing; 0 is legal. Default: until two blocks agree.", min=0), None),
-    "repeat": (int, _option("--repeat", panel=_MEASURING, text="Repeat the whole measurement N times and report the spread between them too.", min=1), 1),
-    "cold_start": (bool, _option("--cold-start", panel=_MEASURING, text="Every sample is a fresh process with cold compile caches, set-up included."), False),
-    "sustained": (bool, _option("--sustained/--burst", panel=_MEASURING, text="A second or more back to back, or spaced samples. Default: burst."), False),
+    "device": (
+        Device,
+        _option("--device", panel=_SELECTING, text="auto, cuda or cpu. Default: auto, the GPU where there is one."),
+        Device.AUTO,
+    ),
+    "kwargs": (
+        str,
+        _option(
+            "--kwargs",
+            panel=_SELECTING,
+            text='Shape entries to change at the timed shapes: "rows=1024 causal=true". Such rows are never gated.',
+        ),
+        "",
+    ),
+    "dry_run": (
+        bool,
+        _option("--dry-run", panel=_SELECTING, text="Read and try every selected file, print what would run, run nothing."),
+        False,
+    ),
+    "iterations": (
+        int | None,
+        _option("--iterations", panel=_MEASURING, text="Time exactly N calls a side in each of 6 process pairs; no adaptive stop.", min=1),
+        None,
+    ),
+    "warmup": (
+        int | None,
+        _option("--warmup", panel=_MEASURING, text="Exactly N calls before timing; 0 is legal. Default: until two blocks agree.", min=0),
+        None,
+    ),
+    "repeat": (
+        int,
+        _option("--repeat", panel=_MEASURING, text="Repeat the whole measurement N times and report the spread between them too.", min=1),
+        1,
+    ),
+    "cold_start": (
+        bool,
+        _option("--cold-start", panel=_MEASURING, text="Every sample is a fresh process with cold compile caches, set-up included."),
+        False,
+    ),
+    "sustained": (
+        bool,
+        _option("--sustained/--burst", panel=_MEASURING, text="A second or more back to back, or spaced samples. Default: burst."),
+        False,
+    ),
     "sweep": (str | None, _option("--sweep", panel=_MEASURING, text='A curve over one shape entry: "n=1024,2048,4096".'), None),
     "against": (str | None, _option("--against", panel=_MEASURING, text="Git revision whose optimized side is the baseline."), None),
-    "timeout_multiplier": (float, _option("--timeout-multiplier", panel=_MEASURING, text="Scales the limits: build 300 s, prepare 240, measure 120 a side, profile 180.", min=0.001), 1.0),
-    "suite_timeout": (float | None, _option("--suite-timeout", panel=_MEASURING, text="Seconds for the whole invocation.", min=0.001), None),
-    "profile": (Profile, _option("--profile", panel=_PROFILING, text="none, minimal, roofline or deep_dive; bare: minimal. Default: none."), Profile.NONE),
-    "ncu_metric_set": (Profile | None, _option("--ncu-metric-set", panel=_PROFILING, text="ncu's preset: minimal, roofline or deep_dive. Default: the profile's."), None),
-    "sanitize": (Sanitizer | None, _option("--sanitize", panel=_PROFILING, text="Run CUDA sides under compute-sanitizer's memcheck, racecheck, initcheck or synccheck."), None),
-    "llm_analysis": (bool, _option("--llm-analysis", panel=_PROFILING, text="Ask a language model for advice on the profile; never for a number."), False),
+    "timeout_multiplier": (
+        float,
+        _option(
+            "--timeout-multiplier",
+            panel=_MEASURING,
+            text="Scales the limits: build 300 s, prepare 240, measure 120 a side, profile 180.",
+            min=0.001,
+        ),
+        1.0,
+    ),
+    "suite_timeout": (
+        float | None,
+        _option("--suite-timeout", panel=_MEASURING, text="Seconds for the whole invocation.", min=0.001),
+        None,
+    ),
+    "profile": (
+        Profile,
+        _option("--profile", panel=_PROFILING, text="none, minimal, roofline or deep_dive; bare: minimal. Default: none."),
+        Profile.NONE,
+    ),
+    "ncu_metric_set": (
+        Profile | None,
+        _option("--ncu-metric-set", panel=_PROFILING, text="ncu's preset: minimal, roofline or deep_dive. Default: the profile's."),
+        None,
+    ),
+    "sanitize": (
+        Sanitizer | None,
+        _option(
+            "--sanitize", panel=_PROFILING, text="Run CUDA sides under compute-sanitizer's memcheck, racecheck, initcheck or synccheck."
+        ),
+        None,
+    ),
+    "llm_analysis": (
+        bool,
+        _option("--llm-analysis", panel=_PROFILING, text="Ask a language model for advice on the profile; never for a number."),
+        False,
+    ),
     "gate": (float, _option("--gate", panel=_GATING, text="Smallest change that counts, in percent. Default: 0.5.", min=0.0), 0.5),
-    "accept_regressions": (bool, _option("--accept-regressions", panel=_GATING, text="Write what was measured into the expectations files."), False),
+    "accept_regressions": (
+        bool,
+        _option("--accept-regressions", panel=_GATING, text="Write what was measured into the expectations files."),
+        False,
+    ),
     "require_expectations": (bool, _option("--require-expectations", panel=_GATING, text="Exit 5 if no row could be gated."), False),
     "fail_on": (FailOn | None, _option("--fail-on", panel=_GATING, text="inconclusive: exit 3 if a row's verdict is INCONCLUSIVE."), None),
-    "artifacts_dir": (Path | None, _option("--artifacts-dir", panel=_WRITING, text="This run's own folder, absent or empty unless --resume. Default: artifacts/<time>."), None),
-    "resume": (bool, _option("--resume", panel=_WRITING, text="Go on with the run in --artifacts-dir: rows that are done are kept."), False),
+    "artifacts_dir": (
+        Path | None,
+        _option(
+            "--artifacts-dir", panel=_WRITING, text="This run's own folder, absent or empty unless --resume. Default: artifacts/<time>."
+        ),
+        None,
+    ),
+    "resume": (
+        bool,
+        _option("--resume", panel=_WRITING, text="Go on with the run in --artifacts-dir: rows that are done are kept."),
+        False,
+    ),
     "json_output": (bool, _option("--json", panel=_WRITING, text="Print the result document and nothing else."), False),
 }
 
-_VERIFYING = ("targets", "root", "device", "kwargs", "dry_run", "timeout_multiplier", "suite_timeout", "sanitize", "artifacts_dir", "resume", "json_output")
+_VERIFYING = (
+    "targets",
+    "root",
+    "device",
+    "kwargs",
+    "dry_run",
+    "timeout_multiplier",
+    "suite_timeout",
+    "sanitize",
+    "artifacts_dir",
+    "resume",
+    "json_output",
+)
 
 # Accepted now, so that scripts need not change; what each will do is in the README's table of commands.
 _LATER = ("profile", "ncu_metric_set", "sanitize", "llm_analysis", "sustained", "sweep", "against", "accept_regressions", "gate", "fail_on")

@@ -11,7 +11,6 @@ from common.python import protocol
 from common.python.directives import Directives, read_directives
 from common.python.environment import Machine, unmet
 from common.python.errors import BenchmarkError, SideFailure
-from common.python.features import unmet_capability
 from common.python.isolation import ForkServer
 from common.python.protocol import ShapeEntries
 from common.python.settings import Device, Settings
@@ -85,9 +84,8 @@ def choose_device(settings: Settings, machine: Machine, probed: protocol.Probed)
     if probed.cuda and machine.gpus:
         return "cuda"
     if settings.device is Device.CUDA:
-        raise BenchmarkError(
-            f"--device cuda: found {len(machine.gpus)} GPUs, and torch {probed.torch} {'can' if probed.cuda else 'cannot'} use CUDA; expected both"
-        )
+        usable = "can" if probed.cuda else "cannot"
+        raise BenchmarkError(f"--device cuda: found {len(machine.gpus)} GPUs, and torch {probed.torch} {usable} use CUDA; expected both")
     return "cpu"
 
 
@@ -109,8 +107,7 @@ def _skip_reason(
     selection: Selection, directives: Sequence[Directives], machine: Machine, device: Literal["cuda", "cpu"], root: Path
 ) -> str:
     needs = tuple(need for each in directives for need in each.needs)
-    capability = machine.gpus[0].capability if machine.gpus and device == "cuda" else None
-    reason = unmet_capability(needs, capability) or unmet(needs, machine, root)
+    reason = unmet(needs, machine, root)
     if not reason and device == "cpu" and any(selection.pair.sides[side].suffix == ".cu" for side in selection.sides):
         reason = "no CUDA device"
     instead = next((each.instead for each in directives if each.instead), "")

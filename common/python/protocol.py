@@ -130,12 +130,16 @@ class Loaded(Answer):
 
 
 class Prepare(Request):
-    """Make the inputs of `seed` at `shape` and set the side up on them, then give live inputs the values of `live_seed`."""
+    """Make the inputs of `seed` at `shape`, set the side up on them, then give live inputs the values of `live_seed`.
+
+    More than one of `copies`, each with buffers of its own, are for a step that is too short to be timed by itself.
+    """
 
     kind: Literal["prepare"] = "prepare"
     shape: ShapeEntries
     seed: int
     live_seed: int
+    copies: int = 1
 
 
 class Prepared(Answer):
@@ -189,10 +193,14 @@ class Warm(Request):
 
 
 class Warmed(Answer):
-    """A step's time and a whole sample's (rewriting inputs, flushing caches and all) in ns, and peak device memory in bytes."""
+    """A call's time and a whole sample's (rewriting inputs, flushing caches and all) in ns, and peak device memory in bytes.
+
+    `holds` says that the stream can be held while the step is queued, so that the host's launch latency can be hidden.
+    """
 
     kind: Literal["warmed"] = "warmed"
     calls: int
+    holds: bool
     step_ns: float
     sample_ns: float
     peak_memory_bytes: int
@@ -200,20 +208,27 @@ class Warmed(Answer):
 
 
 class Time(Request):
-    """Time `count` calls; call i runs on the inputs of seed + i; the outputs of the calls in `picks` are kept for the referee."""
+    """Take `count` samples; call i, counted over all samples and copies, runs on the inputs of seed + i.
+
+    The outputs of the calls in `picks` are kept for the referee. `hold` hides the host's launch latency.
+    """
 
     kind: Literal["time"] = "time"
     seed: int
     count: int
     picks: list[int]
     prefix: str
+    hold: bool
+    sustained: bool
 
 
 class Timed(Answer):
-    """Samples in ns a call, and the picked calls' outputs."""
+    """Samples in ns a call with the SM clocks they ran at in Hz, how many more were void, and the picked calls' outputs."""
 
     kind: Literal["timed"] = "timed"
     samples_ns: list[float]
+    sm_clock_hz: list[float]
+    void: int
     picks: list[Call]
     notes: list[str]
 

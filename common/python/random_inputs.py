@@ -177,11 +177,15 @@ class Inputs:
         self._rand = Rand(seed, device, folder)
         self.values: dict[str, Any] = workload.inputs(self._rand, **shape)
         constant = {id(leaf) for name, leaf in _leaves(self.values) if name.split(".")[0] in workload.constants}
-        constant_paths = {leaf for name, leaf in _leaves(self.values) if name.split(".")[0] in workload.constants and isinstance(leaf, Path)}
+        constant_paths = {
+            leaf for name, leaf in _leaves(self.values) if name.split(".")[0] in workload.constants and isinstance(leaf, Path)
+        }
         draws, files = self._rand.draws, self._rand.files
         tensor_indices = [index for index in range(len(draws) + len(files)) if index not in {file.index for file in files}]
         # A constant that is a draw nobody edited need not be drawn again.
-        kept = {i for i, draw in zip(tensor_indices, draws, strict=True) if id(draw.tensor) in constant and draw.tensor._version == draw.version}
+        kept = {
+            i for i, draw in zip(tensor_indices, draws, strict=True) if id(draw.tensor) in constant and draw.tensor._version == draw.version
+        }
         self._keep = frozenset(kept | {file.index for file in files if file.path in constant_paths})
 
     def rewrite(self, seed: int) -> None:

@@ -47,10 +47,14 @@ class Interval(Document):
 
 
 class Block(Document):
-    """Samples of one side in a row, in ns a call; `seed` replays the inputs of call i as seed + i."""
+    """Samples of one side in a row, in ns a call; `seed` replays the inputs of call i as seed + i.
+
+    `sm_clock_hz` is the clock that the SMs held in each sample, on a GPU; `void` counts samples that had to be taken again.
+    """
 
     seed: int
     samples_ns: tuple[float, ...]
+    sm_clock_hz: tuple[float, ...] = ()
     void: int = 0
 
 
@@ -85,6 +89,7 @@ class PairTiming(Document):
     mode: Literal["burst", "sustained", "cold_start"]
     interleaved: bool = True
     launch_latency_hidden: bool
+    calls_per_sample: int = 1
     units: tuple[Unit, ...]
     time_ns: dict[str, Interval]
     speedups: dict[str, Interval]

@@ -25,7 +25,11 @@ def new_pair(tree: Tree, target: str, *, cuda: bool) -> tuple[Path, ...]:
     match = _TARGET.match(canonical(target))
     if match is None or re.search(r"^(baseline|optimized|library)_|_(baseline|optimized)$", match["name"]):
         raise BenchmarkError(f"new {target}: found no directory:name; expected for example ch07:row_sum, without baseline or optimized")
-    folder = tree.root if match["directory"] == tree.root.name and not (tree.root / match["directory"]).is_dir() else tree.root / match["directory"]
+    folder = (
+        tree.root
+        if match["directory"] == tree.root.name and not (tree.root / match["directory"]).is_dir()
+        else tree.root / match["directory"]
+    )
     paths = {role: folder / f"{role}_{match['name']}{Path(template).suffix}" for role, template in _FILES[cuda].items()}
     taken = [path for role in paths for suffix in (".py", ".cu") if (path := folder / f"{role}_{match['name']}{suffix}").exists()]
     if taken:

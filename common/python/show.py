@@ -36,9 +36,8 @@ def show_pair(tree: Tree, target: str, console: Console | None = None) -> None:
 
 def diff_of(before: Path, after: Path, root: Path) -> str:
     """Unified diff of two files, named relative to `root`."""
-    lines = [path.read_text(encoding="utf-8").splitlines(keepends=True) for path in (before, after)]
-    names = [str(path.relative_to(root)) for path in (before, after)]
-    return "".join(difflib.unified_diff(*lines, *names, n=_CONTEXT_LINES))
+    (old, new) = (path.read_text(encoding="utf-8").splitlines(keepends=True) for path in (before, after))
+    return "".join(difflib.unified_diff(old, new, str(before.relative_to(root)), str(after.relative_to(root)), n=_CONTEXT_LINES))
 
 
 def _print_source(console: Console, path: Path, root: Path) -> None:

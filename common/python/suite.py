@@ -16,8 +16,9 @@ from common.python.artifacts import RunFolder
 from common.python.bench import Bench
 from common.python.benchmark_harness import run_pair
 from common.python.discovery import discover
+from common.python.doctor import fitness, unfit
 from common.python.environment import Machine, child_environment, describe_machine, lock
-from common.python.errors import ExitCode, Status
+from common.python.errors import ExitCode, Status, UnfitEnvironment
 from common.python.isolation import ForkServer
 from common.python.planning import Plan, make_plans
 from common.python.results import PairResult, Run, exit_code_of
@@ -71,17 +72,19 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         watcher.note(note)
     with ExitStack() as stack:
         stack.enter_context(lock(_device_key(settings, machine), f"benchmark_cli {settings.command}"))
+        if problem := unfit(fitness(machine, settings.root)):
+            raise UnfitEnvironment(f"found {problem}; expected a machine that is fit to measure on")
         server = stack.enter_context(_server(settings, machine))
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         plans = make_plans(selected.selections, settings, machine, server, scratch)
-        folder = RunFolder.create(settings, datetime.now().strftime("%Y%m%d_%H%M%S"))
+        folder = RunFolder.create(settings, datetime.now().astimezone().strftime("%Y%m%d_%H%M%S"))
         done = folder.completed(settings) if settings.resume else {}
         run = Run(
             run_id=folder.run_id,
-            seed=secrets.randbits(48),
+            seed=folder.saved.seed if folder.saved else secrets.randbits(48),
             settings=settings.model_dump(mode="json"),
             environment=machine.model_dump(mode="json"),
-            started=_now(),
+            started=folder.saved.started if folder.saved else _now(),
         )
         folder.write_run(run)
         bench = stack.enter_context(Bench(settings, server, run.seed, folder))

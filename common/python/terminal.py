@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
@@ -15,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from common.python.artifacts import document_text
+from common.python.doctor import Finding
 from common.python.errors import Status
 from common.python.figures import Line, counts_text, lines_of, machine_text, one_line, remarks
 from common.python.planning import Plan
@@ -182,3 +184,19 @@ def _fitting(lines: list[Line], width: int) -> list[_Column]:
         if needed > width and column.importance < _ALWAYS:
             columns.remove(column)
     return columns
+
+
+_STYLE_OF_LEVEL = {"ok": "green", "warn": "yellow", "bad": "red"}
+
+
+def print_findings(findings: Iterable[Finding], console: Console) -> None:
+    """What `doctor` found, a line each, with its advice below where there is something to do."""
+    findings = list(findings)
+    width = max(cell_len(finding.name) for finding in findings)
+    for finding in findings:
+        line = Text().append(f"{finding.level:<5}", _STYLE_OF_LEVEL[finding.level]).append(f"{finding.name:<{width}}  {finding.found}")
+        _say(console, line)
+        if finding.advice:
+            _say(console, Text(f"{'':5}{'':{width}}  {finding.advice}", "dim"))
+    counts = Counter(finding.level for finding in findings)
+    _say(console, Text(f"\n{counts['ok']} ok, {counts['warn']} to know of, {counts['bad']} bad"))

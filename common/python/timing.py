@@ -1,57 +1,86 @@
-"""One sample: live inputs rewritten, caches in their stated state, everything waited for, and only then the clock and the step."""
+"""One sample: live inputs rewritten, caches in their stated state, everything waited for, and only then the clock and the step.
+
+On a GPU the stream is held while the host queues the step, so that the host's launch latency is not in the time, and the clocks
+of the SMs are read around it. A step much shorter than an event pair is timed as a batch, each call on buffers of its own.
+"""
 
 from __future__ import annotations
 
 import gc
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from time import perf_counter_ns
 
 import nvtx
 import torch
 
+from common.python.device_helpers import DeviceHelpers, sm_clock_hz
 from common.python.random_inputs import Inputs
 from common.python.workload import Workload
 
 # Bound before any side is imported, so a side that patches the time or torch modules patches nothing here.
 _synchronize = torch.cuda.synchronize
-_zero = torch.Tensor.zero_
 _Event = torch.cuda.Event
 _push, _pop = nvtx.push_range, nvtx.pop_range
+_clock_ns = perf_counter_ns
 
 _FLUSH_LEAST_BYTES = 256 << 20
 _FLUSH_MOST_SHARE = 0.05
 _STEADY = 0.02  # two successive warm-up blocks agree to 2 %
 _WARM_BLOCK = 5
+_HOLD_NS = 2_000_000_000
+_SUSTAINED_NS = 1_000_000_000
+_SUSTAINED_ROUNDS = 16  # between two looks at the clock: the device never waits long for the host
+_TRIES = 3  # of a sample that came out void
 
 Step = Callable[[], object]
 
 
-class Sampler:
-    """Times single calls of a step under the workload's clock; every time is in ns."""
+@dataclass(frozen=True)
+class Sample:
+    """One timed call: ns, the SM clock in Hz (0.0 where there is none), and whether the hold ran out, which voids it."""
 
-    def __init__(self, workload: Workload, inputs: Inputs, step: Step, device: torch.device, label: str) -> None:
+    ns: float
+    sm_clock_hz: float = 0.0
+    void: bool = False
+
+
+class Sampler:
+    """Times a step under the workload's clock. `copies` are prepared alike, each on buffers of its own; a sample calls each once."""
+
+    def __init__(self, workload: Workload, copies: Sequence[tuple[Inputs, Step]], device: torch.device, label: str) -> None:
         self._workload = workload
-        self._inputs = inputs
-        self._step = step
+        self._copies = tuple(copies)
         self._cuda = device.type == "cuda"
         self._label = label
         self.clock = workload.clock if self._cuda else "host"
-        self._flush_buffer = self._make_flush_buffer(device)
+        self.hold = self.clock == "device"
         self.warm_files = False
-        self.returned: object = None
+        self.returned: list[object] = []
+        if self._cuda:
+            self._helpers = DeviceHelpers()
+            self._flush_bytes = self._flush_size(device)
+            self._flush_address = self._helpers.allocate(self._flush_bytes) if self._flush_bytes else 0
+            count = torch.cuda.get_device_properties(device).multi_processor_count
+            self._stamps = [torch.zeros(count, 2, dtype=torch.int64, device=device) for _ in range(2)]
 
-    def _make_flush_buffer(self, device: torch.device) -> torch.Tensor | None:
-        if not self._cuda or self._workload.cache == "hot":
-            return None
+    def _flush_size(self, device: torch.device) -> int:
+        if self._workload.cache == "hot":
+            return 0
         free, _ = torch.cuda.mem_get_info()
-        l2 = torch.cuda.get_device_properties(device).L2_cache_size
-        size = min(max(2 * l2, _FLUSH_LEAST_BYTES), int(_FLUSH_MOST_SHARE * free))
-        return torch.empty(size, dtype=torch.uint8, device=device)
+        wanted = max(2 * torch.cuda.get_device_properties(device).L2_cache_size, _FLUSH_LEAST_BYTES)
+        return min(wanted, int(_FLUSH_MOST_SHARE * free)) & ~127
 
-    def sample(self, seed: int) -> float:
-        """Nanoseconds of one call on the inputs of `seed`; what it returned is in `returned`."""
-        self._inputs.rewrite(seed)
+    @property
+    def calls_per_sample(self) -> int:
+        """How many calls, each with a seed of its own, one sample makes."""
+        return len(self._copies)
+
+    def sample(self, seed: int) -> Sample:
+        """The time of one call, on the inputs of `seed`, a copy's on those of a seed behind it; what was returned is in `returned`."""
+        for position, (inputs, _) in enumerate(self._copies):
+            inputs.rewrite(seed + position)
         self._chill()
         _push(self._label)
         try:
@@ -61,61 +90,102 @@ class Sampler:
 
     def _chill(self) -> None:
         if self._workload.cache == "cold":
-            for file in self._inputs.files:
-                self.warm_files |= not file.leave_cache()
-        if self._flush_buffer is not None:
-            _zero(self._flush_buffer)
+            for inputs, _ in self._copies:
+                for file in inputs.files:
+                    self.warm_files |= not file.leave_cache()
         if self._cuda:
+            self._helpers.reset_persisting_l2()
+            if self._flush_bytes:
+                self._helpers.flush(self._flush_address, self._flush_bytes)
             _synchronize()
 
-    def _device_sample(self) -> float:
+    def _device_sample(self) -> Sample:
         start, stop = _Event(enable_timing=True), _Event(enable_timing=True)
-        start.record()
-        self.returned = self._step()
-        stop.record()
+        for stamps in self._stamps:
+            stamps.zero_()
         _synchronize()
-        return float(start.elapsed_time(stop)) * 1e6
+        try:
+            if self.hold:
+                self._helpers.block(_HOLD_NS)
+            self._helpers.stamp(self._stamps[0])
+            start.record()
+            self.returned = [step() for _, step in self._copies]
+            stop.record()
+            self._helpers.stamp(self._stamps[1])
+        finally:
+            self._helpers.release()
+            _synchronize()
+        ns = float(start.elapsed_time(stop)) * 1e6 / len(self._copies)
+        return Sample(ns, sm_clock_hz(*(stamps.cpu() for stamps in self._stamps)), void=self.hold and self._helpers.expired)
 
-    def _host_sample(self) -> float:
-        begin = perf_counter_ns()
-        self.returned = self._step()
+    def _host_sample(self) -> Sample:
+        begin = _clock_ns()
+        self.returned = [step() for _, step in self._copies]
         if self._cuda:
             _synchronize()
-        return float(perf_counter_ns() - begin)
+        return Sample(float(_clock_ns() - begin) / len(self._copies))
+
+    def sustained_sample(self, seed: int) -> Sample:
+        """The mean time of a call in a second of calls back to back: inputs and caches as the call before left them."""
+        for position, (inputs, _) in enumerate(self._copies):
+            inputs.rewrite(seed + position)
+        rounds, begin = 0, _clock_ns()
+        while (elapsed := _clock_ns() - begin) < _SUSTAINED_NS:
+            for _ in range(_SUSTAINED_ROUNDS):
+                self.returned = [step() for _, step in self._copies]
+            rounds += _SUSTAINED_ROUNDS
+            if self._cuda:
+                _synchronize()  # or the host would run ahead of the device by the whole second
+        return Sample(elapsed / (rounds * len(self._copies)))
+
+    def settle(self) -> None:
+        """Find out whether the stream can be held over a step: one that waits for the device, or queues too much, cannot be."""
+        if self.hold:
+            self.hold = not self.sample(0).void
 
     def warm(self, seed: int, calls: int, seconds: float) -> tuple[int, float, float]:
-        """Call until two successive blocks of samples agree, at most `seconds`; exactly `calls` times if that is not negative.
+        """Sample until two successive blocks agree, at most `seconds`; exactly `calls` times if that is not negative.
 
-        Returns the number of calls, the median step and the median whole sample.
+        Returns the number of samples, the median call and the median whole sample, in ns.
         """
         done, steps, wholes = 0, [0.0], [0.0]
         previous = 0.0
-        deadline = perf_counter_ns() + int(seconds * 1e9)
+        deadline = _clock_ns() + int(seconds * 1e9)
         while done < calls if calls >= 0 else True:
             steps, wholes = [], []
             for _ in range(min(_WARM_BLOCK, calls - done) if calls >= 0 else _WARM_BLOCK):
-                begin = perf_counter_ns()
-                steps.append(self.sample(seed + done))
-                wholes.append(float(perf_counter_ns() - begin))
+                begin = _clock_ns()
+                steps.append(self.sample(seed + done * len(self._copies)).ns)
+                wholes.append(float(_clock_ns() - begin))
                 done += 1
-                if calls < 0 and perf_counter_ns() > deadline:
+                if calls < 0 and _clock_ns() > deadline:
                     break
             median = statistics.median(steps)
             steady = previous > 0 and abs(median / previous - 1) <= _STEADY
-            if calls < 0 and (steady or perf_counter_ns() > deadline):
+            if calls < 0 and (steady or _clock_ns() > deadline):
                 break
             previous = median
         return done, statistics.median(steps), statistics.median(wholes)
 
-    def block(self, seed: int, count: int, after: Callable[[int], None]) -> list[float]:
-        """`count` samples, the i-th on the inputs of seed + i; `after(i)` runs behind each, outside the timed span."""
-        samples = []
+    def block(self, seed: int, count: int, after: Callable[[int], None], *, sustained: bool) -> tuple[list[Sample], int]:
+        """`count` samples, the i-th from seed + i * calls_per_sample on, and how many more were void and taken again.
+
+        `after(i)` runs behind each, outside the timed span.
+        """
+        samples: list[Sample] = []
+        void = 0
+        take = self.sustained_sample if sustained else self.sample
         gc.collect()
         gc.disable()
         try:
             for i in range(count):
-                samples.append(self.sample(seed + i))
+                for _ in range(_TRIES):
+                    sample = take(seed + i * len(self._copies))
+                    if not sample.void:
+                        break
+                    void += 1
+                samples.append(sample)
                 after(i)
         finally:
             gc.enable()
-        return samples
+        return samples, void

@@ -87,10 +87,16 @@ def snapshot(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 def changed(before: Mapping[str, torch.Tensor], now: Iterable[tuple[str, torch.Tensor]]) -> list[str]:
     """Names of the tensors that are not bit for bit what they were."""
-    return [name for name, tensor in now if name in before and not _same_bits(before[name], tensor)]
+    return [name for name, tensor in now if name in before and not same_bits(before[name], tensor)]
 
 
-def _same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+def copy_bits(to: torch.Tensor, tensor: torch.Tensor) -> None:
+    """Copy `tensor` into `to`, on the current stream."""
+    _copy(to, tensor.detach())
+
+
+def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors of one shape and dtype are equal bit for bit, NaN included."""
     return _equal(a.detach().contiguous().view(-1).view(torch.uint8), b.detach().contiguous().view(-1).view(torch.uint8))
 
 
@@ -167,5 +173,3 @@ def upcast(tree: Any, dtype: torch.dtype) -> Any:
     if isinstance(tree, (list, tuple)):
         return type(tree)(upcast(value, dtype) for value in tree)
     return tree
-
-

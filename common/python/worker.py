@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -10,6 +11,7 @@ import torch
 from common.python import cuda_build, protocol
 from common.python.environment import set_compile_environment
 from common.python.errors import SideFailure, Status
+from common.python.escape import HeldCall
 from common.python.loader import Side, Step, load_side, load_workload
 from common.python.protocol import Answer, AnyRequest, Call
 from common.python.random_inputs import Inputs
@@ -21,12 +23,33 @@ from common.python.workload import Shape, Workload, call_by_name
 _LINGER_S = 0.02  # how long a CPU side that returned too early is given to show itself
 
 
+@dataclass(frozen=True)
+class _Loaded:
+    workload: Workload
+    side: Side
+    request: protocol.Load
+    device: torch.device
+
+    def another_side(self) -> Side:
+        """A second instance, for buffers of its own."""
+        return load_side(Path(self.request.side), self.workload, Path(self.request.library) if self.request.library else None)
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """The side set up at `shape`, once or in several copies that share nothing but constants."""
+
+    shape: Shape
+    copies: tuple[tuple[Inputs, Step], ...]
+    sides: tuple[Side, ...]
+
+
 class Worker:
     """Answers the requests that concern one side."""
 
     def __init__(self) -> None:
-        self._loaded: tuple[Workload, Side, protocol.Load] | None = None
-        self._prepared: tuple[Inputs, Step, Shape] | None = None
+        self._maybe_loaded: _Loaded | None = None
+        self._maybe_prepared: _Prepared | None = None
         self._outputs: dict[str, torch.Tensor] = {}
         self._sampler: Sampler | None = None
 
@@ -46,14 +69,17 @@ class Worker:
             case protocol.Time():
                 return self._time(request)
             case _:
-                raise SideFailure(Status.CRASHED, f"a worker was asked for {request.kind}; expected build, load, prepare, check, warm or time")
+                raise SideFailure(
+                    Status.CRASHED, f"a worker was asked for {request.kind}; expected build, load, prepare, check, warm or time"
+                )
 
     def close(self) -> None:
         """Give back what the side and its inputs hold."""
-        if self._loaded is not None:
-            self._loaded[1].close()
-        if self._prepared is not None:
-            self._prepared[0].remove_files()
+        if self._maybe_prepared is not None:
+            for side in self._maybe_prepared.sides:
+                side.close()
+            for inputs, _ in self._maybe_prepared.copies:
+                inputs.remove_files()
 
     def _build(self, request: protocol.Build) -> Answer:
         built = cuda_build.build(
@@ -69,109 +95,153 @@ class Worker:
 
     def _load(self, request: protocol.Load) -> Answer:
         set_compile_environment(interpret=request.interpret, cold_caches=Path(request.folder) if request.cold else None)
+        device = torch.device(request.device)
+        if device.type == "cuda":
+            # Not the legacy default stream: work that a side puts there by mistake must not look as if it were in order.
+            torch.cuda.set_stream(torch.cuda.Stream())
+        else:
+            torch.set_num_threads(1)
         begin = time.perf_counter()
         workload = load_workload(Path(request.workload))
         side = load_side(Path(request.side), workload, Path(request.library) if request.library else None)
-        self._loaded = (workload, side, request)
+        self._maybe_loaded = _Loaded(workload, side, request, device)
         return protocol.Loaded(nonce=request.nonce, seconds=time.perf_counter() - begin)
 
     def _prepare(self, request: protocol.Prepare) -> Answer:
-        workload, side, load = self._ready()
-        device = torch.device(load.device)
-        inputs = Inputs(workload, request.shape, request.seed, device, Path(load.folder))
-        poison_free_blocks(workload.outputs(**request.shape), device)
-        begin = time.perf_counter()
-        step = side.prepare(inputs.values, request.shape)
-        _wait(device)
-        seconds = time.perf_counter() - begin
-        inputs.rewrite(request.live_seed)
-        self._prepared = (inputs, step, request.shape)
+        loaded = self._loaded
+        self.close()
+        sides = [loaded.side, *(loaded.another_side() for _ in range(request.copies - 1))]
+        copies = []
+        seconds = 0.0
+        for side in sides:
+            inputs = Inputs(loaded.workload, request.shape, request.seed, loaded.device, Path(loaded.request.folder))
+            poison_free_blocks(loaded.workload.outputs(**request.shape), loaded.device)
+            _wait(loaded.device)
+            begin = time.perf_counter()
+            step = side.prepare(inputs.values, request.shape)
+            _wait(loaded.device)
+            seconds = time.perf_counter() - begin
+            inputs.rewrite(request.live_seed)
+            copies.append((inputs, step))
+        self._maybe_prepared = _Prepared(request.shape, tuple(copies), tuple(sides))
         self._outputs, self._sampler = {}, None
-        return protocol.Prepared(nonce=request.nonce, seconds=seconds, digest=inputs.digest())
+        return protocol.Prepared(nonce=request.nonce, seconds=seconds, digest=copies[0][0].digest())
 
     def _check(self, request: protocol.Check) -> Answer:
         calls = []
         seconds = []
         for position, seed in enumerate(request.seeds):
-            call, elapsed = self._checked_call(seed, f"{request.prefix}_{position}")
+            # The last call is made on a held stream, where there is one, to see that all its work is on it.
+            held = position > 0 and position + 1 == len(request.seeds) and self._loaded.device.type == "cuda"
+            call, elapsed = self._checked_call(seed, f"{request.prefix}_{position}", held=held)
             calls.append(call)
             seconds.append(elapsed)
         return protocol.Checked(nonce=request.nonce, calls=calls, first_call_s=seconds[0])
 
-    def _checked_call(self, seed: int, prefix: str) -> tuple[Call, float]:
-        workload, side, load = self._ready()
-        inputs, step, shape = self._set_up()
-        device = torch.device(load.device)
+    def _checked_call(self, seed: int, prefix: str, *, held: bool) -> tuple[Call, float]:
+        workload, device = self._loaded.workload, self._loaded.device
+        inputs, step = self._prepared.copies[0]
         inputs.rewrite(seed)
         digest = inputs.digest()
         before = snapshot({name: tensor for name, tensor in inputs.tensors() if name not in workload.in_place})
-        for tensor in [*side.workspace(), *self._outputs.values()]:
+        reused = {**self._outputs, **{str(i): tensor for i, tensor in enumerate(self._prepared.sides[0].workspace())}}
+        for tensor in reused.values():
             poison(tensor)
-        poison_free_blocks(workload.outputs(**shape), device)
+        specs = workload.outputs(**self._prepared.shape)
+        poison_free_blocks(specs, device)
         _wait(device)
+        escaped = False
         begin = time.perf_counter()
-        returned = step()
+        if held:
+            call = HeldCall(step, self._take, specs, reused)
+            returned, escaped = call.returned, bool(call.escaped)
+        else:
+            returned = step()
+        taken = self._take(returned)
+        now = snapshot(taken)  # queued behind the step on its stream: what is not done by then does not count
         _wait(device)
         elapsed = time.perf_counter() - begin
-        taken = self._take(returned)
-        now = snapshot(taken)
-        escaped = load.device == "cpu" and _still_changes(now, taken)
+        escaped |= _still_changes(now, taken)
         modified = changed(before, inputs.tensors())
         self._outputs = {name: tensor for name, tensor in taken.items() if name not in workload.in_place}
         return Call(seed=seed, digest=digest, modified=modified, escaped=escaped, outputs=dump(now, prefix)), elapsed
 
-    def _take(self, returned: object) -> dict[str, torch.Tensor]:
-        workload, _, load = self._ready()
-        inputs, _, shape = self._set_up()
-        file = Path(load.side).name
-        in_place = {name: tensor for name, tensor in inputs.tensors() if name in workload.in_place}
-        taken = take_outputs(returned, workload.outputs(**shape), in_place, file)
-        check_placement(taken, inputs.tensors(), torch.device(load.device), file)
+    def _take(self, returned: object, copy: int = 0) -> dict[str, torch.Tensor]:
+        loaded, prepared = self._loaded, self._prepared
+        inputs = prepared.copies[copy][0]
+        file = Path(loaded.request.side).name
+        in_place = {name: tensor for name, tensor in inputs.tensors() if name in loaded.workload.in_place}
+        taken = take_outputs(returned, loaded.workload.outputs(**prepared.shape), in_place, file)
+        check_placement(taken, inputs.tensors(), loaded.device, file)
         return taken
 
     def _warm(self, request: protocol.Warm) -> Answer:
-        workload, _, load = self._ready()
-        inputs, step, shape = self._set_up()
+        loaded, prepared = self._loaded, self._prepared
         peak = 0
-        if load.device == "cuda" and request.calls != 0:
+        if loaded.device.type == "cuda" and request.calls != 0:
             torch.cuda.reset_peak_memory_stats()
-            step()
+            prepared.copies[0][1]()
             peak = torch.cuda.max_memory_allocated()
-        self._sampler = Sampler(workload, inputs, step, torch.device(load.device), f"{Path(load.side).stem}/step")
+        self._sampler = Sampler(loaded.workload, prepared.copies, loaded.device, f"{Path(loaded.request.side).stem}/step")
         calls, step_ns, sample_ns = self._sampler.warm(request.seed, request.calls, request.seconds)
-        metrics: dict[str, ReportedMetric] = {}
-        if workload.metrics is not None:
-            reported = call_by_name(workload.metrics, {**shape, **inputs.values}, f"{load.workload}: metrics")
-            metrics = {name: ReportedMetric(value=m.value, unit=m.unit, better=m.better) for name, m in reported.items()}
+        if request.calls != 0:
+            self._sampler.settle()
         return protocol.Warmed(
-            nonce=request.nonce, calls=calls, step_ns=step_ns, sample_ns=sample_ns, peak_memory_bytes=peak, metrics=metrics
+            nonce=request.nonce,
+            calls=calls,
+            holds=self._sampler.hold,
+            step_ns=step_ns,
+            sample_ns=sample_ns,
+            peak_memory_bytes=peak,
+            metrics=self._reported(),
         )
+
+    def _reported(self) -> dict[str, ReportedMetric]:
+        workload, request = self._loaded.workload, self._loaded.request
+        if workload.metrics is None:
+            return {}
+        inputs = self._prepared.copies[0][0]
+        reported = call_by_name(workload.metrics, {**self._prepared.shape, **inputs.values}, f"{request.workload}: metrics")
+        return {name: ReportedMetric(value=metric.value, unit=metric.unit, better=metric.better) for name, metric in reported.items()}
 
     def _time(self, request: protocol.Time) -> Answer:
         sampler = self._sampler
         if sampler is None:
             raise SideFailure(Status.CRASHED, "a worker was asked to time before it was warm; expected warm first")
+        sampler.hold = request.hold
+        each = sampler.calls_per_sample
         picks: list[Call] = []
 
         def keep(i: int) -> None:
-            if i in request.picks:
-                now = snapshot(self._take(sampler.returned))
-                outputs = dump(now, f"{request.prefix}_{i}")
-                picks.append(Call(seed=request.seed + i, digest=self._set_up()[0].digest(), modified=[], escaped=False, outputs=outputs))
+            mine = [pick for pick in request.picks if pick // each == i]
+            picks.extend(self._picked(sampler, pick % each, request.seed + pick, f"{request.prefix}_{pick}") for pick in mine)
 
-        samples = sampler.block(request.seed, request.count, keep)
-        notes = ["input files stayed in the page cache: their reads are warm"] if sampler.warm_files else []
-        return protocol.Timed(nonce=request.nonce, samples_ns=samples, picks=picks, notes=notes)
+        samples, void = sampler.block(request.seed, request.count, keep, sustained=request.sustained)
+        return protocol.Timed(
+            nonce=request.nonce,
+            samples_ns=[sample.ns for sample in samples],
+            sm_clock_hz=[sample.sm_clock_hz for sample in samples if sample.sm_clock_hz],
+            void=void,
+            picks=picks,
+            notes=["input files stayed in the page cache: their reads are warm"] if sampler.warm_files else [],
+        )
 
-    def _ready(self) -> tuple[Workload, Side, protocol.Load]:
-        if self._loaded is None:
+    def _picked(self, sampler: Sampler, copy: int, seed: int, prefix: str) -> Call:
+        now = snapshot(self._take(sampler.returned[copy], copy))
+        digest = self._prepared.copies[copy][0].digest()
+        return Call(seed=seed, digest=digest, modified=[], escaped=False, outputs=dump(now, prefix))
+
+    @property
+    def _loaded(self) -> _Loaded:
+        if self._maybe_loaded is None:
             raise SideFailure(Status.CRASHED, "a worker was asked to prepare before it had loaded a side; expected load first")
-        return self._loaded
+        return self._maybe_loaded
 
-    def _set_up(self) -> tuple[Inputs, Step, Shape]:
-        if self._prepared is None:
+    @property
+    def _prepared(self) -> _Prepared:
+        if self._maybe_prepared is None:
             raise SideFailure(Status.CRASHED, "a worker was asked to call a step before it was prepared; expected prepare first")
-        return self._prepared
+        return self._maybe_prepared
 
 
 def _wait(device: torch.device) -> None:

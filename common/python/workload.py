@@ -108,7 +108,7 @@ class Workload:
     def timed_shapes(self) -> dict[str, Shape]:
         """The shapes to time on a GPU, by name; a single one is called `default`."""
         if all(isinstance(value, Mapping) for value in self.time_at.values()):
-            return {name: dict(shape) for name, shape in self.time_at.items()}  # type: ignore[call-overload]
+            return {name: dict(shape) for name, shape in self.time_at.items() if isinstance(shape, Mapping)}
         return {DEFAULT_SHAPE: dict(self.time_at)}  # type: ignore[arg-type]
 
     @property

@@ -13,11 +13,11 @@ LAYERS = (
     *("errors", "results", "stats", "settings", "features", "directives", "workload", "environment"),
     *("discovery", "targets", "protocol"),
     *("figures", "report", "artifacts"),
-    *("random_inputs", "cuda_build", "cuda_launch", "loader", "device_helpers", "timing", "verification"),
+    *("random_inputs", "cuda_build", "cuda_launch", "loader", "device_helpers", "verification", "escape", "timing"),
     *("worker", "referee", "describer", "isolation_child"),
-    *("isolation", "telemetry"),
+    *("isolation", "telemetry", "doctor"),
     *("planning", "bench", "measurement", "benchmark_harness", "suite"),
-    *("terminal", "doctor", "options", "show", "scaffold"),
+    *("terminal", "options", "show", "scaffold"),
 )
 
 # Those that run beyond the process boundary, where torch is.
@@ -27,6 +27,7 @@ CHILD_SIDE = frozenset(
         "cuda_launch",
         "loader",
         "device_helpers",
+        "escape",
         "timing",
         "verification",
         "worker",

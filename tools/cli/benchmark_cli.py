@@ -94,9 +94,14 @@ def new(
 @app.command()
 def doctor() -> None:
     """What is installed, what is missing, what would make numbers bad."""
-    from common.python.doctor import print_findings
+    from common.python.doctor import examine, unfit
+    from common.python.environment import describe_machine
+    from common.python.settings import PROJECT_ROOT
+    from common.python.terminal import console_for, print_findings
 
-    raise typer.Exit(print_findings())
+    findings = examine(describe_machine(PROJECT_ROOT), PROJECT_ROOT)
+    print_findings(findings, console_for(json_output=False))
+    raise typer.Exit(ExitCode.UNFIT if unfit(findings) else ExitCode.GOOD)
 
 
 @app.command()

@@ -1,0 +1,105 @@
+"""The four small kernels that timing needs, from embedded PTX through the CUDA driver: hold a stream, stamp clocks, discard, spin.
+
+Sources: PTX ISA (discard.L2, special registers %globaltimer, %clock64, %smid), CUDA Driver API.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+import torch
+
+_PTX = Path(__file__).with_suffix(".ptx")
+_LINE_BYTES = 128
+_THREADS = 256
+_LIMIT_PERSISTING_L2_CACHE_SIZE = 6
+_NAMES = ("block_stream", "stamp_clocks", "discard_lines", "spin_for")
+
+# Captured before any side is imported.
+_current_stream = torch.cuda.current_stream
+
+
+class DriverError(Exception):
+    """A CUDA driver call failed."""
+
+
+class DeviceHelpers:
+    """The kernels, loaded into the context that torch uses. Must be made after torch has initialised CUDA."""
+
+    def __init__(self) -> None:
+        self._driver = ctypes.CDLL("libcuda.so.1")
+        self._module = ctypes.c_void_p()
+        self._call("cuModuleLoadData", ctypes.byref(self._module), _PTX.read_bytes() + b"\0")
+        self._functions = {name: ctypes.c_void_p() for name in _NAMES}
+        for name, function in self._functions.items():
+            self._call("cuModuleGetFunction", ctypes.byref(function), self._module, name.encode())
+        self._flags = torch.zeros(2, dtype=torch.int32).pin_memory()
+        self._release = ctypes.c_int32.from_address(self._flags.data_ptr())
+        self._expired = ctypes.c_int32.from_address(self._flags.data_ptr() + 4)
+
+    def block(self, limit_ns: int) -> None:
+        """Hold the current stream until `release`, at most `limit_ns`."""
+        self._release.value = 0
+        self._expired.value = 0
+        flags = self._flags.data_ptr()
+        self._launch("block_stream", 1, 1, flags, flags + 4, limit_ns)
+
+    def release(self) -> None:
+        """Let the held stream go on."""
+        self._release.value = 1
+
+    @property
+    def expired(self) -> bool:
+        """Whether the last block ended by its limit; to be read when the stream is done."""
+        return bool(self._expired.value)
+
+    def stamp(self, slots: torch.Tensor) -> None:
+        """Write (ns, cycles) of every SM that a block lands on into `slots`, int64 of shape (SMs, 2)."""
+        self._launch("stamp_clocks", 2 * slots.shape[0], 32, slots.data_ptr())
+
+    def spin(self, duration_ns: int) -> None:
+        """Keep the current stream busy for `duration_ns` with one thread."""
+        self._launch("spin_for", 1, 1, duration_ns)
+
+    def reset_persisting_l2(self) -> None:
+        """Give back what a side reserved of the L2: a reset alone leaves a carve-out, so its size goes to 0 first."""
+        self._call("cuCtxSetLimit", ctypes.c_int(_LIMIT_PERSISTING_L2_CACHE_SIZE), ctypes.c_size_t(0))
+        self._call("cuCtxResetPersistingL2Cache")
+
+    def allocate(self, size: int) -> int:
+        """Address of `size` bytes outside torch's allocator, so that no side's memory is counted or placed differently."""
+        address = ctypes.c_uint64()
+        self._call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
+        return address.value
+
+    def flush(self, address: int, size: int) -> None:
+        """Fill the L2 with zeros of the buffer at `address`, then discard those lines: the L2 is left clean and without a side's data."""
+        stream = ctypes.c_void_p(_current_stream().cuda_stream)
+        self._call("cuMemsetD32Async", ctypes.c_uint64(address), ctypes.c_uint(0), ctypes.c_size_t(size // 4), stream)
+        lines = size // _LINE_BYTES
+        self._launch("discard_lines", -(-lines // _THREADS), _THREADS, address, lines)
+
+    def _launch(self, name: str, blocks: int, threads: int, *arguments: int) -> None:
+        values = [ctypes.c_uint64(argument) for argument in arguments]
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+        stream = ctypes.c_void_p(_current_stream().cuda_stream)
+        grid: list[Any] = [ctypes.c_uint(count) for count in (blocks, 1, 1, threads, 1, 1, 0)]
+        self._call("cuLaunchKernel", self._functions[name], *grid, stream, pointers, None)
+
+    def _call(self, name: str, *arguments: Any) -> None:
+        code = self._driver[name](*arguments)
+        if code:
+            text = ctypes.c_char_p()
+            self._driver.cuGetErrorName(ctypes.c_int(code), ctypes.byref(text))
+            raise DriverError(f"{name} returned {code} ({(text.value or b'unknown').decode()}); expected success")
+
+
+def sm_clock_hz(before: torch.Tensor, after: torch.Tensor) -> float:
+    """SM clock between two stamps in Hz, the median over SMs seen in both; 0.0 if there is none."""
+    ns, cycles = (after - before).unbind(dim=1)
+    seen = (before[:, 0] > 0) & (after[:, 0] > 0) & (ns > 0)
+    if not bool(seen.any()):
+        return 0.0
+    return float((cycles[seen].double() / ns[seen].double()).median()) * 1e9

@@ -1,0 +1,53 @@
+"""Work that is not on the harness's stream: shown by holding that stream, calling the step, and looking at what got done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+
+import torch
+
+from common.python.device_helpers import DeviceHelpers
+from common.python.verification import copy_bits, poison, same_bits
+from common.python.workload import Spec
+
+_HOLD_NS = 1_000_000_000
+_LOOK_AFTER_S = 0.005
+
+Take = Callable[[object], dict[str, torch.Tensor]]
+
+
+class HeldCall:
+    """One call of a step on a held stream.
+
+    returned   what the step returned
+    escaped    outputs whose values were there although the stream on which they belong was held
+    """
+
+    def __init__(self, step: Callable[[], object], take: Take, specs: Mapping[str, Spec], known: Mapping[str, torch.Tensor]) -> None:
+        self._known = {tensor.data_ptr() for tensor in known.values()}
+        early = {name: torch.empty(spec.shape, dtype=spec.dtype, device="cuda") for name, spec in specs.items()}
+        helpers = DeviceHelpers()
+        elsewhere = torch.cuda.Stream()
+        torch.cuda.synchronize()
+        helpers.block(_HOLD_NS)
+        try:
+            self.returned = step()
+            taken = take(self.returned)
+            time.sleep(_LOOK_AFTER_S)
+            with torch.cuda.stream(elsewhere):
+                for name, tensor in taken.items():
+                    copy_bits(early[name], tensor)
+            elsewhere.synchronize()
+        finally:
+            helpers.release()
+            torch.cuda.synchronize()
+        # A step that waits for the device outlasts the hold: nothing is learnt from it here.
+        self.escaped = [] if helpers.expired else [name for name, tensor in taken.items() if self._was_there(early[name], tensor)]
+
+    def _was_there(self, early: torch.Tensor, final: torch.Tensor) -> bool:
+        if final.data_ptr() in self._known:
+            untouched = torch.empty_like(early)
+            poison(untouched)
+            return not same_bits(early, untouched)
+        return same_bits(early, final)
