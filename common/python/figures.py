@@ -175,10 +175,16 @@ def remarks(row: PairResult) -> list[str]:
         if ":" in row.verdicts.get(shape, ""):
             clauses.append(one_line(row.verdicts[shape]))
         found += [f"{row.target}{at_shape(shape)}: {clause}" for clause in clauses]
+    return [*found, *_proof_remarks(row)]
+
+
+def _proof_remarks(row: PairResult) -> list[str]:
+    """Claims of one side that share a state and its detail share a line: a reason is told once, not once a claim."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
     for proof in row.proofs:
         if proof.state != "proven" or row.status is not Status.PASSED:
-            found.append(f"{row.target}: {proof.state}: {one_line(f'{proof.claim} in {proof.side}: {proof.detail}')}")
-    return found
+            alike.setdefault((proof.side, proof.state, one_line(proof.detail)), []).append(one_line(proof.claim))
+    return [f"{row.target}: {state}: {', '.join(claims)} in {side}: {detail}" for (side, state, detail), claims in alike.items()]
 
 
 def error_text(side: SideResult) -> str:

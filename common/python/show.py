@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.syntax import Syntax
 
-from common.python.discovery import Tree
+from common.python.discovery import Pair, Tree
 from common.python.errors import BenchmarkError
 from common.python.targets import select
 
@@ -23,7 +23,8 @@ def show_pair(tree: Tree, target: str, console: Console | None = None) -> None:
     pair = selected[0].pair
     console = console or Console(highlight=False)
     _print_source(console, pair.workload, tree.root)
-    baseline, optimized = pair.sides["baseline"], pair.sides["optimized"]
+    optimized = pair.sides["optimized"]
+    baseline = _nearest(pair, tree)
     console.print()
     if baseline.suffix != optimized.suffix:
         # A diff of two languages teaches nothing.
@@ -32,6 +33,22 @@ def show_pair(tree: Tree, target: str, console: Console | None = None) -> None:
         _print_source(console, optimized, tree.root)
     else:
         _print_code(console, diff_of(baseline, optimized, tree.root), "diff")
+
+
+def _nearest(pair: Pair, tree: Tree) -> Path:
+    """What the optimized side is best read against: the baseline, or for a variant the plain optimized side if that is closer."""
+    optimized = pair.sides["optimized"]
+    plain = [other.sides["optimized"] for other in tree.pairs if other.workload == pair.workload and _is_plain(other) and other != pair]
+    alike = [path for path in (pair.sides["baseline"], *plain) if path.suffix == optimized.suffix]
+    return min(alike, key=lambda path: _changed_lines(diff_of(path, optimized, tree.root)), default=pair.sides["baseline"])
+
+
+def _changed_lines(diff: str) -> int:
+    return sum(line.startswith(("+", "-")) for line in diff.splitlines())
+
+
+def _is_plain(pair: Pair) -> bool:
+    return pair.workload.stem == f"workload_{pair.name}"
 
 
 def diff_of(before: Path, after: Path, root: Path) -> str:

@@ -13,7 +13,8 @@ from common.python.directives import read_directives
 from common.python.loader import import_file, load_workload
 
 CHAPTER = Path(__file__).parents[2] / "ch07"
-SIDES = ["baseline_transpose.cu", "optimized_transpose.cu", "optimized_transpose_swizzled.cu"]
+VECTORIZED = "optimized_transpose_vectorized.cu"
+SIDES = ["baseline_transpose.cu", "optimized_transpose.cu", "optimized_transpose_swizzled.cu", VECTORIZED]
 WORKLOAD = load_workload(CHAPTER / "workload_transpose.py")
 WARP = range(32)
 
@@ -79,12 +80,29 @@ def test_a_padded_column_is_conflict_free_and_an_unpadded_one_goes_32_times():
     assert wavefronts([4 * (lane * tile) for lane in WARP], 4) == 32
 
 
-class Swizzled:
-    """The index arithmetic of the swizzled side: its constants and its `slot` are read from the source, the loops are restated."""
+def test_an_xor_makes_rows_and_columns_conflict_free_without_padding():
+    side = "optimized_transpose_swizzled.cu"
+    tile = constants(side)["TILE"]
+    assert "tile[TILE][TILE]" in text_of(side)
+    stored = re.search(r"tile\[threadIdx.y \+ pass\]\[([^\]]+)\] =", text_of(side))[1]
+    loaded = re.search(r"= tile\[threadIdx.x\]\[([^;]+)\];", text_of(side))[1]
+
+    def column(expression, lane, row):
+        return eval(expression.replace("threadIdx.x", "lane").replace("threadIdx.y + pass", "row"), {"lane": lane, "row": row})
+
+    for row in range(tile):
+        assert wavefronts([4 * (row * tile + column(stored, lane, row)) for lane in WARP], 4) == 1
+        assert wavefronts([4 * (lane * tile + column(loaded, lane, row)) for lane in WARP], 4) == 1
+        # What lane `row` put into row `lane` is what lane `lane` takes for column `row`.
+        assert all(column(stored, row, lane) == column(loaded, lane, row) for lane in WARP)
+
+
+class Vectorized:
+    """The index arithmetic of the vectorized side: its constants and its `slot` are read from the source, the loops are restated."""
 
     def __init__(self):
-        self.tile, self.groups, self.threads, self.step = constants(SIDES[2]).values()
-        (expression,) = re.findall(r"int slot\(int column, int group\) \{ return ([^;]+); \}", text_of(SIDES[2]))
+        self.tile, self.groups, self.threads, self.step = constants(VECTORIZED).values()
+        (expression,) = re.findall(r"int slot\(int column, int group\) \{ return ([^;]+); \}", text_of(VECTORIZED))
         self.expression = compile(expression.replace("/", "//"), "slot", "eval")
 
     def slot(self, column, group):
@@ -109,22 +127,24 @@ class Swizzled:
 
 
 def test_the_swizzle_gives_every_group_a_slot_that_is_written_and_read_once():
-    swizzled = Swizzled()
-    slots = list(range(swizzled.tile * swizzled.groups))
-    assert sorted(swizzled.slot(column, group) for column in range(swizzled.tile) for group in range(swizzled.groups)) == slots
-    for requests in (swizzled.stores(swizzled.slot), swizzled.loads(swizzled.slot)):
+    vectorized = Vectorized()
+    slots = list(range(vectorized.tile * vectorized.groups))
+    assert sorted(vectorized.slot(column, group) for column in range(vectorized.tile) for group in range(vectorized.groups)) == slots
+    for requests in (vectorized.stores(vectorized.slot), vectorized.loads(vectorized.slot)):
         assert sorted(address // 16 for request in requests for address in request) == slots
 
 
 def test_the_swizzle_needs_the_least_wavefronts_that_512_bytes_can():
-    swizzled = Swizzled()
-    assert {wavefronts(request, 16) for request in swizzled.stores(swizzled.slot)} == {4}
-    assert {wavefronts(request, 16) for request in swizzled.loads(swizzled.slot)} == {4}
+    vectorized = Vectorized()
+    assert {wavefronts(request, 16) for request in vectorized.stores(vectorized.slot)} == {4}
+    assert {wavefronts(request, 16) for request in vectorized.loads(vectorized.slot)} == {4}
 
 
 def test_no_padding_does_what_the_swizzle_does():
-    swizzled = Swizzled()
-    worst = {width: max(wavefronts(request, 16) for request in swizzled.stores(lambda c, g, w=width: c * w + g)) for width in range(16, 33)}
+    vectorized = Vectorized()
+    worst = {
+        width: max(wavefronts(request, 16) for request in vectorized.stores(lambda c, g, w=width: c * w + g)) for width in range(16, 33)
+    }
     assert worst[16] == 32
     assert min(worst.values()) == 16
 
