@@ -73,47 +73,46 @@ class Bench:
         """The core that the CPU sides of a row share, so that like is timed with like; the harness has the others."""
         return max(os.sched_getaffinity(0)) if plan.device == "cpu" else ANY_CORE
 
-    def start_side(self, plan: Plan, side: str, *, cold: bool = False) -> SideAtWork:
-        """A fresh worker that has loaded `side`; with `cold`, one whose compile caches are empty. Raises SideFailure."""
+    def fork_side(self, plan: Plan, side: str, *, cold: bool = False) -> SideAtWork:
+        """A fresh worker for `side`, which has loaded nothing yet; with `cold`, its compile caches will be empty."""
         log = self.logs(plan.target, side) / "log.txt"
+        return SideAtWork(self.server.fork("worker", log, self.core_for(plan)), self, plan, side, cold)
+
+    def start_side(self, plan: Plan, side: str, *, cold: bool = False) -> SideAtWork:
+        """A fresh worker that has loaded `side`. Raises SideFailure."""
         with ExitStack() as until_loaded:
-            worker = until_loaded.enter_context(SideAtWork(self.server.fork("worker", log, self.core_for(plan)), self, plan, side))
-            worker.load(cold)
+            worker = until_loaded.enter_context(self.fork_side(plan, side, cold=cold))
+            worker.begin_load()
+            worker.finish_load()
             until_loaded.pop_all()
         return worker
 
 
 class SideAtWork:
-    """A worker with one side loaded; its failures name the side."""
+    """A worker of one side; its failures name the side's file. What is begun must be finished before anything else is asked."""
 
-    def __init__(self, child: Child, bench: Bench, plan: Plan, side: str) -> None:
+    def __init__(self, child: Child, bench: Bench, plan: Plan, side: str, cold: bool) -> None:
         self._child = child
         self._bench = bench
         self._plan = plan
         self._side = side
+        self._cold = cold
+        self._begun: Request | None = None
         self.load_s = 0.0
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """End the worker."""
         self._child.close()
 
     def ask(self, request: Request, expected: type[T], seconds: float) -> T:
-        """The worker's answer. Raises SideFailure whose reason names the side's file."""
-        try:
-            return self._child.ask(request, expected, seconds)
-        except SideFailure as failure:
-            name = self._plan.file(self._side).name
-            reason = failure.reason if name in failure.reason else f"{name}: {failure.reason}"
-            raise SideFailure(failure.status, reason) from failure
+        """The worker's answer. Raises SideFailure."""
+        self._begin(request)
+        return self._finish(expected, seconds)
 
-    def load(self, cold: bool) -> None:
-        """Import the workload and the side."""
+    def begin_load(self) -> None:
+        """Ask for the workload and the side to be imported."""
         built = self._bench.builds.get(str(self._plan.file(self._side)))
         request = protocol.Load(
             workload=str(self._plan.selection.pair.workload),
@@ -122,14 +121,40 @@ class SideAtWork:
             device=self._plan.device,
             interpret=self._plan.interpreted,
             folder=str(self._bench.inputs_folder),
-            cold=cold,
+            cold=self._cold,
         )
-        self.load_s = self.ask(request, protocol.Loaded, self._bench.limit_s("prepare")).seconds
+        self._begin(request)
+
+    def finish_load(self) -> None:
+        """Wait until they are. Raises SideFailure."""
+        self.load_s = self._finish(protocol.Loaded, self._bench.limit_s("prepare")).seconds
+
+    def begin_prepare(self, shape: Shape, seed: int, live_seed: int, copies: int = 1) -> None:
+        """Ask for inputs to be made and the side to be set up on them, in `copies` that share no buffer."""
+        self._begin(protocol.Prepare(shape=dict(shape), seed=seed, live_seed=live_seed, copies=copies))
+
+    def finish_prepare(self) -> protocol.Prepared:
+        """Wait until that is done. Raises SideFailure."""
+        return self._finish(protocol.Prepared, self._bench.limit_s("prepare"))
 
     def prepare(self, shape: Shape, seed: int, live_seed: int, copies: int = 1) -> protocol.Prepared:
-        """Make inputs and set the side up on them, in `copies` that share no buffer."""
-        request = protocol.Prepare(shape=dict(shape), seed=seed, live_seed=live_seed, copies=copies)
-        return self.ask(request, protocol.Prepared, self._bench.limit_s("prepare"))
+        """Both at once."""
+        self.begin_prepare(shape, seed, live_seed, copies)
+        return self.finish_prepare()
+
+    def _begin(self, request: Request) -> None:
+        self._begun = request
+        self._child.begin(request)
+
+    def _finish(self, expected: type[T], seconds: float) -> T:
+        assert self._begun is not None, "finish without begin"
+        request, self._begun = self._begun, None
+        try:
+            return self._child.finish(request, expected, seconds)
+        except SideFailure as failure:
+            name = self._plan.file(self._side).name
+            reason = failure.reason if name in failure.reason else f"{name}: {failure.reason}"
+            raise SideFailure(failure.status, reason) from failure
 
 
 class Judging:

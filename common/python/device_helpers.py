@@ -6,6 +6,7 @@ Sources: PTX ISA (discard.L2, special registers %globaltimer, %clock64, %smid), 
 from __future__ import annotations
 
 import ctypes
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,12 @@ _NAMES = ("block_stream", "stamp_clocks", "discard_lines", "spin_for")
 
 # Captured before any side is imported.
 _current_stream = torch.cuda.current_stream
+
+
+@functools.cache
+def device_helpers() -> DeviceHelpers:
+    """The helpers of this process, loaded once."""
+    return DeviceHelpers()
 
 
 class DriverError(Exception):
@@ -35,6 +42,7 @@ class DeviceHelpers:
         self._functions = {name: ctypes.c_void_p() for name in _NAMES}
         for name, function in self._functions.items():
             self._call("cuModuleGetFunction", ctypes.byref(function), self._module, name.encode())
+        self._flush_buffers: dict[int, int] = {}
         self._flags = torch.zeros(2, dtype=torch.int32).pin_memory()
         self._release = ctypes.c_int32.from_address(self._flags.data_ptr())
         self._expired = ctypes.c_int32.from_address(self._flags.data_ptr() + 4)
@@ -68,18 +76,20 @@ class DeviceHelpers:
         self._call("cuCtxSetLimit", ctypes.c_int(_LIMIT_PERSISTING_L2_CACHE_SIZE), ctypes.c_size_t(0))
         self._call("cuCtxResetPersistingL2Cache")
 
-    def allocate(self, size: int) -> int:
-        """Address of `size` bytes outside torch's allocator, so that no side's memory is counted or placed differently."""
-        address = ctypes.c_uint64()
-        self._call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
-        return address.value
-
-    def flush(self, address: int, size: int) -> None:
-        """Fill the L2 with zeros of the buffer at `address`, then discard those lines: the L2 is left clean and without a side's data."""
+    def flush(self, size: int) -> None:
+        """Fill the L2 with zeros of a buffer of `size` bytes, then discard those lines: it is left clean and without a side's data."""
+        address = self._flush_buffers.get(size) or self._allocate(size)
         stream = ctypes.c_void_p(_current_stream().cuda_stream)
         self._call("cuMemsetD32Async", ctypes.c_uint64(address), ctypes.c_uint(0), ctypes.c_size_t(size // 4), stream)
         lines = size // _LINE_BYTES
         self._launch("discard_lines", -(-lines // _THREADS), _THREADS, address, lines)
+
+    def _allocate(self, size: int) -> int:
+        """Address of a flush buffer: outside torch's allocator, so that no side's memory is counted or placed differently."""
+        address = ctypes.c_uint64()
+        self._call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
+        self._flush_buffers[size] = address.value
+        return address.value
 
     def _launch(self, name: str, blocks: int, threads: int, *arguments: int) -> None:
         values = [ctypes.c_uint64(argument) for argument in arguments]

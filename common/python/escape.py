@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 import torch
 
-from common.python.device_helpers import DeviceHelpers
+from common.python.device_helpers import device_helpers
 from common.python.verification import copy_bits, poison, same_bits
 from common.python.workload import Spec
 
@@ -27,7 +27,7 @@ class HeldCall:
     def __init__(self, step: Callable[[], object], take: Take, specs: Mapping[str, Spec], known: Mapping[str, torch.Tensor]) -> None:
         self._known = {tensor.data_ptr() for tensor in known.values()}
         early = {name: torch.empty(spec.shape, dtype=spec.dtype, device="cuda") for name, spec in specs.items()}
-        helpers = DeviceHelpers()
+        helpers = device_helpers()
         elsewhere = torch.cuda.Stream()
         torch.cuda.synchronize()
         helpers.block(_HOLD_NS)

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -35,7 +34,6 @@ class ForkServer:
         self._environment = dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
-        self._one_at_a_time = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -98,10 +96,9 @@ class ForkServer:
         return self._connection
 
     def _ask(self, request: Request, expected: type[T], *descriptors: int) -> T:
-        with self._one_at_a_time:
-            connection = self._connection or self._start()
-            connection.send(request, descriptors)
-            answer = read_answer(connection.receive(_START_S), request, expected)
+        connection = self._connection or self._start()
+        connection.send(request, descriptors)
+        answer = read_answer(connection.receive(_START_S), request, expected)
         if isinstance(answer, Failed):
             raise SideFailure(answer.status, answer.reason)
         return answer
@@ -134,8 +131,17 @@ class Child:
         Raises SideFailure with what the child says went wrong, CRASHED if it ended or wrote something else on its
         socket, TIMEOUT after `seconds`.
         """
-        try:
+        self.begin(request)
+        return self.finish(request, expected, seconds)
+
+    def begin(self, request: Request) -> None:
+        """Ask without waiting, so that several children can be at work at once; `finish` has the answer."""
+        with contextlib.suppress(Closed):  # the answer will tell
             self._connection.send(request)
+
+    def finish(self, request: Request, expected: type[T], seconds: float) -> T:
+        """The answer to a request that `begin` sent. Raises as `ask` does."""
+        try:
             answer = read_answer(self._connection.receive(seconds), request, expected)
         except Closed:
             ending = self._server.ending_of(self._pid)

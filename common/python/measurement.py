@@ -7,7 +7,6 @@ import random
 import statistics
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -125,13 +124,17 @@ class Measurement:
         return Unit(order=tuple(ran), blocks={side: tuple(found) for side, found in blocks.items()})
 
     def _start_all(self, order: tuple[str, ...], stack: ExitStack) -> dict[str, SideAtWork]:
-        """Fresh workers, prepared side by side: a CUDA context and a `prepare` take longer than the timing."""
-        with ThreadPoolExecutor(len(order)) as pool:
-            starting = {side: pool.submit(self._start, side) for side in order}
-        for future in starting.values():
-            if future.exception() is None:
-                stack.enter_context(future.result())
-        return {side: future.result() for side, future in starting.items()}
+        """Fresh workers, each step of whose start is done side by side: a CUDA context and a `prepare` take longer than the timing."""
+        workers = {side: stack.enter_context(self._bench.fork_side(self._plan, side)) for side in order}
+        for worker in workers.values():
+            worker.begin_load()
+        for worker in workers.values():
+            worker.finish_load()
+        for worker in workers.values():
+            worker.begin_prepare(self._shape, self._prepare_seed, self._bench.new_seed(), self._copies)
+        for worker in workers.values():
+            worker.finish_prepare()
+        return workers
 
     def _copies_for(self, warmed: Mapping[str, protocol.Warmed]) -> int:
         """How many calls make a sample: enough that the event pair's own cost and the process's offset are small beside them."""
@@ -150,16 +153,10 @@ class Measurement:
         count = max(1, min(MOST_SAMPLES, int(BLOCK_S * 1e9 / sample_ns))) if sample_ns > 0 else FEW_SAMPLES
         return count, count
 
-    def _start(self, side: str) -> SideAtWork:
-        with ExitStack() as until_prepared:
-            worker = until_prepared.enter_context(self._bench.start_side(self._plan, side))
-            worker.prepare(self._shape, self._prepare_seed, self._bench.new_seed(), self._copies)
-            until_prepared.pop_all()
-        return worker
-
     def _warm(self, worker: SideAtWork, side: str) -> protocol.Warmed:
         warmup = self._bench.settings.warmup
-        request = protocol.Warm(seed=self._bench.new_seed(), calls=-1 if warmup is None else warmup, seconds=WARM_S)
+        calls = -1 if warmup is None else warmup
+        request = protocol.Warm(seed=self._bench.new_seed(), calls=calls, seconds=WARM_S, hold=self._hold and calls != 0)
         warmed = worker.ask(request, protocol.Warmed, self._left())
         self._peaks.setdefault(side, warmed.peak_memory_bytes)
         self._metrics[side] = warmed.metrics

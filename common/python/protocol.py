@@ -184,12 +184,16 @@ class Checked(Answer):
 
 
 class Warm(Request):
-    """Call the step until two successive blocks agree, or exactly `calls` times if that is not negative."""
+    """Call the step until two successive blocks agree, or exactly `calls` times if that is not negative.
+
+    `hold` asks to find out first whether the stream can be held while the step is queued.
+    """
 
     kind: Literal["warm"] = "warm"
     seed: int
     calls: int
     seconds: float
+    hold: bool
 
 
 class Warmed(Answer):

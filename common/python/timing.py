@@ -15,7 +15,7 @@ from time import perf_counter_ns
 import nvtx
 import torch
 
-from common.python.device_helpers import DeviceHelpers, sm_clock_hz
+from common.python.device_helpers import device_helpers, sm_clock_hz
 from common.python.random_inputs import Inputs
 from common.python.workload import Workload
 
@@ -30,6 +30,7 @@ _FLUSH_MOST_SHARE = 0.05
 _STEADY = 0.02  # two successive warm-up blocks agree to 2 %
 _WARM_BLOCK = 5
 _HOLD_NS = 2_000_000_000
+_PROBE_NS = 250_000_000
 _SUSTAINED_NS = 1_000_000_000
 _SUSTAINED_ROUNDS = 16  # between two looks at the clock: the device never waits long for the host
 _TRIES = 3  # of a sample that came out void
@@ -56,12 +57,12 @@ class Sampler:
         self._label = label
         self.clock = workload.clock if self._cuda else "host"
         self.hold = self.clock == "device"
+        self._limit_ns = _HOLD_NS
         self.warm_files = False
         self.returned: list[object] = []
         if self._cuda:
-            self._helpers = DeviceHelpers()
+            self._helpers = device_helpers()
             self._flush_bytes = self._flush_size(device)
-            self._flush_address = self._helpers.allocate(self._flush_bytes) if self._flush_bytes else 0
             count = torch.cuda.get_device_properties(device).multi_processor_count
             self._stamps = [torch.zeros(count, 2, dtype=torch.int64, device=device) for _ in range(2)]
 
@@ -96,7 +97,7 @@ class Sampler:
         if self._cuda:
             self._helpers.reset_persisting_l2()
             if self._flush_bytes:
-                self._helpers.flush(self._flush_address, self._flush_bytes)
+                self._helpers.flush(self._flush_bytes)
             _synchronize()
 
     def _device_sample(self) -> Sample:
@@ -106,7 +107,7 @@ class Sampler:
         _synchronize()
         try:
             if self.hold:
-                self._helpers.block(_HOLD_NS)
+                self._helpers.block(self._limit_ns)
             self._helpers.stamp(self._stamps[0])
             start.record()
             self.returned = [step() for _, step in self._copies]
@@ -140,8 +141,9 @@ class Sampler:
 
     def settle(self) -> None:
         """Find out whether the stream can be held over a step: one that waits for the device, or queues too much, cannot be."""
-        if self.hold:
-            self.hold = not self.sample(0).void
+        self._limit_ns = _PROBE_NS
+        self.hold = self.hold and not self.sample(0).void
+        self._limit_ns = _HOLD_NS
 
     def warm(self, seed: int, calls: int, seconds: float) -> tuple[int, float, float]:
         """Sample until two successive blocks agree, at most `seconds`; exactly `calls` times if that is not negative.

@@ -183,9 +183,9 @@ class Worker:
             prepared.copies[0][1]()
             peak = torch.cuda.max_memory_allocated()
         self._sampler = Sampler(loaded.workload, prepared.copies, loaded.device, f"{Path(loaded.request.side).stem}/step")
+        self._sampler.hold &= request.hold
+        self._sampler.settle()
         calls, step_ns, sample_ns = self._sampler.warm(request.seed, request.calls, request.seconds)
-        if request.calls != 0:
-            self._sampler.settle()
         return protocol.Warmed(
             nonce=request.nonce,
             calls=calls,
