@@ -1,0 +1,211 @@
+"""One sample: what happens before the clock starts, what the clock covers, and when warming up ends."""
+
+import itertools
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from common import Spec, Workload
+from common.python import device_helpers, timing
+from common.python.random_inputs import Inputs
+from common.python.timing import Sampler
+
+CPU = torch.device("cpu")
+WORKLOAD = Workload(
+    inputs=lambda rand, n: {"x": rand.normal(n)},
+    outputs=lambda n: {"y": Spec((n,), torch.float32)},
+    reference=lambda x: x,
+    time_at={"n": 64},
+    check_at=({"n": 3},),
+    work=lambda n: {},
+    rtol=0.0,
+    atol=0.0,
+)
+
+
+def sampler(tmp_path, step_of, copies=1):
+    prepared = [Inputs(WORKLOAD, {"n": 64}, 1, CPU, tmp_path) for _ in range(copies)]
+    return Sampler(WORKLOAD, [(inputs, step_of(inputs.values["x"])) for inputs in prepared], CPU, "a test")
+
+
+def test_a_sample_covers_the_step_and_not_the_rewriting_of_inputs(tmp_path, monkeypatch):
+    rewrite = Inputs.rewrite
+
+    def slow_rewrite(self, seed):
+        time.sleep(0.03)
+        rewrite(self, seed)
+
+    monkeypatch.setattr(Inputs, "rewrite", slow_rewrite)
+    taken = sampler(tmp_path, lambda x: lambda: time.sleep(0.005)).sample(7)
+    assert 5e6 <= taken.ns < 25e6
+    assert not taken.void
+    assert taken.sm_clock_hz == 0.0
+
+
+def test_every_sample_has_inputs_of_its_own_and_every_copy_the_next_seed(tmp_path):
+    seen = []
+    two = sampler(tmp_path, lambda x: lambda: seen.append(x.clone()), copies=2)
+    two.sample(10)
+    two.sample(10)
+    two.sample(11)
+    first, second, again, _, other, _ = seen
+    assert torch.equal(first, again)
+    assert not torch.equal(first, second)
+    assert torch.equal(second, other)  # the second copy of seed 10 has the inputs of seed 11
+
+
+def test_a_batch_is_divided_by_its_calls(tmp_path):
+    four = sampler(tmp_path, lambda x: lambda: time.sleep(0.004), copies=4)
+    assert four.calls_per_sample == 4
+    assert 4e6 <= four.sample(0).ns < 8e6
+
+
+def test_what_each_copy_returned_is_kept(tmp_path):
+    two = sampler(tmp_path, lambda x: lambda: x, copies=2)
+    two.sample(3)
+    assert [tensor.data_ptr() for tensor in two.returned] == [inputs.values["x"].data_ptr() for inputs, _ in two._copies]
+
+
+def test_warming_up_ends_when_two_blocks_agree(tmp_path, monkeypatch):
+    # 5 samples of 9 ms, then of 1 ms: the second block differs from the first, the third agrees with the second
+    lengths = itertools.chain([9e6] * 5, itertools.repeat(1e6))
+    steady = sampler(tmp_path, lambda x: lambda: None)
+    monkeypatch.setattr(steady, "sample", lambda seed: timing.Sample(next(lengths)))
+    assert steady.warm(0, calls=-1, seconds=60)[:2] == (15, 1e6)
+
+
+def test_warming_up_is_cut_off_in_time_and_counts_when_told(tmp_path):
+    restless = sampler(tmp_path, lambda x: lambda: time.sleep(0.02))
+    calls, step_ns, whole_ns = restless.warm(0, calls=-1, seconds=0.01)
+    assert calls == 1
+    assert whole_ns >= step_ns >= 20e6
+    assert restless.warm(0, calls=3, seconds=0.0)[0] == 3
+    assert restless.warm(0, calls=0, seconds=1.0) == (0, 0.0, 0.0)
+
+
+def test_a_block_has_its_seeds_in_order_and_tells_between_samples(tmp_path):
+    order = []
+    two = sampler(tmp_path, lambda x: lambda: order.append(float(x[0])), copies=2)
+    samples, void = two.block(100, 3, lambda i: order.append(i), sustained=False)
+    expected = []
+    for i in range(3):
+        for copy in range(2):
+            inputs = Inputs(WORKLOAD, {"n": 64}, 1, CPU, tmp_path)
+            inputs.rewrite(100 + 2 * i + copy)
+            expected.append(float(inputs.values["x"][0]))
+        expected.append(i)
+    assert order == expected
+    assert len(samples) == 3
+    assert void == 0
+
+
+def test_a_void_sample_is_taken_again_and_counted(tmp_path, monkeypatch):
+    results = iter([timing.Sample(9.0, void=True), timing.Sample(1.0), timing.Sample(2.0)])
+    one = sampler(tmp_path, lambda x: lambda: None)
+    monkeypatch.setattr(one, "sample", lambda seed: next(results))
+    samples, void = one.block(0, 2, lambda i: None, sustained=False)
+    assert [sample.ns for sample in samples] == [1.0, 2.0]
+    assert void == 1
+
+
+def test_a_sustained_sample_is_the_mean_of_calls_back_to_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(timing, "_SUSTAINED_NS", 50_000_000)
+    calls = []
+
+    def step():
+        calls.append(1)
+        time.sleep(0.001)
+
+    taken = sampler(tmp_path, lambda x: step).sustained_sample(0)
+    assert len(calls) >= 16
+    assert 1e6 <= taken.ns < 3e6
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
+def test_the_device_helpers_assemble(architecture, tmp_path):
+    source = Path(device_helpers.__file__).with_suffix(".ptx")
+    try:
+        subprocess.run(["ptxas", f"-arch={architecture}", source, "-o", tmp_path / "helpers.cubin"], check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("no ptxas on PATH")
+    assert (tmp_path / "helpers.cubin").stat().st_size > 0
+
+
+def test_the_clock_comes_from_sms_seen_in_both_stamps():
+    before = torch.tensor([[1000, 5000], [0, 0], [1000, 9000]])
+    after = torch.tensor([[3000, 8000], [4000, 9000], [3000, 13000]])
+    assert device_helpers.sm_clock_hz(before, after) == pytest.approx(1.5e9)  # the lower median of 1.5 and 2.0; SM 1 was not seen before
+    assert device_helpers.sm_clock_hz(torch.zeros(2, 2, dtype=torch.int64), after[:2]) == 0.0
+
+
+@pytest.mark.gpu
+class TestOnAGpu:
+    def test_a_held_stream_waits_for_its_release(self):
+        helpers = device_helpers.device_helpers()
+        done = torch.cuda.Event()
+        helpers.block(2_000_000_000)
+        done.record()
+        time.sleep(0.02)
+        assert not done.query()
+        helpers.release()
+        torch.cuda.synchronize()
+        assert done.query()
+        assert not helpers.expired
+
+    def test_a_hold_that_runs_out_says_so(self):
+        helpers = device_helpers.device_helpers()
+        helpers.block(5_000_000)
+        torch.cuda.synchronize()
+        assert helpers.expired
+        helpers.release()
+
+    def test_spin_takes_the_time_it_is_told(self):
+        helpers = device_helpers.device_helpers()
+        helpers.spin(1_000)
+        start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        helpers.spin(2_000_000)
+        stop.record()
+        torch.cuda.synchronize()
+        assert start.elapsed_time(stop) == pytest.approx(2.0, rel=0.02)
+
+    def test_stamps_give_a_clock_that_an_sm_can_have(self):
+        helpers = device_helpers.device_helpers()
+        count = torch.cuda.get_device_properties(0).multi_processor_count
+        first, second = (torch.zeros(count, 2, dtype=torch.int64, device="cuda") for _ in range(2))
+        helpers.stamp(first)
+        helpers.spin(1_000_000)
+        helpers.stamp(second)
+        torch.cuda.synchronize()
+        assert 0.2e9 < device_helpers.sm_clock_hz(first.cpu(), second.cpu()) < 4e9
+
+    def test_a_step_that_waits_for_the_device_cannot_be_held(self, tmp_path):
+        device = torch.device("cuda")
+        inputs = Inputs(WORKLOAD, {"n": 64}, 1, device, tmp_path)
+        waiting = Sampler(WORKLOAD, [(inputs, lambda: inputs.values["x"].sum().item())], device, "a test")
+        waiting.settle()
+        assert not waiting.hold
+        assert waiting.sample(1).ns > 0
+        held = Sampler(WORKLOAD, [(inputs, lambda: inputs.values["x"].sum())], device, "a test")
+        held.settle()
+        assert held.hold
+
+    def test_a_held_sample_does_not_contain_the_launch_latency(self, tmp_path):
+        device = torch.device("cuda")
+        inputs = Inputs(WORKLOAD, {"n": 64}, 1, device, tmp_path)
+        x = inputs.values["x"]
+
+        def step():
+            for _ in range(10):
+                torch.mul(x, 2.0)
+
+        both = {}
+        for hold in (True, False):
+            one = Sampler(WORKLOAD, [(inputs, step)], device, "a test")
+            one.hold = hold
+            one.warm(0, 10, 1.0)
+            both[hold] = min(one.sample(i).ns for i in range(10))
+        assert both[True] < both[False]
