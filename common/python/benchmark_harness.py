@@ -36,13 +36,16 @@ def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
     status, reason = Status.PASSED, ""
     with nvtx.annotate(plan.target):
         try:
-            build(row, bench, machine)
+            with nvtx.annotate("build"):
+                build(row, bench, machine)
             if plan.skip:
                 raise SideFailure(Status.SKIPPED, plan.skip)
             with Judging(bench, plan) as judging:
-                verify(row, bench, judging)
+                with nvtx.annotate("verify"):
+                    verify(row, bench, judging)
                 if bench.settings.measures:
-                    measure(row, bench, judging)
+                    with nvtx.annotate("measure"):
+                        measure(row, bench, judging)
         except SideFailure as failure:
             status, reason = failure.status, failure.reason
     return _result(row, bench, status, reason, time.monotonic() - begin)

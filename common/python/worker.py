@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import nvtx
 import torch
 
 from common.python import cuda_build, protocol
@@ -54,7 +55,11 @@ class Worker:
         self._sampler: Sampler | None = None
 
     def answer(self, request: AnyRequest) -> Answer:
-        """Do what `request` asks. Raises SideFailure, or whatever the side raises."""
+        """Do what `request` asks, in an NVTX range of its name. Raises SideFailure, or whatever the side raises."""
+        with nvtx.annotate(request.kind):
+            return self._answer(request)
+
+    def _answer(self, request: AnyRequest) -> Answer:
         match request:
             case protocol.Build():
                 return self._build(request)

@@ -89,7 +89,7 @@ def test_warming_up_is_cut_off_in_time_and_counts_when_told(tmp_path):
 def test_a_block_has_its_seeds_in_order_and_tells_between_samples(tmp_path):
     order = []
     two = sampler(tmp_path, lambda x: lambda: order.append(float(x[0])), copies=2)
-    samples, void = two.block(100, 3, lambda i: order.append(i), sustained=False)
+    samples, void = two.block(100, 3, order.append, sustained=False)
     expected = []
     for i in range(3):
         for copy in range(2):
@@ -189,7 +189,7 @@ class TestOnAGpu:
         waiting.settle()
         assert not waiting.hold
         assert waiting.sample(1).ns > 0
-        held = Sampler(WORKLOAD, [(inputs, lambda: inputs.values["x"].sum())], device, "a test")
+        held = Sampler(WORKLOAD, [(inputs, inputs.values["x"].sum)], device, "a test")
         held.settle()
         assert held.hold
 
