@@ -17,7 +17,8 @@ from common.python.workload import Shape, Workload
 
 _MIX = 0x9E3779B97F4A7C15
 _MASK = (1 << 63) - 1
-_NO_DIRECT_DRAW = {torch.float8_e4m3fn, torch.float8_e5m2}
+_SIGNED_MIX = _MIX - (1 << 64)
+_NO_DIRECT_DRAW = {torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e8m0fnu}
 
 PAGE = 4096
 _CHUNK = 1 << 20
@@ -29,8 +30,9 @@ def mix(seed: int, index: int) -> int:
     return (seed * _MIX ^ (index + 1) * 0xD1342543DE82EF95) & _MASK
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Draw:
+    index: int
     tensor: torch.Tensor
     version: int
 
@@ -38,7 +40,7 @@ class _Draw:
 class Rand:
     """Draws tensors on `device`; the same seed gives the same values. Shapes are in elements.
 
-    Given the draws of an earlier call, it writes new values into the same storage, but for those in `keep`.
+    Given the draws of an earlier call, it writes new values into the same storage, but for those behind constants.
     """
 
     def __init__(self, seed: int, device: torch.device, folder: Path) -> None:
@@ -49,11 +51,12 @@ class Rand:
         self.draws: list[_Draw] = []
         self.files: list[RandomFile] = []
         self._keep: frozenset[int] = frozenset()
+        self._seeds: Mapping[int, int] = {}
 
-    def again(self, seed: int, keep: frozenset[int]) -> Rand:
-        """The same draws with the values of `seed`; draws whose index is in `keep` are returned as they are."""
+    def again(self, seed: int, keep: frozenset[int], seeds: Mapping[int, int]) -> Rand:
+        """The same draws with the values of `seed`, but for those in `seeds`, by index; those in `keep` are returned as they are."""
         other = Rand(seed, self._device, self._folder)
-        other.draws, other.files, other._keep = self.draws, self.files, keep
+        other.draws, other.files, other._keep, other._seeds = self.draws, self.files, keep, seeds
         return other
 
     def normal(self, *shape: int, dtype: torch.dtype = torch.float32, mean: float = 0.0, std: float = 1.0) -> torch.Tensor:
@@ -95,17 +98,15 @@ class Rand:
         out = self.draws[position].tensor if known else torch.empty(shape, dtype=dtype, device=self._device)
         if out.shape != torch.Size(shape) or out.dtype != dtype:
             raise BenchmarkError(f"draw {index} changed from {tuple(out.shape)} to {shape}; expected inputs() to draw the same again")
-        generator = torch.Generator(self._device).manual_seed(mix(self._seed, index))
+        generator = torch.Generator(self._device).manual_seed(mix(self._seeds.get(index, self._seed), index))
         if dtype in _NO_DIRECT_DRAW:
             wide = torch.empty(shape, dtype=torch.float32, device=self._device)
             fill(wide, generator)
             out.copy_(wide)
         else:
             fill(out, generator)
-        if known:
-            self.draws[position].version = out._version
-        else:
-            self.draws.append(_Draw(out, out._version))
+        if not known:
+            self.draws.append(_Draw(index, out, out._version))
         return out
 
 
@@ -176,21 +177,19 @@ class Inputs:
         self._shape = shape
         self._rand = Rand(seed, device, folder)
         self.values: dict[str, Any] = workload.inputs(self._rand, **shape)
-        constant = {id(leaf) for name, leaf in _leaves(self.values) if name.split(".")[0] in workload.constants}
-        constant_paths = {
-            leaf for name, leaf in _leaves(self.values) if name.split(".")[0] in workload.constants and isinstance(leaf, Path)
-        }
-        draws, files = self._rand.draws, self._rand.files
-        tensor_indices = [index for index in range(len(draws) + len(files)) if index not in {file.index for file in files}]
-        # A constant that is a draw nobody edited need not be drawn again.
-        kept = {
-            i for i, draw in zip(tensor_indices, draws, strict=True) if id(draw.tensor) in constant and draw.tensor._version == draw.version
-        }
-        self._keep = frozenset(kept | {file.index for file in files if file.path in constant_paths})
+        constants = [leaf for name, leaf in _leaves(self.values) if name.split(".")[0] in workload.constants]
+        # A constant may be a view of its draw: it is the storage that must keep its values.
+        storages = {leaf.untyped_storage().data_ptr() for leaf in constants if isinstance(leaf, torch.Tensor)}
+        behind = [draw for draw in self._rand.draws if draw.tensor.untyped_storage().data_ptr() in storages]
+        # inputs() will edit again what it edited, so that has to be drawn again, from the same seed.
+        self._seeds = {draw.index: seed for draw in behind if draw.tensor._version != draw.version}
+        paths = {leaf for leaf in constants if isinstance(leaf, Path)}
+        files = {file.index for file in self._rand.files if file.path in paths}
+        self._keep = frozenset(files | {draw.index for draw in behind} - self._seeds.keys())
 
     def rewrite(self, seed: int) -> None:
         """Give every live input the values of `seed`, in the storage it has."""
-        again = dict(_leaves(self._workload.inputs(self._rand.again(seed, self._keep), **self._shape)))
+        again = dict(_leaves(self._workload.inputs(self._rand.again(seed, self._keep, self._seeds), **self._shape)))
         for name, leaf in _leaves(self.values):
             if isinstance(leaf, torch.Tensor) and again[name] is not leaf and name.split(".")[0] not in self._workload.constants:
                 leaf.copy_(again[name])
@@ -235,14 +234,16 @@ def _leaves(tree: object, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def tensor_digest(tensor: torch.Tensor) -> int:
-    """Position-weighted sum of the tensor's bytes as 64-bit words, modulo 2^64."""
+    """Position-weighted sum of the mixed 64-bit words of the tensor's bytes, modulo 2^64."""
     data = tensor.contiguous().reshape(-1).view(torch.uint8)
-    if data.numel() % 8:
-        data = torch.nn.functional.pad(data, (0, 8 - data.numel() % 8))
+    if data.numel() % 8 or data.storage_offset() % 8:
+        data = torch.nn.functional.pad(data, (0, -data.numel() % 8))  # a copy, so aligned
     words = data.view(torch.int64)
-    total = 0
-    for start in range(0, words.numel(), _CHUNK * 16):
-        part = words[start : start + _CHUNK * 16]
-        weights = torch.arange(start, start + part.numel(), dtype=torch.int64, device=part.device) * 2 + 1
-        total += int((part * weights).sum())
-    return total & ((1 << 64) - 1)
+    total = torch.zeros((), dtype=torch.int64, device=tensor.device)
+    for start in range(0, words.numel(), _CHUNK):
+        part = words[start : start + _CHUNK] * _SIGNED_MIX
+        # The upper half must reach the lower one: a sum modulo 2^64 sees of the top bits only whether an even number of them changed.
+        part ^= (part >> 32) & 0xFFFFFFFF
+        part *= torch.arange(2 * start + 1, 2 * (start + part.numel()) + 1, 2, dtype=torch.int64, device=part.device)
+        total += part.sum()
+    return int(total) & ((1 << 64) - 1)
