@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -15,7 +17,9 @@ from common.python.errors import BenchmarkError, SideFailure
 from common.python.loader import load_workload
 from common.python.protocol import Answer, AnyRequest, ShapeEntries
 from common.python.random_inputs import Inputs
-from common.python.workload import Shape, ShapeValue, Workload
+from common.python.workload import Shape, ShapeValue, Spec, Workload
+
+_KINDS = {bool: "true or false", int: "an integer", float: "a finite number", str: "a word"}
 
 
 class Describer:
@@ -59,6 +63,10 @@ def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> str:
     shape = workload.check_at[0]
     with tempfile.TemporaryDirectory() as folder:
         inputs = Inputs(workload, shape, 0, torch.device("cpu"), Path(folder))
+    if not isinstance(inputs.values, dict):
+        raise BenchmarkError(f"{file}: inputs returned a {type(inputs.values).__name__}; expected a dict of names to values")
+    if both := sorted(inputs.values.keys() & shape.keys()):
+        raise BenchmarkError(f"{file}: {both[0]!r} is an input and a shape entry; expected a name to mean one thing")
     for name in (*workload.constants, *workload.in_place):
         if name not in inputs.values:
             raise BenchmarkError(f"{file}: constants or in_place name {name!r}; expected some of the inputs {sorted(inputs.values)}")
@@ -72,13 +80,19 @@ def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> str:
 
 
 def _try_shape(workload: Workload, shape: Shape, file: str) -> None:
-    outputs = workload.outputs(**shape)
-    if not outputs:
-        raise BenchmarkError(f"{file}: outputs is empty at {dict(shape)}; expected at least one output")
+    where = f"at {dict(shape)}"
+    outputs: Any = workload.outputs(**shape)  # what a file states is typed by nobody
+    if not isinstance(outputs, dict) or not outputs or not all(isinstance(spec, Spec) for spec in outputs.values()):
+        raise BenchmarkError(f"{file}: outputs returned {outputs!r} {where}; expected a dict of names to Spec, with at least one output")
     for name, spec in outputs.items():
-        if spec.elements == 0:
-            raise BenchmarkError(f"{file}: output {name} has no elements at {dict(shape)}; expected at least one, or nothing is checked")
-    workload.work(**shape)
+        if not isinstance(spec.shape, tuple) or not isinstance(spec.dtype, torch.dtype):
+            raise BenchmarkError(f"{file}: output {name} is {spec!r} {where}; expected a Spec of a tuple of extents and a torch dtype")
+        if any(extent < 1 for extent in spec.shape):
+            raise BenchmarkError(f"{file}: output {name} has shape {spec.shape} {where}; expected no extent below 1, or nothing is checked")
+    work = workload.work(**shape)
+    for name, amount in work.items():
+        if not 0 <= amount < math.inf:
+            raise BenchmarkError(f"{file}: work gives {name}={amount} {where}; expected a finite amount that is not negative")
 
 
 def with_kwargs(shape: Shape, kwargs: Mapping[str, str], file: str) -> ShapeEntries:
@@ -87,14 +101,17 @@ def with_kwargs(shape: Shape, kwargs: Mapping[str, str], file: str) -> ShapeEntr
     for key, text in kwargs.items():
         if key not in shape:
             raise BenchmarkError(f"--kwargs {key}={text}: {file} has no such shape entry; expected some of {', '.join(sorted(shape))}")
-        changed[key] = _converted(shape[key], text, key)
+        try:
+            changed[key] = _converted(shape[key], text)
+        except (ValueError, KeyError) as error:
+            kind = _KINDS[type(shape[key])]
+            raise BenchmarkError(f"--kwargs {key}={text}: found {text!r}; expected {kind}, which {key} is in {file}") from error
     return changed
 
 
-def _converted(old: ShapeValue, text: str, key: str) -> ShapeValue:
-    try:
-        if isinstance(old, bool):
-            return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
-        return type(old)(text)
-    except (ValueError, KeyError) as error:
-        raise BenchmarkError(f"--kwargs {key}={text}: found {text!r}; expected a value of type {type(old).__name__}") from error
+def _converted(old: ShapeValue, text: str) -> ShapeValue:
+    if isinstance(old, bool):
+        return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+    if isinstance(old, float) and not math.isfinite(float(text)):
+        raise ValueError(text)
+    return type(old)(text)

@@ -33,11 +33,24 @@ class Side(Protocol):
         """Give back what `prepare` took."""
 
 
+_folders: set[Path] = set()
+
+
+def _look_first_in(folder: Path) -> None:
+    # Folders may have helpers of the same name; the describer, and a worker with a borrowed baseline, import from several.
+    if str(folder) in sys.path:
+        sys.path.remove(str(folder))
+    sys.path.insert(0, str(folder))
+    _folders.add(folder)
+    for file in folder.glob("*.py"):
+        origin = Path(vars(sys.modules[file.stem]).get("__file__") or "/") if file.stem in sys.modules else file
+        if origin != file and origin.parent in _folders:
+            del sys.modules[file.stem]
+
+
 def import_file(path: Path) -> ModuleType:
     """Import a Python file by path; files beside it can be imported by name."""
-    folder = str(path.parent)
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
+    _look_first_in(path.parent)
     spec = importlib.util.spec_from_file_location(path.stem, path)
     if spec is None or spec.loader is None:
         raise BenchmarkError(f"{path}: cannot be imported; expected a Python file")
@@ -50,10 +63,11 @@ def import_file(path: Path) -> ModuleType:
 def load_workload(path: Path) -> Workload:
     """The WORKLOAD of a workload file. Raises BenchmarkError if it has none; lets through what importing it raises."""
     module = import_file(path)
-    workload = vars(module).get("WORKLOAD")
-    if not isinstance(workload, Workload):
-        raise BenchmarkError(f"{path}: found WORKLOAD = {type(workload).__name__}; expected WORKLOAD = Workload(...)")
-    return workload
+    if "WORKLOAD" not in vars(module):
+        raise BenchmarkError(f"{path.name}: found no WORKLOAD; expected WORKLOAD = Workload(...)")
+    if not isinstance(module.WORKLOAD, Workload):
+        raise BenchmarkError(f"{path.name}: found WORKLOAD = {type(module.WORKLOAD).__name__}; expected WORKLOAD = Workload(...)")
+    return module.WORKLOAD
 
 
 def load_side(path: Path, workload: Workload, library: Path | None) -> Side:
@@ -77,7 +91,8 @@ class PythonSide:
         self._generator: Generator[Any, None, None] | None = None
 
     def prepare(self, inputs: Mapping[str, Any], shape: Shape) -> Step:
-        """Call the side's `prepare` with the inputs and shape entries that it names."""
+        """Call the side's `prepare` with the inputs and shape entries that it names. Ends an earlier preparation."""
+        self.close()
         step: Any = call_by_name(self._prepare, {**shape, **inputs}, f"{self._path.name}: prepare")
         if inspect.isgenerator(step):
             self._generator = cast("Generator[Any, None, None]", step)
@@ -94,3 +109,4 @@ class PythonSide:
         """Run the part of `prepare` behind its yield."""
         if self._generator is not None:
             next(self._generator, None)
+        self._generator = None

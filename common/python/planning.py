@@ -11,13 +11,13 @@ from common.python import protocol
 from common.python.directives import Directives, read_directives
 from common.python.environment import Machine, unmet
 from common.python.errors import BenchmarkError, SideFailure
+from common.python.features import parse_need
 from common.python.isolation import ForkServer
 from common.python.protocol import ShapeEntries
 from common.python.settings import Device, Settings
 from common.python.targets import Selection
 
 CPU_SHAPE = "cpu"
-_DESCRIBE_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,10 @@ def make_plans(selections: Sequence[Selection], settings: Settings, machine: Mac
                 kwargs=settings.kwargs,
             )
             try:
-                described.append(child.ask(request, protocol.Described, _DESCRIBE_S))
+                described.append(child.ask(request, protocol.Described, settings.timeout_s("prepare")))
             except SideFailure as failure:
-                where = _relative(selection.pair.workload, settings.root)
-                raise BenchmarkError(f"{where}: {failure.reason}") from failure
-        device = choose_device(settings, machine, child.ask(protocol.Probe(), protocol.Probed, _DESCRIBE_S))
+                raise BenchmarkError(_in_file(selection.pair.workload, settings.root, failure.reason)) from failure
+        device = choose_device(settings, machine, child.ask(protocol.Probe(), protocol.Probed, settings.timeout_s("prepare")))
     return tuple(_plan(selection, answer, settings, machine, device) for selection, answer in zip(selections, described, strict=True))
 
 
@@ -92,13 +91,14 @@ def choose_device(settings: Settings, machine: Machine, probed: protocol.Probed)
 def _plan(
     selection: Selection, described: protocol.Described, settings: Settings, machine: Machine, device: Literal["cuda", "cpu"]
 ) -> Plan:
-    workload_directives = read_directives(selection.pair.workload)
-    side_directives = {side: read_directives(selection.pair.sides[side]) for side in selection.sides}
+    workload_directives = _directives_of(selection.pair.workload, settings.root)
+    side_directives = {side: _directives_of(selection.pair.sides[side], settings.root) for side in selection.sides}
     here: Literal["cuda", "cpu"] = "cpu" if described.place == "host" else device
     timed: dict[str, ShapeEntries] = described.timed
     if device == "cpu":
         timed = {CPU_SHAPE: described.cpu_at} if described.cpu_at else {}
-    skip = _skip_reason(selection, (workload_directives, *side_directives.values()), machine, here, settings.root)
+    usable = machine if device == "cuda" else machine.model_copy(update={"gpus": ()})
+    skip = _skip_reason(selection, (workload_directives, *side_directives.values()), usable, here, settings.root)
     plan = Plan(selection, described, workload_directives, side_directives, here, timed, skip)
     return Plan(selection, described, workload_directives, side_directives, here, {}, skip) if plan.interpreted else plan
 
@@ -118,5 +118,19 @@ def _uses_triton(path: Path) -> bool:
     return path.suffix == ".py" and "import triton" in path.read_text(encoding="utf-8")
 
 
-def _relative(path: Path, root: Path) -> Path:
-    return path.relative_to(root) if path.is_relative_to(root) else path
+def _directives_of(path: Path, root: Path) -> Directives:
+    directives = read_directives(path)
+    try:
+        for need in directives.needs:
+            parse_need(need)
+    except BenchmarkError as error:
+        raise BenchmarkError(_in_file(path, root, str(error))) from error
+    return directives
+
+
+def _in_file(path: Path, root: Path, sentence: str) -> str:
+    # A sentence that starts with the file's name gets its folder; one about a flag is about no file.
+    shown = str(path.relative_to(root) if path.is_relative_to(root) else path)
+    if sentence.startswith(path.name):
+        return f"{shown}{sentence.removeprefix(path.name)}"
+    return sentence if sentence.startswith("--") else f"{shown}: {sentence}"

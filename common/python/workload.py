@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from common.python.errors import BenchmarkError
 
@@ -16,6 +16,9 @@ DEFAULT_SHAPE = "default"
 
 Clock = Literal["device", "launch", "host"]
 Cache = Literal["cold", "hot"]
+Place = Literal["device", "host"]
+ReferenceIn = Literal["float64", "float32"]
+_CHOICES = {"clock": get_args(Clock), "cache": get_args(Cache), "place": get_args(Place), "reference_in": get_args(ReferenceIn)}
 
 
 @dataclass(frozen=True)
@@ -81,11 +84,11 @@ class Workload:
     atol: float
     cpu_at: Shape | None = None
     changes: Precision | None = None
-    reference_in: Literal["float64", "float32"] = "float64"
+    reference_in: ReferenceIn = "float64"
     goal: str = "time"
     clock: Clock = "device"
     cache: Cache = "cold"
-    place: Literal["device", "host"] = "device"
+    place: Place = "device"
     constants: tuple[str, ...] = ()
     in_place: tuple[str, ...] = ()
     metrics: Callable[..., dict[str, Metric]] | None = field(default=None)
@@ -93,12 +96,23 @@ class Workload:
     def __post_init__(self) -> None:
         if not self.check_at:
             raise BenchmarkError("check_at is empty; expected at least one awkward shape to check")
+        if not self.time_at:
+            raise BenchmarkError("time_at is empty; expected the shape to time on a GPU")
         keys = self.shape_keys
         for name, shape in [*self.timed_shapes.items(), *self._other_shapes()]:
+            _require_shape(name, shape)
             if tuple(sorted(shape)) != keys:
                 raise BenchmarkError(f"shape {name} has keys {sorted(shape)}; expected {list(keys)}, those of time_at")
-        if self.rtol < 0 or self.atol < 0:
-            raise BenchmarkError(f"rtol={self.rtol}, atol={self.atol}; expected neither to be negative")
+        lowered = {} if self.changes is None else {"changes.rtol": self.changes.rtol, "changes.atol": self.changes.atol}
+        for name, bound in {"rtol": self.rtol, "atol": self.atol, **lowered}.items():
+            if not 0 <= bound < math.inf:
+                raise BenchmarkError(f"{name}={bound}; expected a finite bound that is not negative")
+        for name, choices in _CHOICES.items():
+            if vars(self)[name] not in choices:
+                raise BenchmarkError(f"{name}={vars(self)[name]!r}; expected {' or '.join(choices)}")
+        for name in ("constants", "in_place"):
+            if isinstance(vars(self)[name], str):
+                raise BenchmarkError(f"{name}={vars(self)[name]!r} is one string; expected a tuple of names")
 
     def _other_shapes(self) -> list[tuple[str, Shape]]:
         checks = [(f"check_at[{i}]", shape) for i, shape in enumerate(self.check_at)]
@@ -121,6 +135,14 @@ class Workload:
         if self.changes is not None and side == "optimized":
             return self.changes
         return Precision(self.rtol, self.atol)
+
+
+def _require_shape(name: str, shape: object) -> None:
+    if not isinstance(shape, Mapping):
+        raise BenchmarkError(f"shape {name} is {shape!r}; expected a dict of entries (a tuple of one needs its comma)")
+    for key, value in shape.items():
+        if not isinstance(value, (int, float, bool, str)):
+            raise BenchmarkError(f"shape {name} has {key}={value!r}; expected an int, a float, a bool or a str")
 
 
 def call_by_name(function: Callable[..., Any], available: Mapping[str, Any], where: str) -> Any:
