@@ -11,7 +11,7 @@ from common.python import protocol
 from common.python.bench import BUILD_CACHE, Bench, Judging
 from common.python.cuda_build import architectures_for
 from common.python.environment import Machine
-from common.python.errors import SideFailure, Status
+from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.measurement import Measured, Measurement
 from common.python.planning import Plan
 from common.python.results import Check, PairResult, PairTiming, Proof, Setup, SideResult
@@ -64,11 +64,15 @@ def build(row: _Row, bench: Bench, machine: Machine) -> None:
         directives = plan.side_directives[side]
         needs = (*plan.workload_directives.needs, *directives.needs)
         capability = machine.gpus[0].capability if machine.gpus and plan.device == "cuda" and not plan.skip else None
+        try:
+            architectures = architectures_for(needs, capability)
+        except BenchmarkError as error:
+            raise SideFailure(Status.BUILD_FAILED, f"{source.name}: {error}") from error
         request = protocol.Build(
             source=str(source),
             root=str(bench.settings.root),
             cache=str(BUILD_CACHE),
-            architectures=list(architectures_for(needs, capability)),
+            architectures=list(architectures),
             flags=list(directives.nvcc),
         )
         with bench.server.fork("worker", bench.logs(plan.target, side) / "log.txt") as child:
@@ -112,7 +116,7 @@ def _result(row: _Row, bench: Bench, status: Status, reason: str, seconds: float
         timings = {name: measured.timing for name, measured in row.measured.items()}
     return PairResult(
         target=plan.target,
-        workload_file=_shown(plan.selection.pair.workload, bench),
+        workload_file=shown(plan.selection.pair.workload, bench),
         idea=_idea(plan),
         status=status,
         reason=reason,
@@ -132,7 +136,7 @@ def _side_result(row: _Row, bench: Bench, side: str) -> SideResult:
         checks += measured.checks[side]
         peaks.append(measured.peak_memory_bytes.get(side, 0))
     return SideResult(
-        file=_shown(row.plan.file(side), bench),
+        file=shown(row.plan.file(side), bench),
         directives=row.plan.side_directives[side].as_text(),
         setup=row.setups.get(side),
         peak_memory_bytes=max(peaks) if peaks and row.plan.device == "cuda" else None,
@@ -160,7 +164,8 @@ def _notes(plan: Plan, bench: Bench) -> tuple[str, ...]:
     return ("checked, and by its workload not timed on a CPU",)
 
 
-def _shown(path: object, bench: Bench) -> str:
+def shown(path: object, bench: Bench) -> str:
+    """`path` as a result names it: from the root that holds it."""
     text = str(path)
     for root in (str(bench.settings.root), str(PROJECT_ROOT)):
         text = text.removeprefix(root + "/")

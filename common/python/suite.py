@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import tempfile
 import time
@@ -14,7 +15,7 @@ from typing import Protocol
 
 from common.python.artifacts import RunFolder
 from common.python.bench import Bench
-from common.python.benchmark_harness import run_pair
+from common.python.benchmark_harness import run_pair, shown
 from common.python.discovery import discover
 from common.python.doctor import fitness, unfit
 from common.python.environment import Machine, child_environment, describe_machine, lock
@@ -66,6 +67,7 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
     Raises BenchmarkError before the first row for anything wrong in the request, UnfitEnvironment if another run has the
     machine. From the first row on nothing is raised: Ctrl-C ends the run with what it has.
     """
+    deadline = math.inf if settings.suite_timeout is None else time.monotonic() + settings.suite_timeout
     selected = select(discover(settings.root), settings.targets)
     machine = describe_machine(settings.root)
     for note in selected.notes:
@@ -79,6 +81,8 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         plans = make_plans(selected.selections, settings, machine, server, scratch)
         folder = RunFolder.create(settings, datetime.now().astimezone().strftime("%Y%m%d_%H%M%S"))
         done = folder.completed(settings) if settings.resume else {}
+        # What there was no time for is not done.
+        done = {target: row for target, row in done.items() if row.status is not Status.TIMEOUT}
         run = Run(
             run_id=folder.run_id,
             seed=folder.saved.seed if folder.saved else secrets.randbits(48),
@@ -88,10 +92,13 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         )
         folder.write_run(run)
         bench = stack.enter_context(Bench(settings, server, run.seed, folder))
+        bench.deadline = deadline
         interrupted = _run_rows(plans, bench, machine, folder, done, watcher)
         asked = {plan.target for plan in plans}
         rows = tuple(row for row in folder.rows if row.target in asked)
         code = exit_code_of(rows, interrupted=interrupted, proofs_only=not settings.measures)
+        if code is ExitCode.GOOD and settings.require_expectations and not any(row.verdicts for row in rows):
+            code = ExitCode.NOTHING_MEASURED
         run = run.model_copy(update={"ended": _now(), "interrupted": interrupted, "exit_code": int(code)})
         folder.finish(run)
     return Outcome(run, rows, folder.path, code)
@@ -101,8 +108,6 @@ def _run_rows(
     plans: Sequence[Plan], bench: Bench, machine: Machine, folder: RunFolder, done: dict[str, PairResult], watcher: Watcher
 ) -> bool:
     """Do every row that is not done; whether Ctrl-C ended it."""
-    limit = bench.settings.suite_timeout
-    deadline = float("inf") if limit is None else time.monotonic() + limit
     try:
         for index, plan in enumerate(plans, start=1):
             if plan.target in done:
@@ -110,8 +115,9 @@ def _run_rows(
                 continue
             watcher.started(plan.target, index, len(plans))
             bench.tell = lambda text, target=plan.target: watcher.phase(target, text)  # type: ignore[misc]
-            bench.deadline = deadline
-            row = run_pair(plan, bench, machine) if time.monotonic() < deadline else _too_late(plan, limit or 0.0)
+            row = run_pair(plan, bench, machine) if time.monotonic() < bench.deadline else _too_late(plan, bench)
+            if row.status is Status.TIMEOUT and row.sides and time.monotonic() >= bench.deadline:
+                row = row.model_copy(update={"reason": f"--suite-timeout {bench.settings.suite_timeout:g} was over: {row.reason}"})
             folder.write_pair(row)
             watcher.finished(row)
     except KeyboardInterrupt:
@@ -119,12 +125,12 @@ def _run_rows(
     return False
 
 
-def _too_late(plan: Plan, limit: float) -> PairResult:
+def _too_late(plan: Plan, bench: Bench) -> PairResult:
     return PairResult(
         target=plan.target,
-        workload_file=str(plan.selection.pair.workload),
+        workload_file=shown(plan.selection.pair.workload, bench),
         status=Status.TIMEOUT,
-        reason=f"--suite-timeout {limit:g} was over before its turn came; expected it to start by then",
+        reason=f"--suite-timeout {bench.settings.suite_timeout:g} was over before its turn came; expected it to start by then",
     )
 
 
