@@ -10,7 +10,7 @@ from common.python.discovery import Tree, canonical
 from common.python.errors import BenchmarkError
 
 _TEMPLATES = Path(__file__).parent / "templates" / "pair"
-_TARGET = re.compile(r"^(?P<directory>\w[\w/-]*):(?P<name>\w+)$")
+_TARGET = re.compile(r"^(?P<directory>\w[\w-]*(/\w[\w-]*)?):(?P<name>\w+)$")
 _FILES = {
     False: {"workload": "workload.py", "baseline": "baseline.py", "optimized": "optimized.py"},
     True: {"workload": "workload.py", "baseline": "baseline.cu", "optimized": "optimized.cu"},

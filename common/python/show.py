@@ -21,7 +21,7 @@ def show_pair(tree: Tree, target: str, console: Console | None = None) -> None:
     if len(selected) != 1:
         raise BenchmarkError(f"show {target}: found {len(selected)} pairs; expected the name of one")
     pair = selected[0].pair
-    console = console or Console(highlight=False)
+    console = console or Console(highlight=False, emoji=False)
     _print_source(console, pair.workload, tree.root)
     optimized = pair.sides["optimized"]
     baseline = _nearest(pair, tree)
@@ -66,4 +66,4 @@ def _print_code(console: Console, text: str, language: str) -> None:
     if console.is_terminal:
         console.print(Syntax(text.rstrip("\n"), language, theme="ansi_dark", background_color="default", word_wrap=True))
     else:
-        console.print(text.rstrip("\n"), soft_wrap=True, markup=False)
+        print(text.rstrip("\n"), file=console.file)  # rich would expand tabs

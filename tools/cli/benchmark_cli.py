@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -169,10 +171,24 @@ def run_command_line(arguments: list[str]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return int(error.exit_code)
     except typer.TyperException as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        if sentence := _usage_error(error, arguments):
+            print(f"error: {sentence}", file=sys.stderr)
         return int(ExitCode.USAGE)
     except (KeyboardInterrupt, typer.Abort):
         return int(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; Python must not try to write the rest of it on its way out.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return int(ExitCode.USAGE)
+
+
+def _usage_error(error: typer.TyperException, arguments: list[str]) -> str:
+    """One sentence with the flag, what was found and what was expected; empty where typer has printed the help instead."""
+    sentence = " ".join(str(error).split()).removeprefix("Value error, ").rstrip(".")
+    if isinstance(error, typer.BadParameter) and error.param is not None and (flag := error.param.opts[0]).startswith("-"):
+        spelt = [part for argument in arguments for part in (argument.split("=", 1) if argument.startswith("--") else [argument])]
+        return f"{flag} {dict(itertools.pairwise(spelt)).get(flag, '')}: {sentence}"
+    return sentence and f"{sentence}; expected what --help lists"
 
 
 if __name__ == "__main__":
