@@ -1,0 +1,98 @@
+"""Runs the command line as its users do, in a process of its own, on small pairs that a test writes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[1]
+LIMIT_S = 120.0
+
+BASELINE = '"""Baseline: an addition."""\n\n\ndef prepare(x):\n    return lambda: x + x\n'
+OPTIMIZED = '"""Optimized: a product."""\n\n\ndef prepare(x):\n    return lambda: x * 2\n'
+FIELDS = {
+    "inputs": 'lambda rand, n: {"x": rand.normal(n)}',
+    "outputs": 'lambda n: {"y": Spec((n,), torch.float32)}',
+    "reference": "lambda x: 2 * x",
+    "time_at": '{"n": 4096}',
+    "cpu_at": '{"n": 512}',
+    "check_at": '({"n": 3},)',
+    "work": 'lambda n: {"dram_read": 4 * n, "dram_write": 4 * n}',
+    "rtol": "0.0",
+    "atol": "0.0",
+}
+
+
+@dataclass(frozen=True)
+class Finished:
+    """How a command ended and what it printed."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def error(self) -> str:
+        """The one sentence of a request that could not be carried out; fails if there is more on either stream."""
+        assert self.stdout == "", self.stdout
+        assert self.stderr.startswith("error: "), self.stderr
+        assert self.stderr.count("\n") == 1, self.stderr
+        return self.stderr.removeprefix("error: ").strip()
+
+
+def benchmark(*arguments: object, scratch: Path, under: Sequence[str] = ()) -> Finished:
+    """Run the command line with `scratch` for its temporary files, so that its lock is not the one of the user's own runs."""
+    started = start(*arguments, scratch=scratch, under=under)
+    stdout, stderr = started.communicate(timeout=LIMIT_S)
+    return Finished(started.returncode, stdout, stderr)
+
+
+def start(*arguments: object, scratch: Path, under: Sequence[str] = ()) -> subprocess.Popen[str]:
+    """The same, still running; `under` is a command that runs another, such as prlimit."""
+    command = [*under, sys.executable, ROOT / "tools/cli/benchmark_cli.py", *map(str, arguments)]
+    return subprocess.Popen(
+        command,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def stop(command: subprocess.Popen[str], number: signal.Signals) -> tuple[Finished, list[psutil.Process]]:
+    """Send `number` to a running command; how it ended, and those of its descendants that were left five seconds later."""
+    family = psutil.Process(command.pid).children(recursive=True)
+    command.send_signal(number)
+    stdout, stderr = command.communicate(timeout=LIMIT_S)
+    _, left = psutil.wait_procs(family, timeout=5)
+    return Finished(command.returncode, stdout, stderr), left
+
+
+def until(happened: Callable[[], bool], what: str) -> None:
+    """Wait for something that another process does."""
+    deadline = time.monotonic() + LIMIT_S
+    while not happened():
+        assert time.monotonic() < deadline, f"{what} did not happen in {LIMIT_S:g} s"
+        time.sleep(0.02)
+
+
+def write_pair(root: Path, target: str = "demo:double", *, baseline: str = BASELINE, optimized: str = OPTIMIZED, **fields: str) -> Path:
+    """Write the three files of `target` below `root`, with some `fields` of its Workload replaced by other source text."""
+    directory, name = target.split(":")
+    folder = root / directory
+    folder.mkdir(parents=True, exist_ok=True)
+    stated = "".join(f"    {field}={text},\n" for field, text in (FIELDS | fields).items())
+    source = f'"""y = 2x."""\n\nimport torch\n\nfrom common import Spec, Workload\n\nWORKLOAD = Workload(\n{stated})\n'
+    (folder / f"workload_{name}.py").write_text(source)
+    for role, text in (("baseline", baseline), ("optimized", optimized)):
+        suffix = "cu" if "LAUNCH" in text else "py"
+        (folder / f"{role}_{name}.{suffix}").write_text(text)
+    return root
