@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from common.python.errors import Status
-from common.python.results import BASELINE, OPTIMIZED, Interval, PairResult, PairTiming, Run, SideResult, StopReason
+from common.python.results import BASELINE, OPTIMIZED, Interval, PairResult, PairTiming, Run, SideResult, StopReason, Verdict
 from common.python.settings import Settings
 from common.python.workload import DEFAULT_SHAPE
 
@@ -103,7 +103,7 @@ def _lines_of_shape(row: PairResult, shape: str, timing: PairTiming) -> list[Lin
         f"{row.target}{at_shape(shape)}",
         baseline=_time_of(timing, BASELINE),
         status=str(row.status),
-        verdict=verdict_word(row.verdicts.get(shape, "")),
+        verdict=str(row.verdicts[shape].kind) if shape in row.verdicts else "",
         units=str(len(timing.units)),
         conditions=conditions_text(timing),
     )
@@ -112,9 +112,16 @@ def _lines_of_shape(row: PairResult, shape: str, timing: PairTiming) -> list[Lin
     return [replace(first, **own), *(Line(f"\N{BOX DRAWINGS LIGHT UP AND RIGHT} {side}", **figure) for side, figure in figures.items())]
 
 
-def verdict_word(verdict: str) -> str:
-    """SAME, IMPROVED, REGRESSED, INCONCLUSIVE or NEW; a verdict may say more after a colon."""
-    return verdict.partition(":")[0]
+def verdict_text(verdict: Verdict) -> str:
+    """A verdict and its sentence: `REGRESSED: speedup -3.0 % [-3.2, -2.8]`."""
+    return one_line(f"{verdict.kind}: {verdict.sentence}")
+
+
+def percent_text(percent: Interval) -> str:
+    """A change in percent with its interval: -3.0 % [-3.2, -2.8]."""
+    width = max(percent.high - percent.low, 1e-3)
+    decimals = min(_DIGITS, max(1, -math.floor(math.log10(width / 2))))
+    return f"{percent.estimate:+.{decimals}f} % [{percent.low:+.{decimals}f}, {percent.high:+.{decimals}f}]"
 
 
 def at_shape(shape: str) -> str:
@@ -158,6 +165,7 @@ def notes_of(timing: PairTiming) -> list[str]:
         found.append(_STOPPED[timing.stop_reason])
     if void := sum(block.void for unit in timing.units for blocks in unit.blocks.values() for block in blocks):
         found.append(f"{void} samples were void and are not counted")
+    found += [f"{timing.goal} of {side} {speedup_text(gain)} as good as the baseline's" for side, gain in timing.gains.items()]
     for side, repeats in timing.repeats.items():
         lowest, highest = (f(repeat.estimate for repeat in repeats) for f in (min, max))
         found.append(f"{side} over {len(repeats)} repeats: {lowest:.{_DIGITS}f}x to {highest:.{_DIGITS}f}x")
@@ -172,8 +180,8 @@ def remarks(row: PairResult) -> list[str]:
     found = [f"{row.target}: {one_line(note)}" for note in row.notes]
     for shape, timing in row.timings.items():
         clauses = notes_of(timing)
-        if ":" in row.verdicts.get(shape, ""):
-            clauses.append(one_line(row.verdicts[shape]))
+        if shape in row.verdicts:
+            clauses.append(verdict_text(row.verdicts[shape]))
         found += [f"{row.target}{at_shape(shape)}: {clause}" for clause in clauses]
     return [*found, *_proof_remarks(row)]
 

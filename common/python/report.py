@@ -23,16 +23,16 @@ from common.python.figures import (
     machine_text,
     notes_of,
     one_line,
+    percent_text,
     settings_text,
     setup_text,
     significant,
-    verdict_word,
+    verdict_text,
 )
-from common.python.results import PairResult, Run
+from common.python.results import PairResult, Run, VerdictKind
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _MARKDOWN_SYNTAX = re.compile(r"([\\`*|<&~]|\](?=\()|(?<![^\W_])_|_(?![^\W_]))")
-REGRESSED = "REGRESSED"
 # Everything but the characters that XML 1.0 allows; a compiler's coloured message has others.
 _NOT_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -77,7 +77,7 @@ def summary(run: Run, rows: Iterable[PairResult]) -> str:
 
 def sections(rows: Sequence[PairResult]) -> list[Section]:
     """The tables of a report, those without rows left out."""
-    everything = [_results(rows), _not_passed(rows), _certainty(rows), _sides(rows), _metrics(rows), _proofs(rows)]
+    everything = [_results(rows), _not_passed(rows), _gated(rows), _certainty(rows), _sides(rows), _metrics(rows), _proofs(rows)]
     return [section for section in everything if section.rows]
 
 
@@ -101,6 +101,20 @@ def _not_passed(rows: Sequence[PairResult]) -> Section:
     entries = [(row.target, str(row.status), row.reason) for row in rows if row.status is not Status.PASSED]
     entries.sort(key=lambda entry: entry[1] == Status.SKIPPED)  # a skip is no news; what failed stands first
     return Section("Not passed", _columns("target, status, reason"), entries, folded=False)
+
+
+def _gated(rows: Sequence[PairResult]) -> Section:
+    columns = _columns("target, figure, >change [99 %], >band, verdict, what it says")
+    entries = []
+    for row in rows:
+        for shape, verdict in row.verdicts.items():
+            whole = (row.target + at_shape(shape), "", "", "", str(verdict.kind), verdict.sentence)
+            parts = [
+                (whole[0], name, percent_text(change.percent), f"{change.band_percent:.2g} %", str(change.kind), "")
+                for name, change in verdict.changes.items()
+            ]
+            entries += [whole, *parts]
+    return Section("Against what was expected", columns, entries)
 
 
 def _certainty(rows: Sequence[PairResult]) -> Section:
@@ -163,7 +177,9 @@ def junit(run: Run, rows: Sequence[PairResult]) -> str:
         folder, _, name = row.target.partition(":")
         case = ET.SubElement(suite, "testcase", classname=folder, name=name, file=row.workload_file)
         regressions = [
-            f"{at_shape(shape)} {verdict}".strip() for shape, verdict in row.verdicts.items() if verdict_word(verdict) == REGRESSED
+            f"{at_shape(shape)} {verdict_text(verdict)}".strip()
+            for shape, verdict in row.verdicts.items()
+            if verdict.kind is VerdictKind.REGRESSED and not verdict.accepted
         ]
         if row.status is Status.SKIPPED:
             ET.SubElement(case, "skipped", message=_xml(row.reason))
@@ -172,7 +188,7 @@ def junit(run: Run, rows: Sequence[PairResult]) -> str:
         else:
             case.set("time", f"{row.seconds:.3f}")
             if regressions:
-                ET.SubElement(case, "failure", type=REGRESSED, message=_xml("; ".join(regressions)))
+                ET.SubElement(case, "failure", type=VerdictKind.REGRESSED, message=_xml("; ".join(regressions)))
     for attribute, kind in (("tests", "testcase"), ("failures", "failure"), ("skipped", "skipped")):
         suite.set(attribute, str(len(suite.findall(f".//{kind}"))))
     suites = ET.Element("testsuites")

@@ -46,6 +46,44 @@ class Interval(Document):
         return 50.0 * (self.high - self.low) / self.estimate
 
 
+class Spread(Document):
+    """One quantity over a window, in the unit of its field."""
+
+    minimum: float
+    median: float
+    mean: float
+    maximum: float
+
+
+class Energy(Document):
+    """What the GPUs drew in all over `seconds` of a window, in joules, by their own counters; idle time included."""
+
+    joules: float
+    seconds: float
+
+
+class TelemetrySummary(Document):
+    """What the GPUs did in a window of `samples` readings, each of one GPU.
+
+    A quantity that no GPU reported is None, and so is `energy` where a counter did not cover a second or more.
+    `reasons` and `throttled_share` are shares of the readings that told a reason.
+    """
+
+    samples: int = 0
+    sm_clock_mhz: Spread | None = None
+    memory_clock_mhz: Spread | None = None
+    power_w: Spread | None = None
+    temperature_c: Spread | None = None
+    reasons: dict[str, float] = {}
+    throttled_share: float = 0.0
+    energy: Energy | None = None
+
+    @property
+    def throttled(self) -> bool:
+        """Whether heat or a hardware slowdown held a clock down at any reading."""
+        return self.throttled_share > 0
+
+
 class Block(Document):
     """Samples of one side in a row, in ns a call; `seed` replays the inputs of call i as seed + i.
 
@@ -59,10 +97,14 @@ class Block(Document):
 
 
 class Unit(Document):
-    """One fresh process a side, timed in alternating blocks; `order` names the sides in the order they ran."""
+    """One fresh process a side, timed in alternating blocks; `order` names the sides in the order they ran.
+
+    `gains` says, where the workload's goal is not time, how many times better than the baseline's each side's figure is.
+    """
 
     order: tuple[str, ...]
     blocks: dict[str, tuple[Block, ...]]
+    gains: dict[str, float] = {}
 
 
 class StopReason(StrEnum):
@@ -79,7 +121,8 @@ class StopReason(StrEnum):
 class PairTiming(Document):
     """The timing of one named shape. `speedups` holds a side's speedup over the baseline; a half has none.
 
-    `repeats` holds the same speedups of each repetition by itself, where the whole measurement was repeated.
+    `gains` is the like of `speedups` for a `goal` other than time. `repeats` holds the speedups of each repetition by itself,
+    where the whole measurement was repeated. `seconds` were spent timing; process start and set-up are not in them.
     """
 
     shape: dict[str, int | float | bool | str]
@@ -94,7 +137,11 @@ class PairTiming(Document):
     time_ns: dict[str, Interval]
     speedups: dict[str, Interval]
     stop_reason: StopReason
+    goal: str = "time"
+    gains: dict[str, Interval] = {}
     repeats: dict[str, tuple[Interval, ...]] = {}
+    seconds: float = 0.0
+    telemetry: TelemetrySummary = TelemetrySummary()
     notes: tuple[str, ...] = ()
 
     @model_validator(mode="after")
@@ -163,11 +210,46 @@ class ReportedMetric(Document):
     self_reported: bool = True
 
 
+class VerdictKind(StrEnum):
+    """What the gate says of a figure, or of a row."""
+
+    SAME = "SAME"
+    IMPROVED = "IMPROVED"
+    REGRESSED = "REGRESSED"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    NEW = "NEW"
+
+
+class Change(Document):
+    """One figure against what was expected of it: its change and the band that counts as none, in percent; more is better.
+
+    The interval of `percent` is that of one look at the data, 99 %: the gate looks several times, and all its looks together keep 95 %.
+    `p_worse` is how likely a change this bad would be if the figure were worse by no more than the band.
+    """
+
+    kind: VerdictKind
+    percent: Interval
+    band_percent: float
+    p_worse: float
+
+
+class Verdict(Document):
+    """What the gate says of one timing, in a word and a sentence, and the changes it rests on; NEW and throttled rows rest on none.
+
+    `confirmed`: a second measurement by itself said the same of a red row. `accepted`: this is what is expected from now on.
+    """
+
+    kind: VerdictKind
+    sentence: str
+    changes: dict[str, Change] = {}
+    confirmed: bool = False
+    accepted: bool = False
+
+
 class PairResult(Document):
     """One row: everything that a report, a gate or a reader needs to know of one target.
 
-    `timings` and `verdicts` are by named shape; a verdict is its word (SAME, IMPROVED, REGRESSED, INCONCLUSIVE, NEW), and where
-    there is more to say a colon and a sentence. `metrics` are by side, then by name.
+    `timings` and `verdicts` are by named shape; a timing that is never gated has no verdict. `metrics` are by side, then by name.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -180,7 +262,7 @@ class PairResult(Document):
     timings: dict[str, PairTiming] = {}
     proofs: tuple[Proof, ...] = ()
     metrics: dict[str, dict[str, ReportedMetric]] = {}
-    verdicts: dict[str, str] = {}
+    verdicts: dict[str, Verdict] = {}
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
 
@@ -216,13 +298,17 @@ class Metrics(Document):
 
 
 class Run(Document):
-    """run.json: the choices, the machine, the seed that made the inputs, and how it ended."""
+    """run.json: the choices, the machine, the seed that made the inputs, and how it ended.
+
+    `noise_percent` is the machine's A/A floor by class of step, as the gate used it; empty where nobody measured one.
+    """
 
     schema_version: Literal[1] = SCHEMA_VERSION
     run_id: str
     seed: int
     settings: dict[str, Any]
     environment: dict[str, Any]
+    noise_percent: dict[str, float] = {}
     started: str
     ended: str = ""
     interrupted: bool = False
@@ -251,20 +337,33 @@ _WRONG = {Status.WRONG_RESULT, Status.INPUT_MODIFIED, Status.STREAM_ESCAPE, Stat
 _BROKEN = {Status.BUILD_FAILED, Status.LAUNCH_FAILED, Status.CRASHED, Status.TIMEOUT, Status.OUT_OF_MEMORY}
 
 
-def exit_code_of(rows: Iterable[PairResult], *, interrupted: bool = False, proofs_only: bool = False) -> ExitCode:
-    """The exit code that these rows earn; the first that applies of 130, 4, 7, 5.
+def exit_code_of(
+    rows: Iterable[PairResult],
+    *,
+    interrupted: bool = False,
+    proofs_only: bool = False,
+    fail_on_inconclusive: bool = False,
+    require_expectations: bool = False,
+) -> ExitCode:
+    """The exit code that these rows earn; the first that applies of 130, 6, 4, 7, 2, 3, 5.
 
     `proofs_only` says that checking proofs alone counts as success (`verify` where no side can run).
     """
     rows = list(rows)
     statuses = {row.status for row in rows}
-    if interrupted:
-        return ExitCode.INTERRUPTED
-    if statuses & _WRONG:
-        return ExitCode.WRONG
-    if statuses & _BROKEN:
-        return ExitCode.BROKEN
+    verdicts = [verdict for row in rows for verdict in row.verdicts.values() if not verdict.accepted]
+    kinds = {verdict.kind for verdict in verdicts}
     proven = any(proof.state == "proven" for row in rows for proof in row.proofs)
-    if Status.PASSED not in statuses and not (proofs_only and proven):
-        return ExitCode.NOTHING_MEASURED
-    return ExitCode.GOOD
+    measured = Status.PASSED in statuses or (proofs_only and proven)
+    gated = any(verdict.changes for row in rows for verdict in row.verdicts.values())
+    throttled = any(timing.stop_reason is StopReason.THROTTLED for row in rows for timing in row.timings.values())
+    earned = {
+        ExitCode.INTERRUPTED: interrupted,
+        ExitCode.UNFIT: throttled,
+        ExitCode.WRONG: bool(statuses & _WRONG),
+        ExitCode.BROKEN: bool(statuses & _BROKEN),
+        ExitCode.REGRESSION: VerdictKind.REGRESSED in kinds,
+        ExitCode.INCONCLUSIVE: fail_on_inconclusive and VerdictKind.INCONCLUSIVE in kinds,
+        ExitCode.NOTHING_MEASURED: not measured or (require_expectations and not gated),
+    }
+    return next((code for code, applies in earned.items() if applies), ExitCode.GOOD)

@@ -14,7 +14,7 @@ from typing import Any, Self
 import pynvml
 
 from common.python.environment import Gpu, answer, nvml_session
-from common.python.results import Document
+from common.python.results import Energy, Spread, TelemetrySummary
 
 REASONS = {
     0x1: "idle",
@@ -34,44 +34,6 @@ THROTTLING = 0x8 | 0x20 | 0x40 | 0x80
 
 SHORTEST_ENERGY_S = 1.0
 """The energy counter advances in steps of many ms: over less than this its rounding shows."""
-
-
-class Spread(Document):
-    """One quantity over a window, in the unit of its field."""
-
-    minimum: float
-    median: float
-    mean: float
-    maximum: float
-
-
-class Energy(Document):
-    """What the GPUs drew in all over `seconds` of the window, in joules, by their own counters; idle time included."""
-
-    joules: float
-    seconds: float
-
-
-class TelemetrySummary(Document):
-    """A window of `samples` readings, each of one GPU.
-
-    A quantity that no GPU reported is None, and so is `energy` where a counter did not cover a second or more.
-    `reasons` and `throttled_share` are shares of the readings that told a reason.
-    """
-
-    samples: int = 0
-    sm_clock_mhz: Spread | None = None
-    memory_clock_mhz: Spread | None = None
-    power_w: Spread | None = None
-    temperature_c: Spread | None = None
-    reasons: dict[str, float] = {}
-    throttled_share: float = 0.0
-    energy: Energy | None = None
-
-    @property
-    def throttled(self) -> bool:
-        """Whether heat or a hardware slowdown held a clock down at any reading."""
-        return self.throttled_share > 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 from common.python.errors import Status
 from common.python.results import (
     Block,
+    Change,
     Check,
     Interval,
     OutputError,
@@ -18,6 +19,7 @@ from common.python.results import (
     SideResult,
     StopReason,
     Unit,
+    Verdict,
 )
 from common.python.settings import Settings
 
@@ -94,3 +96,13 @@ def a_failure(status: Status = Status.WRONG_RESULT, **changes: Any) -> PairResul
 
 def a_proof(state: str = "proven", claim: str = "UTCHMMA present") -> Proof:
     return Proof.model_validate({"side": "optimized", "claim": claim, "state": state, "detail": "24 in optimized_x.so"})
+
+
+def a_verdict(kind: str = "SAME", sentence: str = "speedup +0.1 %", **changes: Any) -> Verdict:
+    return Verdict.model_validate({"kind": kind, "sentence": sentence} | changes)
+
+
+def a_change(kind: str = "SAME", percent: float = 0.1, **changes: Any) -> Change:
+    """A change with a half-width of 0.2 %."""
+    fields = {"kind": kind, "percent": an_interval(percent, 0.2), "band_percent": 0.5, "p_worse": 1e-6 if kind == "REGRESSED" else 0.9}
+    return Change.model_validate(fields | changes)

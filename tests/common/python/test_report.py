@@ -8,8 +8,8 @@ from markdown_it import MarkdownIt
 
 from common.python.errors import Status
 from common.python.report import junit, markdown
-from common.python.results import ReportedMetric
-from tests.common.python.factories import a_failure, a_proof, a_row, a_run, a_timing
+from common.python.results import ReportedMetric, VerdictKind
+from tests.common.python.factories import a_change, a_failure, a_proof, a_row, a_run, a_timing, a_verdict
 
 A_TIME = re.compile(r"\d (ns|µs|ms|s)\b|\dx\b")
 
@@ -34,7 +34,7 @@ def test_the_machine_and_the_settings_are_two_lines_under_the_heading():
 
 
 def test_a_row_that_passed_shows_times_speedup_verdict_and_proofs():
-    row = a_row(verdicts={"default": "SAME"}, proofs=(a_proof(), a_proof("unchecked")))
+    row = a_row(verdicts={"default": a_verdict("SAME")}, proofs=(a_proof(), a_proof("unchecked")))
 
     assert tables_of(markdown(a_run(), [row]))["Results"] == [
         ["target", "baseline", "optimized", "speedup [95 %]", "status", "verdict", "proofs"],
@@ -169,11 +169,28 @@ def test_every_failing_status_fails_in_junit(status):
 
 
 def test_a_regression_fails_in_junit_and_other_verdicts_do_not():
-    verdicts = ["REGRESSED: 3 % slower", "REGRESSED", "SAME", "IMPROVED", "INCONCLUSIVE: about 14 more units", "NEW"]
+    verdicts = [a_verdict(kind, "speedup -3.0 %") for kind in VerdictKind]
     _, cases = cases_of([a_row(f"ch07:pair{i}", verdicts={"default": verdict}) for i, verdict in enumerate(verdicts)])
+    failed = {kind: case.find("failure") for kind, case in zip(VerdictKind, cases, strict=True)}
 
-    assert [case.find("failure") is not None for case in cases] == [True, True, False, False, False, False]
-    assert cases[0].find("failure").get("message") == "REGRESSED: 3 % slower"
+    assert [kind for kind, failure in failed.items() if failure is not None] == [VerdictKind.REGRESSED]
+    assert failed[VerdictKind.REGRESSED].get("message") == "REGRESSED: speedup -3.0 %"
+
+
+def test_a_regression_that_was_accepted_is_no_failure():
+    _, (case,) = cases_of([a_row(verdicts={"default": a_verdict("REGRESSED", accepted=True)})])
+
+    assert case.find("failure") is None
+
+
+def test_a_gated_row_shows_each_change_that_its_verdict_rests_on():
+    change = a_change("REGRESSED", -3.0)
+    row = a_row(verdicts={"default": a_verdict("REGRESSED", "speedup down", changes={"speedup": change})})
+
+    assert tables_of(markdown(a_run(), [row]))["Against what was expected"][1:] == [
+        ["ch07:transpose", "", "", "", "REGRESSED", "speedup down"],
+        ["ch07:transpose", "speedup", "-3.0 % [-3.2, -2.8]", "0.5 %", "REGRESSED", ""],
+    ]
 
 
 def test_junit_stays_xml_whatever_a_compiler_says():

@@ -4,8 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from common.python.errors import ExitCode, Status
-from common.python.results import Interval, Metrics, PairResult, ReportedMetric, exit_code_of
-from tests.common.python.factories import a_failure, a_proof, a_row, a_timing, an_interval
+from common.python.results import Interval, Metrics, PairResult, ReportedMetric, StopReason, exit_code_of
+from tests.common.python.factories import a_change, a_failure, a_proof, a_row, a_timing, a_verdict, an_interval
 
 
 def test_a_legal_row_survives_json_unchanged():
@@ -43,7 +43,10 @@ def test_a_row_may_pass_without_a_timing():
 
 @pytest.mark.parametrize(
     "figures",
-    [{"verdicts": {"default": "SAME"}}, {"metrics": {"optimized": {"tokens": ReportedMetric(value=3.0, unit="1/s", better="higher")}}}],
+    [
+        {"verdicts": {"default": a_verdict("SAME")}},
+        {"metrics": {"optimized": {"tokens": ReportedMetric(value=3.0, unit="1/s", better="higher")}}},
+    ],
 )
 def test_a_row_that_did_not_pass_has_no_figures(figures):
     with pytest.raises(ValidationError, match="carries metrics or verdicts"):
@@ -123,3 +126,40 @@ def test_proofs_alone_are_success_only_where_that_was_asked_for():
     assert exit_code_of([proven], proofs_only=True) == ExitCode.GOOD
     assert exit_code_of([unchecked], proofs_only=True) == ExitCode.NOTHING_MEASURED
     assert exit_code_of([proven]) == ExitCode.NOTHING_MEASURED
+
+
+@pytest.mark.parametrize(
+    ("kind", "flags", "code"),
+    [
+        ("SAME", {}, ExitCode.GOOD),
+        ("IMPROVED", {"fail_on_inconclusive": True}, ExitCode.GOOD),
+        ("REGRESSED", {}, ExitCode.REGRESSION),
+        ("INCONCLUSIVE", {}, ExitCode.GOOD),
+        ("INCONCLUSIVE", {"fail_on_inconclusive": True}, ExitCode.INCONCLUSIVE),
+        ("SAME", {"require_expectations": True}, ExitCode.GOOD),
+    ],
+)
+def test_a_verdict_decides_the_exit_code_of_a_row_that_passed(kind, flags, code):
+    row = a_row(verdicts={"default": a_verdict(kind, changes={"speedup": a_change(kind)})})
+
+    assert exit_code_of([row], **flags) == code
+    assert exit_code_of([row, a_failure(Status.CRASHED)], **flags) == ExitCode.BROKEN
+
+
+def test_a_new_row_is_good_unless_something_had_to_be_gated():
+    rows = [a_row(verdicts={"default": a_verdict("NEW", "not gated")})]
+
+    assert exit_code_of(rows) == ExitCode.GOOD
+    assert exit_code_of(rows, require_expectations=True) == ExitCode.NOTHING_MEASURED
+    assert exit_code_of([a_row()], require_expectations=True) == ExitCode.NOTHING_MEASURED
+
+
+def test_a_regression_that_was_accepted_is_good():
+    assert exit_code_of([a_row(verdicts={"default": a_verdict("REGRESSED", accepted=True)})]) == ExitCode.GOOD
+
+
+def test_a_throttled_row_says_that_the_machine_is_unfit_before_anything_else_but_an_interrupt():
+    throttled = a_row(timings={"default": a_timing(stop_reason=StopReason.THROTTLED)})
+
+    assert exit_code_of([throttled, a_failure(target="ch07:other")]) == ExitCode.UNFIT
+    assert exit_code_of([throttled], interrupted=True) == ExitCode.INTERRUPTED

@@ -12,7 +12,8 @@ import pynvml
 import pytest
 
 from common.python.environment import Gpu
-from common.python.telemetry import Spread, Telemetry, TelemetrySummary
+from common.python.results import Spread, TelemetrySummary
+from common.python.telemetry import Telemetry
 from tests.common.python.fake_nvml import FakeGpu, FakeNvml
 
 PERIOD_S = 0.002

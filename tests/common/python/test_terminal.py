@@ -11,7 +11,7 @@ from rich.console import Console
 from common.python.errors import Status
 from common.python.results import Metrics
 from common.python.terminal import Progress, console_for, print_document, print_results
-from tests.common.python.factories import a_failure, a_proof, a_row, a_run, a_timing
+from tests.common.python.factories import a_failure, a_proof, a_row, a_run, a_timing, a_verdict
 
 LONG = "ch10:warp_specialized_two_pipelines_multistream"
 REASON = "y[3] is 1 in partial[rows * 4] of [bold]baseline[/bold] :smile: /tmp/x; " + "expected 2 " * 20 + "[/]"
@@ -30,7 +30,7 @@ def shown(rows, width, *, terminal=False, **changes):
 
 
 ROWS = [
-    a_row(verdicts={"default": "INCONCLUSIVE: about 14 more units"}),
+    a_row(verdicts={"default": a_verdict("INCONCLUSIVE", "about 14 more units")}),
     a_row(LONG, timings={"default": a_timing({"baseline": 101_300.0, "optimized": 100_100.0})}, proofs=(a_proof(),)),
     a_row("ch14:add_baseline", timings={"cpu": a_timing({"baseline": 5.25e6})}),
     a_failure(reason=REASON),
