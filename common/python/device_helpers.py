@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +33,47 @@ class DriverError(Exception):
     """A CUDA driver call failed."""
 
 
+class Kernels:
+    """The kernels of a PTX file, loaded into the context that torch uses. Must be made after torch has initialised CUDA."""
+
+    def __init__(self, ptx: Path, names: Sequence[str]) -> None:
+        self.driver = ctypes.CDLL("libcuda.so.1")
+        self._module = ctypes.c_void_p()
+        self.call("cuModuleLoadData", ctypes.byref(self._module), ptx.read_bytes() + b"\0")
+        self.functions = {name: ctypes.c_void_p() for name in names}
+        for name, function in self.functions.items():
+            self.call("cuModuleGetFunction", ctypes.byref(function), self._module, name.encode())
+
+    def launch(self, name: str, blocks: int, threads: int, *arguments: int) -> None:
+        """Queue a kernel, all of whose parameters are u64, on the current stream."""
+        values = [ctypes.c_uint64(argument) for argument in arguments]
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+        self.call("cuLaunchKernel", *self.launch_arguments(name, blocks, threads), pointers, None)
+
+    def launch_arguments(self, name: str, blocks: int, threads: int) -> list[Any]:
+        """What cuLaunchKernel takes before a kernel's own parameters."""
+        grid = [ctypes.c_uint(count) for count in (blocks, 1, 1, threads, 1, 1, 0)]
+        return [self.functions[name], *grid, current_stream()]
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Call the driver. Raises DriverError."""
+        code = self.driver[name](*arguments)
+        if code:
+            text = ctypes.c_char_p()
+            self.driver.cuGetErrorName(ctypes.c_int(code), ctypes.byref(text))
+            raise DriverError(f"{name} returned {code} ({(text.value or b'unknown').decode()}); expected success")
+
+
+def current_stream() -> ctypes.c_void_p:
+    """torch's current stream, as the driver takes it."""
+    return ctypes.c_void_p(_current_stream().cuda_stream)
+
+
 class DeviceHelpers:
-    """The kernels, loaded into the context that torch uses. Must be made after torch has initialised CUDA."""
+    """The helpers of timing. Must be made after torch has initialised CUDA."""
 
     def __init__(self) -> None:
-        self._driver = ctypes.CDLL("libcuda.so.1")
-        self._module = ctypes.c_void_p()
-        self._call("cuModuleLoadData", ctypes.byref(self._module), _PTX.read_bytes() + b"\0")
-        self._functions = {name: ctypes.c_void_p() for name in _NAMES}
-        for name, function in self._functions.items():
-            self._call("cuModuleGetFunction", ctypes.byref(function), self._module, name.encode())
+        self._kernels = Kernels(_PTX, _NAMES)
         self._flush_buffers: dict[int, int] = {}
         self._flags = torch.zeros(2, dtype=torch.int32).pin_memory()
         self._release = ctypes.c_int32.from_address(self._flags.data_ptr())
@@ -52,7 +84,7 @@ class DeviceHelpers:
         self._release.value = 0
         self._expired.value = 0
         flags = self._flags.data_ptr()
-        self._launch("block_stream", 1, 1, flags, flags + 4, limit_ns)
+        self._kernels.launch("block_stream", 1, 1, flags, flags + 4, limit_ns)
 
     def release(self) -> None:
         """Let the held stream go on."""
@@ -65,45 +97,32 @@ class DeviceHelpers:
 
     def stamp(self, slots: torch.Tensor) -> None:
         """Write (ns, cycles) of every SM that a block lands on into `slots`, int64 of shape (SMs, 2)."""
-        self._launch("stamp_clocks", 2 * slots.shape[0], 32, slots.data_ptr())
+        self._kernels.launch("stamp_clocks", 2 * slots.shape[0], 32, slots.data_ptr())
 
     def spin(self, duration_ns: int) -> None:
         """Keep the current stream busy for `duration_ns` with one thread."""
-        self._launch("spin_for", 1, 1, duration_ns)
+        self._kernels.launch("spin_for", 1, 1, duration_ns)
 
     def reset_persisting_l2(self) -> None:
         """Give back what a side reserved of the L2: a reset alone leaves a carve-out, so its size goes to 0 first."""
-        self._call("cuCtxSetLimit", ctypes.c_int(_LIMIT_PERSISTING_L2_CACHE_SIZE), ctypes.c_size_t(0))
-        self._call("cuCtxResetPersistingL2Cache")
+        self._kernels.call("cuCtxSetLimit", ctypes.c_int(_LIMIT_PERSISTING_L2_CACHE_SIZE), ctypes.c_size_t(0))
+        self._kernels.call("cuCtxResetPersistingL2Cache")
 
-    def flush(self, size: int) -> None:
-        """Fill the L2 with zeros of a buffer of `size` bytes, then discard those lines: it is left clean and without a side's data."""
+    def flush(self, size: int, *, clean: bool = True) -> None:
+        """Fill the L2 with zeros of a buffer of `size` bytes, and with `clean` discard those lines: nothing is left to be written back."""
         address = self._flush_buffers.get(size) or self._allocate(size)
-        stream = ctypes.c_void_p(_current_stream().cuda_stream)
-        self._call("cuMemsetD32Async", ctypes.c_uint64(address), ctypes.c_uint(0), ctypes.c_size_t(size // 4), stream)
-        lines = size // _LINE_BYTES
-        self._launch("discard_lines", -(-lines // _THREADS), _THREADS, address, lines)
+        words = ctypes.c_size_t(size // 4)
+        self._kernels.call("cuMemsetD32Async", ctypes.c_uint64(address), ctypes.c_uint(0), words, current_stream())
+        if clean:
+            lines = size // _LINE_BYTES
+            self._kernels.launch("discard_lines", -(-lines // _THREADS), _THREADS, address, lines)
 
     def _allocate(self, size: int) -> int:
         """Address of a flush buffer: outside torch's allocator, so that no side's memory is counted or placed differently."""
         address = ctypes.c_uint64()
-        self._call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
+        self._kernels.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
         self._flush_buffers[size] = address.value
         return address.value
-
-    def _launch(self, name: str, blocks: int, threads: int, *arguments: int) -> None:
-        values = [ctypes.c_uint64(argument) for argument in arguments]
-        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
-        stream = ctypes.c_void_p(_current_stream().cuda_stream)
-        grid: list[Any] = [ctypes.c_uint(count) for count in (blocks, 1, 1, threads, 1, 1, 0)]
-        self._call("cuLaunchKernel", self._functions[name], *grid, stream, pointers, None)
-
-    def _call(self, name: str, *arguments: Any) -> None:
-        code = self._driver[name](*arguments)
-        if code:
-            text = ctypes.c_char_p()
-            self._driver.cuGetErrorName(ctypes.c_int(code), ctypes.byref(text))
-            raise DriverError(f"{name} returned {code} ({(text.value or b'unknown').decode()}); expected success")
 
 
 def sm_clock_hz(before: torch.Tensor, after: torch.Tensor) -> float:

@@ -11,6 +11,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
+from typing import Literal
 
 import nvtx
 import torch
@@ -47,6 +48,55 @@ class Sample:
     void: bool = False
 
 
+L2State = Literal["clean", "dirty", "hot"]
+
+
+class DeviceTimer:
+    """Times calls on the current CUDA stream, with the L2 in a stated state.
+
+    clean    flushed, and the flushed lines discarded: the state in which sides are timed
+    dirty    flushed, and full of lines that are yet to be written back
+    hot      as the call before left it
+    """
+
+    def __init__(self, device: torch.device, l2: L2State) -> None:
+        properties = torch.cuda.get_device_properties(device)
+        free, _ = torch.cuda.mem_get_info(device)
+        wanted = max(2 * properties.L2_cache_size, _FLUSH_LEAST_BYTES)
+        self._helpers = device_helpers()
+        self._clean = l2 == "clean"
+        self._flush_bytes = 0 if l2 == "hot" else min(wanted, int(_FLUSH_MOST_SHARE * free)) & ~127
+        self._stamps = [torch.zeros(properties.multi_processor_count, 2, dtype=torch.int64, device=device) for _ in range(2)]
+
+    def chill(self) -> None:
+        """Put the L2 in its state and wait until it is."""
+        self._helpers.reset_persisting_l2()
+        if self._flush_bytes:
+            self._helpers.flush(self._flush_bytes, clean=self._clean)
+        _synchronize()
+
+    def time(self, calls: Sequence[Step], hold_ns: int) -> tuple[Sample, list[object]]:
+        """The mean time of `calls`, and what they returned. The stream is held for at most `hold_ns` while they are queued; 0: not."""
+        start, stop = _Event(enable_timing=True), _Event(enable_timing=True)
+        for stamps in self._stamps:
+            stamps.zero_()
+        _synchronize()
+        try:
+            if hold_ns:
+                self._helpers.block(hold_ns)
+            self._helpers.stamp(self._stamps[0])
+            start.record()
+            returned = [call() for call in calls]
+            stop.record()
+            self._helpers.stamp(self._stamps[1])
+        finally:
+            self._helpers.release()
+            _synchronize()
+        ns = float(start.elapsed_time(stop)) * 1e6 / len(calls)
+        clock = sm_clock_hz(*(stamps.cpu() for stamps in self._stamps))
+        return Sample(ns, clock, void=hold_ns > 0 and self._helpers.expired), returned
+
+
 class Sampler:
     """Times a step under the workload's clock. `copies` are prepared alike, each on buffers of its own; a sample calls each once."""
 
@@ -61,17 +111,7 @@ class Sampler:
         self.warm_files = False
         self.returned: list[object] = []
         if self._cuda:
-            self._helpers = device_helpers()
-            self._flush_bytes = self._flush_size(device)
-            count = torch.cuda.get_device_properties(device).multi_processor_count
-            self._stamps = [torch.zeros(count, 2, dtype=torch.int64, device=device) for _ in range(2)]
-
-    def _flush_size(self, device: torch.device) -> int:
-        if self._workload.cache == "hot":
-            return 0
-        free, _ = torch.cuda.mem_get_info()
-        wanted = max(2 * torch.cuda.get_device_properties(device).L2_cache_size, _FLUSH_LEAST_BYTES)
-        return min(wanted, int(_FLUSH_MOST_SHARE * free)) & ~127
+            self._timer = DeviceTimer(device, "hot" if workload.cache == "hot" else "clean")
 
     @property
     def calls_per_sample(self) -> int:
@@ -95,29 +135,11 @@ class Sampler:
                 for file in inputs.files:
                     self.warm_files |= not file.leave_cache()
         if self._cuda:
-            self._helpers.reset_persisting_l2()
-            if self._flush_bytes:
-                self._helpers.flush(self._flush_bytes)
-            _synchronize()
+            self._timer.chill()
 
     def _device_sample(self) -> Sample:
-        start, stop = _Event(enable_timing=True), _Event(enable_timing=True)
-        for stamps in self._stamps:
-            stamps.zero_()
-        _synchronize()
-        try:
-            if self.hold:
-                self._helpers.block(self._limit_ns)
-            self._helpers.stamp(self._stamps[0])
-            start.record()
-            self.returned = [step() for _, step in self._copies]
-            stop.record()
-            self._helpers.stamp(self._stamps[1])
-        finally:
-            self._helpers.release()
-            _synchronize()
-        ns = float(start.elapsed_time(stop)) * 1e6 / len(self._copies)
-        return Sample(ns, sm_clock_hz(*(stamps.cpu() for stamps in self._stamps)), void=self.hold and self._helpers.expired)
+        sample, self.returned = self._timer.time([step for _, step in self._copies], self._limit_ns if self.hold else 0)
+        return sample
 
     def _host_sample(self) -> Sample:
         begin = _clock_ns()
