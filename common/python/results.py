@@ -118,9 +118,23 @@ class StopReason(StrEnum):
     FIXED = "fixed"
 
 
+class Share(Document):
+    """How near a side comes to the machine's ceiling in `key`, of all keys of the work the one it is nearest to; 1.0 is the ceiling.
+
+    `floor_ns` is the time that no implementation can beat; `at_held_clock` is the share of the ceiling at the clock that the side's
+    own samples held, where the ceiling goes with that clock.
+    """
+
+    key: str
+    share: float
+    floor_ns: float
+    at_held_clock: float | None
+
+
 class PairTiming(Document):
     """The timing of one named shape. `speedups` holds a side's speedup over the baseline; a half has none.
 
+    `shares` holds each side's share of the ceiling, where this machine's ceilings are kept.
     `gains` is the like of `speedups` for a `goal` other than time. `repeats` holds the speedups of each repetition by itself,
     where the whole measurement was repeated. `seconds` were spent timing; process start and set-up are not in them.
     """
@@ -139,6 +153,7 @@ class PairTiming(Document):
     stop_reason: StopReason
     goal: str = "time"
     gains: dict[str, Interval] = {}
+    shares: dict[str, Share] = {}
     repeats: dict[str, tuple[Interval, ...]] = {}
     seconds: float = 0.0
     telemetry: TelemetrySummary = TelemetrySummary()
@@ -300,7 +315,8 @@ class Metrics(Document):
 class Run(Document):
     """run.json: the choices, the machine, the seed that made the inputs, and how it ended.
 
-    `noise_percent` is the machine's A/A floor by class of step, as the gate used it; empty where nobody measured one.
+    `noise_percent` is the machine's A/A floor by class of step, as the gate used it; empty where nobody measured one. `ceilings` holds
+    the `MachineCeilings` of each device (cuda, cpu) that rows were held against.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -309,6 +325,7 @@ class Run(Document):
     settings: dict[str, Any]
     environment: dict[str, Any]
     noise_percent: dict[str, float] = {}
+    ceilings: dict[str, Any] = {}
     started: str
     ended: str = ""
     interrupted: bool = False
