@@ -14,8 +14,9 @@ from types import TracebackType
 from typing import Literal, Self, TypeVar
 
 from common.python import protocol
+from common.python.connection import Closed, Connection, ProtocolError, Silent, read_answer
 from common.python.errors import SideFailure, Status
-from common.python.protocol import Answer, Closed, Connection, Failed, ProtocolError, Request, Silent, read_answer
+from common.python.protocol import Answer, Failed, Request
 
 T = TypeVar("T", bound=Answer)
 

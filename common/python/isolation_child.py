@@ -21,9 +21,10 @@ import psutil
 import torch
 
 from common.python import protocol
+from common.python.connection import Closed, Connection
 from common.python.describer import Describer
 from common.python.errors import BenchmarkError, SideFailure, Status
-from common.python.protocol import Answer, AnyRequest, Closed, Connection, Failed
+from common.python.protocol import Answer, AnyRequest, Failed
 from common.python.referee import Referee
 from common.python.worker import Worker
 

@@ -10,8 +10,9 @@ import pytest
 from pydantic import ValidationError
 
 from common.python import protocol
+from common.python.connection import Closed, Connection, ProtocolError, Silent, read_answer
 from common.python.errors import Status
-from common.python.protocol import Closed, Connection, Failed, ProtocolError, Silent, read_answer
+from common.python.protocol import Failed
 
 
 @pytest.fixture
