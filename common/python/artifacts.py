@@ -153,8 +153,8 @@ def load(path: Path) -> tuple[Run, tuple[PairResult, ...]]:
     folder = path.parent if path.name in (RUN_FILE, METRICS_FILE) else path
     if not folder.is_dir():
         raise BenchmarkError(f"{path}: no such folder; expected that of a run, with {RUN_FILE} and {METRICS_FILE} in it")
-    run = _read(folder / RUN_FILE, Run)
-    metrics = _read(folder / METRICS_FILE, Metrics)
+    run = read_document(folder / RUN_FILE, Run)
+    metrics = read_document(folder / METRICS_FILE, Metrics)
     if run.run_id != metrics.run_id:
         raise BenchmarkError(f"{folder / METRICS_FILE}: run_id {metrics.run_id}; expected {run.run_id}, that of {RUN_FILE} beside it")
     return run, metrics.rows
@@ -195,7 +195,8 @@ def _same_settings(path: Path, saved: Run, settings: Settings) -> None:
             raise BenchmarkError(f"--resume with {name}={found}; expected {expected}, which made the rows of {path}")
 
 
-def _read(path: Path, kind: type[D]) -> D:
+def read_document(path: Path, kind: type[D]) -> D:
+    """The document of type `kind` in the file at `path`. Raises BenchmarkError naming the file, what was found and what was expected."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

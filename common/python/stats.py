@@ -5,25 +5,93 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
 
-from common.python.results import Interval
+from common.python.results import BASELINE, OPTIMIZED, Interval, Unit
 
 _CONFIDENCE = 0.95
+TIME = "time"  # the goal of a workload that names no other
 
 
-def t_quantile(degrees: int, probability: float) -> float:
+def t_quantile(degrees: float, probability: float) -> float:
     """Quantile of Student's t with `degrees` of freedom."""
     from scipy.special import stdtrit  # imported when a run has data: it costs more than listing targets takes
 
     return float(stdtrit(degrees, probability))
 
 
-def geometric_interval(values: Sequence[float]) -> Interval:
+def t_probability(degrees: float, quantile: float) -> float:
+    """Probability that Student's t with `degrees` of freedom is at most `quantile`."""
+    from scipy.special import stdtr
+
+    return float(stdtr(degrees, quantile))
+
+
+@dataclass(frozen=True)
+class Known:
+    """A standard deviation of log ratios between process pairs that was measured before, with its degrees of freedom."""
+
+    deviation: float
+    degrees: int
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean of logs, its own variance, and the degrees of freedom that the variance rests on."""
+
+    value: float
+    variance: float
+    degrees: float
+
+    @classmethod
+    def of(cls, logs: Sequence[float], known: Known | None = None) -> Self:
+        """The mean of one log a unit, two or more; with `known`, the deviation is the larger of that and the one seen."""
+        seen = statistics.stdev(logs)
+        if known is not None and known.deviation >= seen:
+            return cls(statistics.fmean(logs), known.deviation**2 / len(logs), known.degrees)
+        return cls(statistics.fmean(logs), seen**2 / len(logs), len(logs) - 1)
+
+
+def geometric_interval(values: Sequence[float], known: Known | None = None) -> Interval:
     """Geometric mean of positive `values`, one a unit, with its 95 % interval; needs at least two.
 
     A ratio of two sides is such a value, and so is one side's median time.
     """
-    logs = [math.log(value) for value in values]
-    center = statistics.fmean(logs)
-    half = t_quantile(len(logs) - 1, 0.5 + _CONFIDENCE / 2) * statistics.stdev(logs) / math.sqrt(len(logs))
-    return Interval(estimate=math.exp(center), low=math.exp(center - half), high=math.exp(center + half))
+    mean = Mean.of([math.log(value) for value in values], known)
+    half = t_quantile(mean.degrees, 0.5 + _CONFIDENCE / 2) * math.sqrt(mean.variance)
+    return Interval(estimate=math.exp(mean.value), low=math.exp(mean.value - half), high=math.exp(mean.value + half))
+
+
+def median_ns(unit: Unit, side: str) -> float:
+    """Median of a side's samples in a unit."""
+    return statistics.median(sample for block in unit.blocks[side] for sample in block.samples_ns)
+
+
+def times_of(units: Sequence[Unit], known: Known | None = None) -> dict[str, Interval]:
+    """The time of every side, in ns."""
+    return {side: geometric_interval([median_ns(unit, side) for unit in units], known) for side in sorted(units[0].blocks)}
+
+
+def speedups_of(units: Sequence[Unit], known: Known | None = None) -> dict[str, Interval]:
+    """Speedup of every other side over the baseline: the geometric mean of the units' ratios; none for a half."""
+    sides = units[0].blocks
+    if BASELINE not in sides:
+        return {}
+    others = sorted(side for side in sides if side != BASELINE)
+    return {side: geometric_interval([median_ns(unit, BASELINE) / median_ns(unit, side) for unit in units], known) for side in others}
+
+
+def gains_of(units: Sequence[Unit], known: Known | None = None) -> dict[str, Interval]:
+    """How many times better than the baseline every other side is at a goal other than time; only what every unit knows."""
+    sides = sorted(side for side in units[0].gains if all(side in unit.gains for unit in units))
+    return {side: geometric_interval([unit.gains[side] for unit in units], known) for side in sides}
+
+
+def gated_logs(units: Sequence[Unit], goal: str) -> list[float]:
+    """What the gate looks at, one a unit: the log of the optimized side's gain at `goal` over the baseline; none where it has none."""
+    if goal != TIME:
+        return [math.log(unit.gains[OPTIMIZED]) for unit in units if OPTIMIZED in unit.gains]
+    if not {BASELINE, OPTIMIZED} <= units[0].blocks.keys():
+        return []
+    return [math.log(median_ns(unit, BASELINE) / median_ns(unit, OPTIMIZED)) for unit in units]

@@ -10,9 +10,9 @@ from tools.checks.source import Finding, Source
 
 # The modules of common/python, lowest first: each may import those before it.
 LAYERS = (
-    *("errors", "results", "stats", "settings", "features", "directives", "workload", "environment"),
+    *("errors", "results", "stats", "gate", "settings", "features", "directives", "workload", "environment"),
     *("discovery", "targets", "protocol", "connection"),
-    *("figures", "report", "artifacts"),
+    *("figures", "report", "artifacts", "noise"),
     *("random_inputs", "cuda_build", "cuda_launch", "loader", "device_helpers", "verification", "escape", "timing"),
     *("worker", "referee", "describer", "isolation_child"),
     *("isolation", "telemetry", "doctor"),

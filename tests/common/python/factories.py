@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 from typing import Any
 
 from common.python.errors import Status
@@ -22,6 +24,7 @@ from common.python.results import (
     Verdict,
 )
 from common.python.settings import Settings
+from common.python.stats import speedups_of, times_of
 
 MACHINE = {
     "cpu": "Some CPU",
@@ -106,3 +109,25 @@ def a_change(kind: str = "SAME", percent: float = 0.1, **changes: Any) -> Change
     """A change with a half-width of 0.2 %."""
     fields = {"kind": kind, "percent": an_interval(percent, 0.2), "band_percent": 0.5, "p_worse": 1e-6 if kind == "REGRESSED" else 0.9}
     return Change.model_validate(fields | changes)
+
+
+def recorded_units(
+    ratio: float = 2.0, baseline_ns: float = 80_000.0, *, count: int = 8, deviation: float = 0.0025, seed: int = 0
+) -> tuple[Unit, ...]:
+    """Synthetic units, no measurement: times drawn around `baseline_ns` and a speedup of `ratio`, `deviation` between process pairs."""
+    draws = random.Random(seed)
+    units = []
+    for number in range(count):
+        order = ("baseline", "optimized") if number % 2 == 0 else ("optimized", "baseline")
+        baseline = baseline_ns * math.exp(draws.gauss(0, 0.002))
+        times = {"baseline": baseline, "optimized": baseline / ratio * math.exp(draws.gauss(0, deviation))}
+        units.append(Unit(order=order, blocks={side: (Block(seed=number, samples_ns=(times[side],) * 3),) for side in order}))
+    return tuple(units)
+
+
+def a_recorded_timing(
+    baseline_ns: float = 80_000.0, ratio: float = 1.0, *, seed: int = 0, units: tuple[Unit, ...] = (), **changes: Any
+) -> PairTiming:
+    """A timing with synthetic units, and figures that follow from them."""
+    units = units or recorded_units(ratio, baseline_ns, seed=seed)
+    return a_timing(**{"units": units, "time_ns": times_of(units), "speedups": speedups_of(units)} | changes)
