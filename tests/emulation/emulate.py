@@ -1,0 +1,229 @@
+"""A CUDA side on the CPU: `check_side` compares what a plain .cu computes with its workload's reference, at every check shape, without a GPU.
+
+How to use it. `check_side(Path("ch07/workload_transpose.py"), Path("ch07/optimized_transpose.cu"))` builds the side with g++ against an
+emulated CUDA (`cuda_on_cpu.hpp`, a machine of fibers in `runtime.cpp`), binds it with the project's own `CudaSide` on CPU tensors, and runs
+every `check_at` shape on two seeds, with the threads of a block taking their turns forward, backward and shuffled, outputs and scratch
+poisoned, live inputs rewritten after `prepare`. It raises AssertionError with one sentence: a mismatch with the reference; an access outside
+an array, or of one that is const; a race on shared memory; a barrier that not all threads reach; undefined behaviour (a misaligned vector,
+an index out of an array's bounds); an input that changed; outputs that depend on the order of threads without atomics. What it cannot
+emulate (inline PTX, TMA, tensor cores, libcu++) it names in NotEmulated. `python -m tests.emulation.emulate ch07/optimized_transpose.cu` checks
+one side by hand, and `--show` prints what was compiled. A shape of more than 2^20 elements is not run; it is returned as a note.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import functools
+import hashlib
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from common.python.cuda_launch import CudaSide, Names, label_of
+from common.python.directives import read_directives
+from common.python.discovery import discover
+from common.python.errors import SideFailure
+from common.python.loader import load_workload
+from common.python.random_inputs import Inputs
+from common.python.settings import PROJECT_ROOT
+from common.python.verification import changed, compare, poison, same_bits, snapshot, take_outputs, upcast
+from common.python.workload import Shape, Workload, call_by_name
+from tests.emulation.translate import NotEmulated, translate
+
+CACHE = PROJECT_ROOT / "artifacts" / "build"
+MOST_ELEMENTS = 1 << 20  # of all inputs and outputs at a shape: a second or so
+
+_HERE = Path(__file__).parent
+_CPU = torch.device("cpu")
+_ORDERS = {"forward": 0, "backward": 1, "shuffled": 2}
+
+# -fsanitize makes g++ call a hook at every access; runtime.cpp has the hooks, so the sanitizers' own runtimes are not linked.
+_RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-U_FORTIFY_SOURCE", "-fvisibility=hidden")
+_SIDE_FLAGS = (
+    *("-O1", "-g1", "-fPIC", "-w", "-ffp-contract=off", "-fno-gnu-unique", "-fsanitize=thread"),
+    "-fsanitize=alignment,null,bounds,shift-exponent,signed-integer-overflow,integer-divide-by-zero,return",
+    *("--param", "tsan-instrument-func-entry-exit=0", "--param", "tsan-distinguish-volatile=1"),
+)
+_PLACE_FLAGS = (f"-ffile-prefix-map={PROJECT_ROOT}=.",)  # no part of the key: the same library in every checkout
+_LINK_FLAGS = ("-shared", "-Wl,-Bsymbolic")
+
+_ERROR = re.compile(r"^.*\b(?:error|undefined reference)\b.*$", re.MULTILINE)
+_ADDRESS = re.compile(r"<code (0x[0-9a-f]+)>")
+
+
+def check_side(workload_path: Path, side_path: Path, shapes: Sequence[Shape] | None = None, *, cache: Path = CACHE) -> list[str]:
+    """Check the .cu at `side_path` at `shapes`, or at the workload's `check_at`; returns a note for every shape that is too large.
+
+    Raises AssertionError with the first thing that is wrong, and NotEmulated.
+    """
+    workload = load_workload(workload_path)
+    library = build(side_path, cache=cache)
+    notes = []
+    try:
+        side = EmulatedSide(side_path, library, workload)
+        for shape in workload.check_at if shapes is None else shapes:
+            notes += _check_shape(side, workload, shape)
+    except SideFailure as failure:
+        raise AssertionError(_with_lines(failure.reason, library)) from failure
+    return notes
+
+
+def _check_shape(side: EmulatedSide, workload: Workload, shape: Shape) -> list[str]:
+    with tempfile.TemporaryDirectory() as folder:
+        inputs = Inputs(workload, shape, 1, _CPU, Path(folder))
+        elements = sum(tensor.numel() for _, tensor in inputs.tensors()) + sum(spec.elements for spec in workload.outputs(**shape).values())
+        if elements > MOST_ELEMENTS:
+            return [f"{side.file} at {dict(shape)}: {elements} elements are too many to emulate"]
+        step = side.prepare(inputs.values, shape, stream=lambda: 0)
+        side.finish_call("PREPARE")
+        for seed in (2, 3):
+            answers = {order: side.checked_call(step, inputs, shape, seed, order) for order in _ORDERS}
+            for order, answer in answers.items():
+                for name, tensor in answer.items():
+                    same = side.uses_atomics or same_bits(tensor, answers["forward"][name])
+                    assert same, f"{side.file} at {dict(shape)}: output {name} depends on whether threads run forward or {order}"
+        side.close()
+    return []
+
+
+class EmulatedSide(CudaSide):
+    """A side whose library was built by `build`: the emulation knows every array that is bound, and where it ends."""
+
+    def __init__(self, source: Path, library: Path, workload: Workload) -> None:
+        """Load `library`, built from `source`."""
+        super().__init__(source, library, workload, read_directives(source))
+        self.file = label_of(source)
+        self.uses_atomics = False
+        self._role = source.name.split("_")[0]
+        self._built = library
+        self._emulation = ctypes.CDLL(str(library))
+        self._emulation.emulation_allow.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_bool]
+        self._emulation.emulation_error.restype = ctypes.c_char_p
+        self._emulation.emulation_atomics.restype = ctypes.c_uint64
+
+    def _allocate(self, names: Names) -> None:
+        super()._allocate(names)
+        self._emulation.emulation_forget()
+        self._emulation.emulation_begin(_ORDERS["forward"])
+        for name, tensor in self._bound.items():
+            self._emulation.emulation_allow(name.encode(), tensor.data_ptr(), tensor.numel() * tensor.itemsize, name in names.writable)
+        for tensor in self.workspace():
+            poison(tensor)
+
+    def finish_call(self, where: str) -> None:
+        """Raises AssertionError with what the emulation found and the side did not return."""
+        if found := self._emulation.emulation_error().decode():
+            raise AssertionError(_with_lines(f"{self.file}: {where}: {found}", self._built))
+
+    def checked_call(self, step: Any, inputs: Inputs, shape: Shape, seed: int, order: str) -> dict[str, torch.Tensor]:
+        """The outputs of one call on the inputs of `seed`, which are within the tolerance of the reference."""
+        inputs.rewrite(seed)
+        workload = self._workload
+        in_place = {name: tensor for name, tensor in inputs.tensors() if name in workload.in_place}
+        before = snapshot({name: tensor for name, tensor in inputs.tensors() if name not in in_place})
+        expected = _reference(workload, shape, inputs.values)
+        for tensor in self.workspace():
+            poison(tensor)
+        self._emulation.emulation_begin(_ORDERS[order])
+        returned = step()
+        place = f"{self.file} at {dict(shape)}"
+        self.finish_call(f"at {dict(shape)}")
+        self.uses_atomics |= bool(self._emulation.emulation_atomics())
+        taken = take_outputs(returned, workload.outputs(**shape), in_place, self.file)
+        assert not (modified := changed(before, inputs.tensors())), f"{place}: changed its inputs {', '.join(modified)}"
+        for name, tensor in taken.items():
+            mismatch = compare(name, tensor, expected[name], workload.tolerance(self._role))[1]
+            assert not mismatch, f"{place}, threads {order}: {mismatch}"
+        return snapshot(taken)
+
+
+def _reference(workload: Workload, shape: Shape, values: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    precise = upcast(values, torch.float64 if workload.reference_in == "float64" else torch.float32)
+    returned = call_by_name(workload.reference, {**shape, **precise}, "reference")
+    tensors = (returned,) if isinstance(returned, torch.Tensor) else tuple(returned)
+    # A reference may return a view of an input that the step changes.
+    return {name: tensor.clone() for name, tensor in zip(workload.outputs(**shape), tensors, strict=True)}
+
+
+def build(source: Path, *, cache: Path = CACHE) -> Path:
+    """The emulated library of the .cu at `source`, made by g++ or found in `cache`. Raises NotEmulated, and AssertionError for an error of g++."""
+    text = translate(source)
+    flags = [*_SIDE_FLAGS, *(flag for flag in read_directives(source).nvcc if flag.startswith(("-D", "-std")))]
+    if not any(flag.startswith("-std") for flag in flags):
+        flags.append("-std=c++17")
+    machine = _machine(cache)
+    key = hashlib.sha256("\0".join([text, *flags, *_LINK_FLAGS, machine.name]).encode()).hexdigest()[:16]
+    library = cache / f"emulated_{source.stem}-{key}.so"
+    if not library.exists():
+        with tempfile.TemporaryDirectory(dir=cache, prefix=".building-") as folder:
+            written, made, built = Path(folder, "side.cpp"), Path(folder, "side.o"), Path(folder, library.name)
+            written.write_text(text)
+            _run(["g++", *flags, *_PLACE_FLAGS, f"-I{_HERE}", "-include", "cuda_on_cpu.hpp", "-c", str(written), "-o", str(made)], source)
+            _run(["g++", *_LINK_FLAGS, str(made), str(machine), "-o", str(built)], source)
+            built.replace(library)
+    return library
+
+
+@functools.cache
+def _machine(cache: Path) -> Path:
+    """The compiled runtime.cpp, under a name that stands for all of the emulation."""
+    version = _run(["g++", "--version"], _HERE)
+    texts = [path.read_text() for path in sorted(_HERE.glob("*.[ch]pp"))]
+    key = hashlib.sha256("\0".join([*texts, *_RUNTIME_FLAGS, version]).encode()).hexdigest()[:16]
+    made = cache / f"emulation-{key}.o"
+    if not made.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache, prefix=".building-") as folder:
+            built = Path(folder, made.name)
+            _run(["g++", *_RUNTIME_FLAGS, "-c", str(_HERE / "runtime.cpp"), "-o", str(built)], _HERE)
+            built.replace(made)
+    return made
+
+
+def _with_lines(reason: str, library: Path) -> str:
+    """`reason` with file and line for every place that the emulation knows only by its address in `library`."""
+
+    def line(found: re.Match[str]) -> str:
+        return _run(["addr2line", "-e", str(library), found[1]], library).split()[0].removeprefix("./")
+
+    return _ADDRESS.sub(line, reason)
+
+
+def _run(command: list[str], source: Path) -> str:
+    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=PROJECT_ROOT)
+    errors = _ERROR.findall(result.stderr)
+    assert not result.returncode, f"{source.name}: cannot be emulated: {errors[0] if errors else result.stderr}"
+    return result.stdout
+
+
+def _main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("side", type=Path)
+    parser.add_argument("--show", action="store_true", help="print the C++ that is compiled, and stop")
+    arguments = parser.parse_args()
+    side = arguments.side.resolve()
+    if arguments.show:
+        print(translate(side))
+        return 0
+    pairs = [pair for pair in discover(PROJECT_ROOT).pairs if side in pair.sides.values()]
+    if not pairs:
+        print(f"{arguments.side}: found no pair with it; expected a side of one")
+        return 1
+    try:
+        notes = check_side(pairs[0].workload, side)
+    except (AssertionError, NotEmulated) as failure:
+        print(failure)
+        return 1
+    print(*notes, f"{arguments.side}: right", sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_main())

@@ -1,0 +1,192 @@
+// The part of CUDA's host runtime that sides use, on one emulated device: everything is done at once, in order, when it is asked for.
+#pragma once
+#include <string.h>
+
+#include "numbers.hpp"
+
+enum cudaError {
+    cudaSuccess = 0,
+    cudaErrorInvalidValue = 1,
+    cudaErrorMemoryAllocation = 2,
+    cudaErrorInvalidConfiguration = 9,
+    cudaErrorNotSupported = 801,
+    cudaErrorLaunchFailure = 719,
+};
+typedef cudaError cudaError_t;
+typedef struct CUstream_st* cudaStream_t;
+typedef struct CUevent_st* cudaEvent_t;
+
+enum cudaMemcpyKind { cudaMemcpyHostToHost, cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice, cudaMemcpyDefault };
+enum cudaFuncAttribute {
+    cudaFuncAttributeMaxDynamicSharedMemorySize = 8,
+    cudaFuncAttributePreferredSharedMemoryCarveout = 9,
+};
+enum cudaFuncCache { cudaFuncCachePreferNone, cudaFuncCachePreferShared, cudaFuncCachePreferL1, cudaFuncCachePreferEqual };
+enum { cudaSharedmemCarveoutDefault = -1, cudaSharedmemCarveoutMaxShared = 100, cudaSharedmemCarveoutMaxL1 = 0 };
+enum { cudaStreamDefault, cudaStreamNonBlocking };
+enum { cudaEventDefault, cudaEventBlockingSync, cudaEventDisableTiming };
+enum cudaLimit { cudaLimitPersistingL2CacheSize = 6 };
+enum cudaDeviceAttr {
+    cudaDevAttrMaxThreadsPerBlock = 1,
+    cudaDevAttrWarpSize = 10,
+    cudaDevAttrMultiProcessorCount = 16,
+    cudaDevAttrL2CacheSize = 38,
+    cudaDevAttrMaxThreadsPerMultiProcessor = 39,
+    cudaDevAttrMaxSharedMemoryPerMultiprocessor = 81,
+    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97,
+    cudaDevAttrMaxPersistingL2CacheSize = 108,
+    cudaDevAttrMaxAccessPolicyWindowSize = 109,
+};
+struct cudaDeviceProp {
+    char name[256];
+    int major, minor, multiProcessorCount, warpSize, maxThreadsPerBlock, maxThreadsPerMultiProcessor, l2CacheSize;
+    int persistingL2CacheMaxSize, accessPolicyMaxWindowSize;
+    size_t sharedMemPerBlock, sharedMemPerBlockOptin, sharedMemPerMultiprocessor;
+};
+enum cudaAccessProperty { cudaAccessPropertyNormal, cudaAccessPropertyStreaming, cudaAccessPropertyPersisting };
+struct cudaAccessPolicyWindow {
+    void* base_ptr;
+    size_t num_bytes;
+    float hitRatio;
+    cudaAccessProperty hitProp, missProp;
+};
+enum cudaStreamAttrID { cudaStreamAttributeAccessPolicyWindow = 1, cudaLaunchAttributeAccessPolicyWindow = 1 };
+union cudaStreamAttrValue {
+    cudaAccessPolicyWindow accessPolicyWindow;
+};
+
+namespace cuda_on_cpu {
+
+// Few multiprocessors, and not a power of two, so that a small shape still needs every branch of a grid-stride loop.
+constexpr int MULTIPROCESSORS = 3;
+constexpr int L2_BYTES = 50 << 20;
+constexpr int BEST_BLOCK = 768;
+
+inline cudaError_t copy(void* to, const void* from, size_t bytes) {
+    if (!host_access(to, bytes, true) || !host_access(from, bytes, false)) return cudaErrorInvalidValue;
+    memmove(to, from, bytes);
+    return cudaSuccess;
+}
+inline cudaError_t fill(void* to, int value, size_t bytes) {
+    if (!host_access(to, bytes, true)) return cudaErrorInvalidValue;
+    memset(to, value, bytes);
+    return cudaSuccess;
+}
+template <typename T>
+cudaError_t make(T** made, size_t bytes, const char* name) {
+    *made = static_cast<T*>(allocate(bytes, name));
+    return cudaSuccess;
+}
+inline cudaError_t drop(void* made) { return release(made) ? cudaSuccess : cudaErrorInvalidValue; }
+template <typename Handle>
+cudaError_t handle(Handle* made) {
+    static char any;
+    *made = reinterpret_cast<Handle>(&any);
+    return cudaSuccess;
+}
+
+}  // namespace cuda_on_cpu
+
+inline cudaError_t cudaGetLastError() { return cudaError_t(cuda_on_cpu::last_error(true)); }
+inline cudaError_t cudaPeekAtLastError() { return cudaError_t(cuda_on_cpu::last_error(false)); }
+inline const char* cudaGetErrorString(cudaError_t code) { return cuda_on_cpu::message_of(code); }
+inline const char* cudaGetErrorName(cudaError_t code) { return cuda_on_cpu::message_of(code); }
+
+template <typename T>
+cudaError_t cudaMalloc(T** made, size_t bytes) { return cuda_on_cpu::make(made, bytes, "memory from cudaMalloc"); }
+template <typename T>
+cudaError_t cudaMallocAsync(T** made, size_t bytes, cudaStream_t) { return cuda_on_cpu::make(made, bytes, "memory from cudaMallocAsync"); }
+template <typename T>
+cudaError_t cudaMallocManaged(T** made, size_t bytes, unsigned = 1) { return cuda_on_cpu::make(made, bytes, "memory from cudaMallocManaged"); }
+template <typename T>
+cudaError_t cudaMallocHost(T** made, size_t bytes, unsigned = 0) { return cuda_on_cpu::make(made, bytes, "memory from cudaMallocHost"); }
+inline cudaError_t cudaFree(void* made) { return cuda_on_cpu::drop(made); }
+inline cudaError_t cudaFreeAsync(void* made, cudaStream_t) { return cuda_on_cpu::drop(made); }
+inline cudaError_t cudaFreeHost(void* made) { return cuda_on_cpu::drop(made); }
+
+inline cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) { return cuda_on_cpu::copy(to, from, bytes); }
+inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t = 0) {
+    return cuda_on_cpu::copy(to, from, bytes);
+}
+inline cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
+                                     cudaMemcpyKind, cudaStream_t = 0) {
+    for (size_t row = 0; row < height; row++)
+        if (cudaError_t code = cuda_on_cpu::copy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width))
+            return code;
+    return cudaSuccess;
+}
+inline cudaError_t cudaMemset(void* to, int value, size_t bytes) { return cuda_on_cpu::fill(to, value, bytes); }
+inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t = 0) { return cuda_on_cpu::fill(to, value, bytes); }
+template <typename T>
+cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, size_t bytes, size_t offset = 0, cudaMemcpyKind = cudaMemcpyHostToDevice) {
+    if (offset + bytes > sizeof symbol) return cudaErrorInvalidValue;
+    return cuda_on_cpu::copy(reinterpret_cast<char*>(&symbol) + offset, from, bytes);
+}
+template <typename T>
+cudaError_t cudaMemcpyToSymbolAsync(T& symbol, const void* from, size_t bytes, size_t offset, cudaMemcpyKind kind, cudaStream_t = 0) {
+    return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind);
+}
+template <typename T>
+cudaError_t cudaGetSymbolAddress(void** address, T& symbol) {
+    *address = &symbol;
+    return cudaSuccess;
+}
+
+inline cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cuda_on_cpu::handle(stream); }
+inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return cuda_on_cpu::handle(stream); }
+inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) { return cuda_on_cpu::handle(stream); }
+inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaPeekAtLastError(); }
+inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return cudaSuccess; }
+inline cudaError_t cudaStreamSetAttribute(cudaStream_t, cudaStreamAttrID, const cudaStreamAttrValue*) { return cudaSuccess; }
+inline cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
+inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
+inline cudaError_t cudaEventCreate(cudaEvent_t* event) { return cuda_on_cpu::handle(event); }
+inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cuda_on_cpu::handle(event); }
+inline cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
+inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = 0) { return cudaSuccess; }
+inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaPeekAtLastError(); }
+inline cudaError_t cudaDeviceSynchronize() { return cudaPeekAtLastError(); }
+inline cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
+inline cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+
+inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* found, int) {
+    *found = {"emulated", 9, 0, cuda_on_cpu::MULTIPROCESSORS, 32, 1024, 2048, cuda_on_cpu::L2_BYTES, cuda_on_cpu::L2_BYTES / 2,
+              cuda_on_cpu::L2_BYTES, 48 << 10, 227 << 10, 228 << 10};
+    return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
+    switch (attribute) {
+        case cudaDevAttrMaxThreadsPerBlock: *value = 1024; break;
+        case cudaDevAttrWarpSize: *value = 32; break;
+        case cudaDevAttrMultiProcessorCount: *value = cuda_on_cpu::MULTIPROCESSORS; break;
+        case cudaDevAttrL2CacheSize: *value = cuda_on_cpu::L2_BYTES; break;
+        case cudaDevAttrMaxThreadsPerMultiProcessor: *value = 2048; break;
+        case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = 228 << 10; break;
+        case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = 227 << 10; break;
+        case cudaDevAttrMaxPersistingL2CacheSize: *value = cuda_on_cpu::L2_BYTES / 2; break;
+        case cudaDevAttrMaxAccessPolicyWindowSize: *value = cuda_on_cpu::L2_BYTES; break;
+    }
+    return cudaSuccess;
+}
+
+template <typename Kernel>
+cudaError_t cudaFuncSetAttribute(Kernel*, cudaFuncAttribute attribute, int value) {
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
+    if (value < 0 || value > 227 << 10) return cudaErrorInvalidValue;
+    cuda_on_cpu::allow_dynamic_shared(size_t(value));
+    return cudaSuccess;
+}
+template <typename Kernel>
+cudaError_t cudaFuncSetCacheConfig(Kernel*, cudaFuncCache) { return cudaSuccess; }
+template <typename Kernel>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel*, int threads, size_t) {
+    *blocks = 2048 / threads;
+    return cudaSuccess;
+}
+template <typename Kernel>
+cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, Kernel*, size_t = 0, int limit = 0) {
+    *block = limit && limit < cuda_on_cpu::BEST_BLOCK ? limit : cuda_on_cpu::BEST_BLOCK;
+    *grid = cuda_on_cpu::MULTIPROCESSORS * (2048 / *block);
+    return cudaSuccess;
+}
