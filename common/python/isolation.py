@@ -22,6 +22,7 @@ T = TypeVar("T", bound=Answer)
 
 _START_S = 120.0  # importing torch from a cold disk
 _GOODBYE_S = 5.0
+_ENDING_S = 1.0  # for a child that closed its socket to end
 
 ANY_CORE = -1
 
@@ -35,6 +36,7 @@ class ForkServer:
         self._environment = dict(environment)
         self._process: subprocess.Popen[bytes] | None = None
         self._connection: Connection | None = None
+        self._children: set[int] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -55,38 +57,36 @@ class ForkServer:
                 forked = self._ask(request, protocol.Forked, theirs.fileno())
         finally:
             theirs.close()
+        self._children.add(forked.pid)
         return Child(self, forked.pid, Connection(ours), log)
 
-    def ending_of(self, pid: int) -> str:
-        """How the child ended, in words."""
+    def reap(self, pid: int, seconds: float) -> str:
+        """How the child ended, in words. After `seconds` it is killed; what it started is killed in any case."""
         try:
-            reaped = self._ask(protocol.Reap(pid=pid, seconds=1.0), protocol.Reaped)
+            reaped = self._ask(protocol.Reap(pid=pid, seconds=seconds), protocol.Reaped) if pid in self._children else None
         except (Closed, Silent):
             self.stop()
+            reaped = None
+        if reaped is None:
             return "died together with the process that forked it"
+        self._children.remove(pid)
         if not reaped.ended:
             return "closed its connection to the harness and ran on"
         if reaped.code < 0:
             return f"was killed by {signal.Signals(-reaped.code).name}"
         return f"ended with exit code {reaped.code} before it answered"
 
-    def reap(self, pid: int) -> None:
-        """Kill the child's whole process group and take note of its end."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)
-        try:
-            self._ask(protocol.Reap(pid=pid, seconds=_GOODBYE_S), protocol.Reaped)
-        except (Closed, Silent):
-            self.stop()
-
     def stop(self) -> None:
-        """End the server; its children die with it."""
+        """End the server; its children die with it, and what they started is killed."""
         if self._connection is not None:
             self._connection.socket.close()
         if self._process is not None:
             self._process.kill()
             self._process.wait()
         self._process = self._connection = None
+        for pid in self._children:
+            _signal_group(pid, signal.SIGKILL)
+        self._children.clear()
 
     def _start(self) -> Connection:
         ours, theirs = socket.socketpair()
@@ -98,6 +98,8 @@ class ForkServer:
 
     def _ask(self, request: Request, expected: type[T], *descriptors: int) -> T:
         connection = self._connection or self._start()
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)  # a side may have stopped it
         connection.send(request, descriptors)
         answer = read_answer(connection.receive(_START_S), request, expected)
         if isinstance(answer, Failed):
@@ -137,6 +139,7 @@ class Child:
 
     def begin(self, request: Request) -> None:
         """Ask without waiting, so that several children can be at work at once; `finish` has the answer."""
+        _signal_group(self._pid, signal.SIGCONT)
         with contextlib.suppress(Closed):  # the answer will tell
             self._connection.send(request)
 
@@ -145,8 +148,7 @@ class Child:
         try:
             answer = read_answer(self._connection.receive(seconds), request, expected)
         except Closed:
-            ending = self._server.ending_of(self._pid)
-            self.kill()
+            ending = self._end(_ENDING_S)
             raise SideFailure(
                 Status.CRASHED, f"the {self._name(request)} process {ending}; expected an answer{self._last_words()}"
             ) from None
@@ -156,29 +158,35 @@ class Child:
         except ProtocolError as error:
             self.kill()
             raise SideFailure(Status.CRASHED, f"something wrote on the harness's socket: {error}") from error
+        _signal_group(self._pid, signal.SIGSTOP)  # who is not asked anything stands still, and can disturb no other's timing
         if isinstance(answer, Failed):
             raise SideFailure(answer.status, answer.reason)
         return answer
 
     def close(self) -> None:
-        """Let the child finish, then make sure that it and all it started are gone."""
+        """Let the child finish, then make sure that it and all it started are gone.
+
+        Raises SideFailure if it wrote more than it was asked for: then the last answer may not have been the harness's.
+        """
         if not self._open:
             return
-        try:
-            self._connection.socket.shutdown(socket.SHUT_WR)
-            while True:
-                self._connection.receive(_GOODBYE_S)
-        except (Closed, Silent, ProtocolError, OSError):
-            pass
-        finally:
-            self.kill()
+        _signal_group(self._pid, signal.SIGCONT)
+        self._connection.socket.shutdown(socket.SHUT_WR)
+        with self._connection.socket.dup() as end:
+            self._end(_GOODBYE_S)
+            if _holds_data(end):
+                raise SideFailure(Status.CRASHED, "something wrote on the harness's socket: found an answer to no request; expected none")
 
     def kill(self) -> None:
         """End the child and all it started, at once."""
-        if self._open:
-            self._open = False
-            self._connection.socket.close()
-            self._server.reap(self._pid)
+        self._end(0.0)
+
+    def _end(self, seconds: float) -> str:
+        if not self._open:
+            return "had ended"
+        self._open = False
+        self._connection.socket.close()
+        return self._server.reap(self._pid, seconds)
 
     def _name(self, request: Request) -> str:
         return type(request).__name__.lower()
@@ -187,3 +195,15 @@ class Child:
         lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n") if self._log.is_file() else []
         words = next((line.strip() for line in reversed(lines) if line.strip()), "")
         return f" (its last output: {words[:200]})" if words else ""
+
+
+def _signal_group(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):  # it is gone, or has not made its group yet
+        os.killpg(pid, number)
+
+
+def _holds_data(end: socket.socket) -> bool:
+    try:
+        return bool(end.recv(1, socket.MSG_DONTWAIT))
+    except (BlockingIOError, ConnectionResetError):
+        return False

@@ -14,6 +14,7 @@ import socket
 import sys
 import time
 import traceback
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -26,9 +27,11 @@ from common.python.describer import Describer
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.protocol import Answer, AnyRequest, Failed
 from common.python.referee import Referee
+from common.python.seal import seal
 from common.python.worker import Worker
 
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
 _MEMORY_SHARE = 0.8  # of what is available when a CPU child starts: an allocation beyond it fails in the child alone
 
 ROLES: dict[str, type[Worker] | type[Referee] | type[Describer]] = {"worker": Worker, "referee": Referee, "describer": Describer}
@@ -45,7 +48,10 @@ class Role(Protocol):
 
 
 def serve_forks(connection: Connection) -> None:
-    """Fork a child for every Fork request and tell how children ended, until the parent closes the socket."""
+    """Fork a child for every Fork request and end them for Reap requests, until the parent closes the socket."""
+    seal()  # made here, once, every child has it before it imports a side
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    roles: dict[int, str] = {}
     while True:
         try:
             request, descriptors = connection.receive_with_descriptors(1)
@@ -57,27 +63,45 @@ def serve_forks(connection: Connection) -> None:
                 connection.socket.close()
                 _run_child(request, descriptors[0])
             os.close(descriptors[0])
+            roles[pid] = request.role
             connection.send(protocol.Forked(nonce=request.nonce, pid=pid))
         elif isinstance(request, protocol.Reap):
-            connection.send(_reap(request))
+            reaped = _reap(request)
+            del roles[request.pid]
+            if "worker" not in roles.values():
+                _end_orphans(roles.keys())
+            connection.send(reaped)
 
 
 def _reap(request: protocol.Reap) -> protocol.Reaped:
+    """Give the child its time to end by itself, then end all that is left of its process group."""
     deadline = time.monotonic() + request.seconds
-    while True:
-        pid, status = os.waitpid(request.pid, os.WNOHANG)
-        if pid:
-            return protocol.Reaped(nonce=request.nonce, ended=True, code=os.waitstatus_to_exitcode(status))
-        if time.monotonic() > deadline:
-            return protocol.Reaped(nonce=request.nonce, ended=False, code=0)
+    while not (ended := os.waitid(os.P_PID, request.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)) and time.monotonic() < deadline:
         time.sleep(0.002)
+    # Before the child is waited for: until then nobody else can have its number.
+    try:
+        os.killpg(request.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        os.kill(request.pid, signal.SIGKILL)  # it had no time to make its group
+    _, status = os.waitpid(request.pid, 0)
+    return protocol.Reaped(nonce=request.nonce, ended=ended is not None, code=os.waitstatus_to_exitcode(status))
+
+
+def _end_orphans(known: Collection[int]) -> None:
+    """End what the children of gone workers have become: processes that left their group, and that nobody forked here."""
+    while orphans := [process.pid for process in psutil.Process().children() if process.pid not in known]:
+        for pid in orphans:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
 
 
 def _run_child(request: protocol.Fork, descriptor: int) -> NoReturn:
     code = 1
     try:
         _isolate(request)
-        answer_requests(ROLES[request.role](), Connection(socket.socket(fileno=descriptor)))
+        end = socket.socket(fileno=descriptor)
+        end.set_inheritable(False)
+        answer_requests(ROLES[request.role](), Connection(end))
         code = 0
     finally:
         # Past Python's own exit: a side's atexit handlers and threads must not hold the process.
@@ -107,12 +131,16 @@ def die_with_parent() -> None:
 
 def answer_requests(role: Role, connection: Connection) -> None:
     """Answer requests until the other end closes; every exception becomes an answer."""
+    # Bound before a side is imported, which can then not put others in their place.
+    broken, receive, send, failed = seal(), connection.receive_request, connection.send, Failed
     while True:
         try:
-            request = connection.receive_request()
+            request = receive()
         except Closed:
             break
-        connection.send(answer_safely(role, request))
+        answer = answer_safely(role, request)
+        problem = broken()
+        send(failed(nonce=request.nonce, status=Status.WRONG_RESULT, reason=problem) if problem else answer)
     role.close()
 
 

@@ -48,8 +48,10 @@ def take_outputs(returned: object, outputs: Mapping[str, Spec], in_place: Mappin
     tensors = (returned,) if isinstance(returned, torch.Tensor) else returned
     if not names and returned is None:
         tensors = ()
-    if not isinstance(tensors, (tuple, list)) or len(tensors) != len(names):
-        found = f"{len(tensors)} values" if isinstance(tensors, (tuple, list)) else type(returned).__name__
+    # Not a subclass of either: it could make its elements when the harness asks for them.
+    plain = type(tensors) in (tuple, list)
+    if not isinstance(tensors, (tuple, list)) or not plain or len(tensors) != len(names):
+        found = f"{len(tensors)} values" if isinstance(tensors, (tuple, list)) and plain else f"a {type(returned).__name__}"
         raise SideFailure(Status.WRONG_RESULT, f"{file}: step returned {found}; expected {len(names)} tensors: {', '.join(names)}")
     taken = dict(zip(names, tensors, strict=True))
     for name, tensor in taken.items():
@@ -62,6 +64,8 @@ def take_outputs(returned: object, outputs: Mapping[str, Spec], in_place: Mappin
 def _structure_problem(tensor: object, spec: Spec) -> str:
     if type(tensor) is not torch.Tensor:
         return f"a {type(tensor).__name__}; expected a plain torch.Tensor"
+    if own := _own_attributes(tensor):
+        return f"a tensor with its own {own[0]}; expected that of torch.Tensor"
     if tensor.dtype != spec.dtype or tuple(tensor.shape) != tuple(spec.shape):
         return f"{tensor.dtype} of shape {tuple(tensor.shape)}; expected {spec.dtype} of shape {tuple(spec.shape)}"
     if tensor.layout != torch.strided or not tensor.is_contiguous() or tensor.is_conj() or tensor.is_neg():
@@ -69,15 +73,38 @@ def _structure_problem(tensor: object, spec: Spec) -> str:
     return ""
 
 
+def _own_attributes(tensor: torch.Tensor) -> list[str]:
+    """Attributes set on this one tensor that stand in front of torch's: they would run when the harness reads or writes it."""
+    return [name for name in vars(tensor) if hasattr(torch.Tensor, name)]
+
+
+def check_inputs(inputs: Iterable[tuple[str, torch.Tensor]], file: str) -> None:
+    """Raises SideFailure(INPUT_MODIFIED) where a side made an input more than a tensor."""
+    for name, tensor in inputs:
+        if type(tensor) is not torch.Tensor:
+            reason = f"{file}: input {name} became a {type(tensor).__name__}; expected a plain torch.Tensor"
+            raise SideFailure(Status.INPUT_MODIFIED, reason)
+        if own := _own_attributes(tensor):
+            raise SideFailure(Status.INPUT_MODIFIED, f"{file}: input {name} got its own {own[0]}; expected that of torch.Tensor")
+
+
 def check_placement(taken: Mapping[str, torch.Tensor], inputs: Iterable[tuple[str, torch.Tensor]], device: torch.device, file: str) -> None:
     """Raises SideFailure(WRONG_RESULT) where an output lies on another device or shares storage with an input or another output."""
-    owners = {tensor.untyped_storage().data_ptr(): f"input {name}" for name, tensor in inputs}
+    owned = [(f"input {name}", _extent(tensor)) for name, tensor in inputs]
     for name, tensor in taken.items():
         if tensor.device.type != device.type:
             raise SideFailure(Status.WRONG_RESULT, f"{file}: output {name} is on {tensor.device}; expected {device}")
-        owner = owners.setdefault(tensor.untyped_storage().data_ptr(), f"output {name}")
-        if owner not in (f"output {name}", f"input {name}"):
-            raise SideFailure(Status.WRONG_RESULT, f"{file}: output {name} shares storage with {owner}; expected storage of its own")
+        begin, end = _extent(tensor)
+        for owner, (other_begin, other_end) in owned:
+            if begin < other_end and other_begin < end and owner != f"input {name}":
+                raise SideFailure(Status.WRONG_RESULT, f"{file}: output {name} shares storage with {owner}; expected storage of its own")
+        owned.append((f"output {name}", (begin, end)))
+
+
+def _extent(tensor: torch.Tensor) -> tuple[int, int]:
+    """Where its storage begins and ends: two storages of torch can lie on the same memory."""
+    storage = tensor.untyped_storage()
+    return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
 
 
 def snapshot(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +19,13 @@ from common.python.loader import Side, Step, load_side, load_workload
 from common.python.protocol import Answer, AnyRequest, Call
 from common.python.random_inputs import Inputs
 from common.python.results import ReportedMetric
+from common.python.seal import seal
 from common.python.timing import Sampler
-from common.python.verification import changed, check_placement, dump, poison, poison_free_blocks, snapshot, take_outputs
+from common.python.verification import changed, check_inputs, check_placement, dump, poison, poison_free_blocks, snapshot, take_outputs
 from common.python.workload import Shape, Workload, call_by_name
 
 _LINGER_S = 0.02  # how long a CPU side that returned too early is given to show itself
+_CORE_SLACK = 1.05  # of the CPU time that a side's cores have: what two clocks may disagree by
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,8 @@ class Worker:
         self._maybe_prepared: _Prepared | None = None
         self._outputs: dict[str, torch.Tensor] = {}
         self._sampler: Sampler | None = None
+        self._broken = seal()
+        self._cores = len(os.sched_getaffinity(0))
 
     def answer(self, request: AnyRequest) -> Answer:
         """Do what `request` asks, in an NVTX range of its name. Raises SideFailure, or whatever the side raises."""
@@ -155,6 +161,7 @@ class Worker:
         specs = workload.outputs(**self._prepared.shape)
         poison_free_blocks(specs, device)
         _wait(device)
+        broken, set_profile, set_trace = self._broken, sys.setprofile, sys.settrace  # bound before the step can replace them
         escaped = False
         begin = time.perf_counter()
         if held:
@@ -162,6 +169,9 @@ class Worker:
             returned, escaped = call.returned, bool(call.escaped)
         else:
             returned = step()
+        set_profile(None)  # or a function of the side's would run before the next line
+        set_trace(None)
+        _require_whole(broken())
         taken = self._take(returned)
         now = snapshot(taken)  # queued behind the step on its stream: what is not done by then does not count
         _wait(device)
@@ -175,6 +185,7 @@ class Worker:
         loaded, prepared = self._loaded, self._prepared
         inputs = prepared.copies[copy][0]
         file = Path(loaded.request.side).name
+        check_inputs(inputs.tensors(), file)
         in_place = {name: tensor for name, tensor in inputs.tensors() if name in loaded.workload.in_place}
         taken = take_outputs(returned, loaded.workload.outputs(**prepared.shape), in_place, file)
         check_placement(taken, inputs.tensors(), loaded.device, file)
@@ -216,12 +227,20 @@ class Worker:
         sampler.hold = request.hold
         each = sampler.calls_per_sample
         picks: list[Call] = []
+        broken, process_time, perf_counter = self._broken, time.process_time, time.perf_counter  # bound before a step can replace them
 
         def keep(i: int) -> None:
             mine = [pick for pick in request.picks if pick // each == i]
+            if mine:
+                _require_whole(broken())
             picks.extend(self._picked(sampler, pick % each, request.seed + pick, f"{request.prefix}_{pick}") for pick in mine)
 
+        spent, begin = process_time(), perf_counter()
         samples, void = sampler.block(request.seed, request.count, keep, sustained=request.sustained)
+        spent, passed = process_time() - spent, perf_counter() - begin
+        if self._loaded.device.type == "cpu" and spent > _CORE_SLACK * self._cores * passed:
+            found = f"found {spent:.3g} s of CPU time in {passed:.3g} s"
+            raise SideFailure(Status.STREAM_ESCAPE, f"{found}; expected all work on the {self._cores} cores that it was given")
         return protocol.Timed(
             nonce=request.nonce,
             samples_ns=[sample.ns for sample in samples],
@@ -252,6 +271,11 @@ class Worker:
 def _wait(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize()
+
+
+def _require_whole(problem: str) -> None:
+    if problem:
+        raise SideFailure(Status.WRONG_RESULT, problem)
 
 
 def _still_changes(taken_at_once: dict[str, torch.Tensor], outputs: dict[str, torch.Tensor]) -> bool:
