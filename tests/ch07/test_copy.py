@@ -1,0 +1,88 @@
+"""ch07:copy: the sides differ in which floats a thread takes, and that makes the sectors of a request what their comments count."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from common.python.cuda_launch import Names, check_source
+from common.python.directives import read_directives
+from common.python.loader import import_file, load_workload
+from tests.teeth import assert_teeth
+
+CHAPTER = Path(__file__).parents[2] / "ch07"
+WORKLOAD = load_workload(CHAPTER / "workload_copy.py")
+SECTORS = {"baseline_copy.cu": 32, "optimized_copy.cu": 4}
+SECTOR, WARP = 32, range(32)
+
+
+def text_of(side):
+    return (CHAPTER / side).read_text()
+
+
+class Indices:
+    """Which float a thread of a side takes in a pass, by the two expressions of its source."""
+
+    def __init__(self, side):
+        text = text_of(side)
+        self.constants = {name: int(value) for name, value in re.findall(r"constexpr int (\w+) = (\d+);", text)}
+        self.first, self.index = (re.search(rf"int {name} = ([^;]+);", text)[1].replace(".x", "") for name in ("first", "i"))
+
+    def __call__(self, block, thread, k):
+        names = {**self.constants, "blockIdx": block, "threadIdx": thread, "k": k}
+        return eval(self.index, {}, {**names, "first": eval(self.first, {}, names)})
+
+
+def inputs(shape):
+    return {"x": torch.arange(shape["n"], dtype=torch.float32)}
+
+
+@pytest.mark.parametrize("side", SECTORS)
+def test_every_argument_has_something_to_bind(side):
+    shape = WORKLOAD.check_at[0]
+    signatures = check_source(CHAPTER / side, Names.of(WORKLOAD, read_directives(CHAPTER / side), inputs(shape), shape))
+    assert [argument.name for argument in signatures.launch] == ["x", "y", "n", "stream"]
+
+
+@pytest.mark.parametrize("side", SECTORS)
+def test_two_blocks_take_every_float_once(side):
+    index = Indices(side)
+    threads, run = index.constants["THREADS"], index.constants["RUN"]
+    taken = [index(block, thread, k) for block in range(2) for thread in range(threads) for k in range(run)]
+    assert sorted(taken) == list(range(2 * threads * run))
+
+
+@pytest.mark.parametrize("side", SECTORS)
+def test_a_request_touches_the_sectors_that_the_comment_counts(side):
+    index = Indices(side)
+    for block, warp, k in [(0, 0, 0), (0, 3, 5), (7, 7, 7)]:
+        sectors = {4 * index(block, 32 * warp + lane, k) // SECTOR for lane in WARP}
+        assert len(sectors) == SECTORS[side]
+    assert f"{SECTORS[side]} sectors a request" in text_of(side).splitlines()[0]
+
+
+def test_a_run_is_a_sector_and_seven_loads_are_56_kb_of_an_sm():
+    run = Indices("baseline_copy.cu").constants["RUN"]
+    assert 4 * run == SECTOR  # so all runs under way are 64 KB of an SM's L1, and stay in it
+    assert 2048 * 4 * (run - 1) == 56 << 10
+    assert all("7 of its loads fly at once: 56 KB" in text_of(side) for side in SECTORS)
+
+
+def test_the_sides_differ_in_nothing_but_the_two_indices():
+    def code(side):
+        return re.sub(r"int (first|i) = [^;]+;", r"int \1;", re.sub(r"//.*", "", text_of(side)))
+
+    assert code("baseline_copy.cu").split() == code("optimized_copy.cu").split()
+
+
+def test_the_tolerance_takes_nothing_wrong():
+    assert_teeth(WORKLOAD, WORKLOAD.check_at[-1])
+
+
+@pytest.mark.parametrize("shape", WORKLOAD.check_at, ids=str)
+def test_the_library_gives_the_reference(shape):
+    x = inputs(shape)["x"]
+    answer = import_file(CHAPTER / "library_copy.py").prepare(x)()
+    assert torch.equal(answer, WORKLOAD.reference(x))
+    assert answer.data_ptr() != x.data_ptr()
