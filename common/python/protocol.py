@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from common.python.ceiling import Ceiling
 from common.python.errors import Status
 from common.python.results import OutputError, ReportedMetric
 
@@ -228,6 +229,64 @@ class Timed(Answer):
     notes: list[str]
 
 
+class Span(Message):
+    """Something that the GPU did; times in ns from an origin that the spans of one answer share."""
+
+    name: str
+    start_ns: float
+    end_ns: float
+
+
+class Launch(Message):
+    """One kernel that a step ran; those that one `call` of the host started, as a graph does, share its number.
+
+    None stands for what nobody told who watched.
+    """
+
+    kernel: str
+    call: int
+    in_graph: bool
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: int | None
+    shared_bytes: int
+    registers: int | None
+    occupancy_percent: float | None
+
+
+class Watch(Request):
+    """Prepare the side at `shape` and watch what a step does on the GPU."""
+
+    kind: Literal["watch"] = "watch"
+    shape: ShapeEntries
+    seed: int
+    live_seed: int
+
+
+class Ahead(Request):
+    """Load a Triton side as if there were a GPU of `capability`, and compile what a step at `shape` launches; `prefix` names cubins."""
+
+    kind: Literal["ahead"] = "ahead"
+    workload: str
+    side: str
+    shape: ShapeEntries
+    capability: tuple[int, int]
+    prefix: str
+
+
+class Observed(Answer):
+    """What a step launched, all that it did on a GPU, and cubins with its kernels' machine code.
+
+    `missed` is a sentence on what it did besides, of which neither launches nor code are known; empty if that is all.
+    """
+
+    kind: Literal["observed"] = "observed"
+    launches: list[Launch]
+    spans: list[Span]
+    cubins: list[str]
+    missed: str
+
+
 class Judge(Request):
     """Compare outputs with the reference of the inputs that `prepare_seed` and `seed` make, at the tolerance of `side`."""
 
@@ -251,11 +310,31 @@ class Judged(Answer):
     mismatch: str
 
 
+class Survey(Request):
+    """Measure one topic of a device's ceilings; `index` is CUDA's, `folder` lies on the storage that is measured."""
+
+    kind: Literal["survey"] = "survey"
+    device: Literal["cuda", "cpu"]
+    index: int
+    topic: str
+    folder: str
+
+
+class Surveyed(Answer):
+    """The size of the device's last cache in bytes, the topic's ceilings, and why some were not measured, by name."""
+
+    kind: Literal["surveyed"] = "surveyed"
+    cache_bytes: int
+    ceilings: list[Ceiling]
+    missing: dict[str, str]
+    notes: list[str]
+
+
 class Fork(Request):
     """Asks the fork server for a child whose socket comes with the message."""
 
     kind: Literal["fork"] = "fork"
-    role: Literal["worker", "referee", "describer"]
+    role: Literal["worker", "referee", "describer", "surveyor"]
     log: str
     core: int
 
@@ -284,6 +363,6 @@ class Reaped(Answer):
 
 
 AnyRequest = Annotated[
-    Describe | Probe | Build | Load | Prepare | Check | Warm | Time | Judge | Fork | Reap,
+    Describe | Probe | Build | Load | Prepare | Check | Warm | Time | Watch | Ahead | Judge | Fork | Reap,
     Field(discriminator="kind"),
 ]

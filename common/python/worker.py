@@ -15,12 +15,14 @@ from common.python import cuda_build, protocol
 from common.python.environment import set_compile_environment
 from common.python.errors import SideFailure, Status
 from common.python.escape import HeldCall
+from common.python.launch_trace import compiled_kernels, start_tracing, trace
 from common.python.loader import Side, Step, load_side, load_workload
 from common.python.protocol import Answer, AnyRequest, Call
 from common.python.random_inputs import Inputs
 from common.python.results import ReportedMetric
 from common.python.seal import seal
 from common.python.timing import Sampler
+from common.python.triton_ahead import compile_ahead
 from common.python.verification import changed, check_inputs, check_placement, dump, poison, poison_free_blocks, snapshot, take_outputs
 from common.python.workload import Shape, Workload, call_by_name
 
@@ -79,10 +81,12 @@ class Worker:
                 return self._warm(request)
             case protocol.Time():
                 return self._time(request)
+            case protocol.Watch():
+                return self._watch(request)
+            case protocol.Ahead():
+                return compile_ahead(request)
             case _:
-                raise SideFailure(
-                    Status.CRASHED, f"a worker was asked for {request.kind}; expected build, load, prepare, check, warm or time"
-                )
+                raise SideFailure(Status.CRASHED, f"a worker was asked for {request.kind}; expected something about one side")
 
     def close(self) -> None:
         """Give back what the side and its inputs hold."""
@@ -249,6 +253,14 @@ class Worker:
             picks=picks,
             notes=["input files stayed in the page cache: their reads are warm"] if sampler.warm_files else [],
         )
+
+    def _watch(self, request: protocol.Watch) -> Answer:
+        start_tracing()
+        self._prepare(protocol.Prepare(shape=request.shape, seed=request.seed, live_seed=request.live_seed))
+        _, step = self._prepared.copies[0]
+        step()  # what a first call sets up or compiles is not of the step
+        launches, spans = trace(step)
+        return protocol.Observed(nonce=request.nonce, launches=launches, spans=spans, cubins=compiled_kernels(), missed="")
 
     def _picked(self, sampler: Sampler, copy: int, seed: int, prefix: str) -> Call:
         now = snapshot(self._take(sampler.returned[copy], copy))

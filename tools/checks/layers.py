@@ -10,10 +10,11 @@ from tools.checks.source import Finding, Source
 
 # The modules of common/python, lowest first: each may import those before it.
 LAYERS = (
-    *("errors", "results", "stats", "gate", "settings", "features", "directives", "workload", "environment"),
-    *("discovery", "targets", "protocol", "connection"),
+    *("errors", "results", "stats", "gate", "settings", "features", "directives", "claims", "workload", "environment"),
+    *("discovery", "targets", "protocol", "connection", "disassembly", "evidence"),
     *("figures", "report", "artifacts", "noise"),
     *("random_inputs", "cuda_build", "cuda_launch", "loader", "device_helpers", "verification", "escape", "timing", "seal"),
+    *("launch_trace", "triton_ahead"),
     *("worker", "referee", "describer", "isolation_child"),
     *("isolation", "telemetry", "doctor"),
     *("planning", "bench", "measurement", "benchmark_harness", "suite"),
@@ -35,6 +36,8 @@ CHILD_SIDE = frozenset(
         "referee",
         "describer",
         "isolation_child",
+        "launch_trace",
+        "triton_ahead",
     )
 )
 

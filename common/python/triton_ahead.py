@@ -1,0 +1,151 @@
+"""What a Triton side launches and compiles to, found without a GPU: one step on tensors without data, with a stand-in for the driver.
+
+Triton asks its driver for the architecture, for a place to load machine code, and for launches. The stand-in answers for any
+GPU, keeps the code in a file and takes note of the launch, so that a claim is about the kernels, constants and grids of the
+very step that would be timed. An autotuner gets no timings and takes its first configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from common.python import protocol
+from common.python.loader import load_side, load_workload
+from common.python.protocol import Launch, Observed
+from common.python.random_inputs import Rand
+
+_WARP = 32
+_SHARED_BYTES = 227 << 10  # that a block may ask for, on 9.0 and 10.0
+_SMS = {(9, 0): 132, (10, 0): 148}  # H100 and H200; B200
+_ADDRESS = 1 << 20  # where every storage begins: aligned as the allocator would
+
+
+class StandInDriver:
+    """A Triton driver of a GPU of `capability` that is not there; `launches` fills while `recording`."""
+
+    def __init__(self, capability: tuple[int, int], prefix: str) -> None:
+        from triton.backends.compiler import GPUTarget
+
+        self._target = GPUTarget("cuda", capability[0] * 10 + capability[1], _WARP)
+        self._properties = {"max_shared_mem": _SHARED_BYTES, "multiprocessor_count": _SMS[capability], "warpSize": _WARP}
+        self._prefix = prefix
+        self._loaded = 0
+        self.recording = False
+        self.launches: list[Launch] = []
+        self.cubins: list[str] = []
+        self.utils = SimpleNamespace(load_binary=self._load_binary, get_device_properties=lambda _device: self._properties)
+
+    def get_current_target(self) -> Any:
+        """The architecture to compile for."""
+        return self._target
+
+    def get_current_device(self) -> int:
+        """The first."""
+        return 0
+
+    def get_active_torch_device(self) -> torch.device:
+        """Where tensors would be."""
+        return torch.device("cuda", 0)
+
+    def get_current_stream(self, _device: int) -> int:
+        """The default one."""
+        return 0
+
+    def get_benchmarker(self) -> Callable[..., list[float]]:
+        """One that finds all configurations equally fast."""
+        return lambda *_arguments, quantiles, **_options: [1.0] * len(quantiles)
+
+    def launcher_cls(self, _source: object, metadata: Any) -> Callable[..., None]:
+        """What launches a kernel that was compiled: here it takes note."""
+
+        def launch(x: int, y: int, z: int, _stream: int, cubin: str, *_rest: object) -> None:
+            if not self.recording:
+                return
+            if cubin not in self.cubins:
+                self.cubins.append(cubin)
+            self.launches.append(
+                Launch(
+                    kernel=metadata.name,
+                    call=len(self.launches),
+                    in_graph=False,
+                    grid=(x, y, z),
+                    block=(metadata.num_warps * _WARP, 1, 1),
+                    cluster=metadata.num_ctas,
+                    shared_bytes=metadata.shared,
+                    registers=None,
+                    occupancy_percent=None,
+                )
+            )
+
+        return launch
+
+    def _load_binary(self, _name: str, binary: bytes, _shared: int, _device: int) -> tuple[int, str, int, int, int]:
+        path = Path(f"{self._prefix}{self._loaded}.cubin")
+        path.write_bytes(binary)
+        self._loaded += 1
+        return self._loaded, str(path), 0, 0, 1024  # module, function, registers, spills, threads
+
+
+class _NoData(Rand):
+    """Inputs that have shapes and dtypes only."""
+
+    def _draw(self, shape: tuple[int, ...], dtype: torch.dtype, _fill: object) -> torch.Tensor:
+        return torch.empty(shape, dtype=dtype, device=self._device)
+
+
+class _Operations(TorchDispatchMode):
+    """Names of PyTorch's operations that would run kernels of their own."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, function: Any, types: object, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        if not function.is_view and "empty" not in function.__name__ and function.namespace != "prim":
+            self.names.append(str(function.overloadpacket))
+        return function(*args, **(kwargs or {}))
+
+
+def compile_ahead(request: protocol.Ahead) -> Observed:
+    """One step of the side, as if on a GPU. Lets through what the side raises, and what Triton's compiler does.
+
+    The process is of no other use afterwards: Triton's driver and what torch says of the GPU are replaced.
+    """
+    import triton
+
+    driver = StandInDriver(request.capability, request.prefix)
+    triton.runtime.driver.set_active(driver)
+    _stand_in_for_cuda(request.capability)
+    operations = _Operations()
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        workload = load_workload(Path(request.workload))
+        side = load_side(Path(request.side), workload, None)
+        rand = _NoData(0, torch.device("cuda", 0), Path(request.prefix).parent)
+        step = side.prepare(workload.inputs(rand, **request.shape), request.shape)
+        step()  # what a first call sets up is not of the step
+        driver.recording = True
+        with operations:
+            step()
+    seen = ", ".join(dict.fromkeys(operations.names))
+    missed = f"step also calls {seen}, whose kernels are seen on a GPU" if seen else ""
+    return Observed(nonce=request.nonce, launches=driver.launches, spans=[], cubins=driver.cubins, missed=missed)
+
+
+def _stand_in_for_cuda(capability: tuple[int, int]) -> None:
+    """Answers of torch.cuda that a `prepare` may ask for, and addresses of tensors that have none."""
+    major, minor = capability
+    properties = SimpleNamespace(major=major, minor=minor, multi_processor_count=_SMS[capability], warp_size=_WARP)
+    vars(torch.cuda).update(
+        get_device_properties=lambda *_device: properties,
+        get_device_capability=lambda *_device: capability,
+        current_device=lambda: 0,
+        synchronize=lambda *_device: None,
+    )
+    FakeTensor.data_ptr = lambda self: _ADDRESS + int(self.storage_offset()) * self.itemsize  # type: ignore[method-assign]
