@@ -117,6 +117,10 @@ class RunFolder:
         write_whole(folder / METRICS_FILE, document_text(row))
         self._write_rows()
 
+    def write_second(self, row: PairResult) -> None:
+        """Write the second measurement of a target whose first was red, beside the first."""
+        write_whole(self._target_path(row.target) / "second_metrics.json", document_text(row))
+
     def finish(self, run: Run) -> None:
         """Write the reports, and run.json last: a run.json with an exit code says that everything else is there."""
         write_whole(self.path / "report.md", markdown(run, self.rows))

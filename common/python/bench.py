@@ -21,6 +21,7 @@ from common.python.planning import Plan
 from common.python.protocol import Answer, Request
 from common.python.results import Check
 from common.python.settings import PROJECT_ROOT, Settings
+from common.python.standards import Standards
 from common.python.workload import Shape
 
 T = TypeVar("T", bound=Answer)
@@ -31,8 +32,10 @@ BUILD_CACHE = PROJECT_ROOT / "artifacts" / "build"
 class Bench:
     """One run's means. `tell` takes what the row in flight is at, `logs` gives the folder of a target's side."""
 
-    def __init__(self, settings: Settings, server: ForkServer, seed: int, folder: RunFolder) -> None:
+    def __init__(self, settings: Settings, server: ForkServer, seed: int, folder: RunFolder, standards: Standards) -> None:
         self.settings = settings
+        self.standards = standards
+        self.reversed = False  # of the order of sides: in a second measurement, to confirm a first
         self.server = server
         self.logs = folder.log_path
         self.tell: Callable[[str], None] = lambda _: None

@@ -13,7 +13,7 @@ from common.python.cuda_build import architectures_for
 from common.python.environment import Machine
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.measurement import Measured, Measurement
-from common.python.planning import Plan
+from common.python.planning import Plan, gpus_of
 from common.python.results import Check, PairResult, PairTiming, Proof, Setup, SideResult
 from common.python.settings import PROJECT_ROOT
 from common.python.workload import Shape
@@ -45,10 +45,10 @@ def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
                     verify(row, bench, judging)
                 if bench.settings.measures:
                     with nvtx.annotate("measure"):
-                        measure(row, bench, judging)
+                        measure(row, bench, judging, machine)
         except SideFailure as failure:
             status, reason = failure.status, failure.reason
-    return _result(row, bench, status, reason, time.monotonic() - begin)
+    return judge(_result(row, bench, status, reason, time.monotonic() - begin), plan, bench)
 
 
 def build(row: _Row, bench: Bench, machine: Machine) -> None:
@@ -103,10 +103,17 @@ def verify(row: _Row, bench: Bench, judging: Judging) -> None:
                 )
 
 
-def measure(row: _Row, bench: Bench, judging: Judging) -> None:
+def measure(row: _Row, bench: Bench, judging: Judging, machine: Machine) -> None:
     """Time the row at every shape that is timed on this machine. Raises SideFailure."""
-    for name, shape in row.plan.timed.items():
-        row.measured[name] = Measurement(bench, row.plan, shape, judging).run()
+    gpus = gpus_of(row.plan, machine) if row.plan.device == "cuda" else ()
+    for name in row.plan.timed:
+        row.measured[name] = Measurement(bench, row.plan, name, judging, gpus).run()
+
+
+def judge(row: PairResult, plan: Plan, bench: Bench) -> PairResult:
+    """The row with the gate's verdict on each of its timings that may be gated."""
+    verdicts = {name: bench.standards.verdict(plan, name, timing) for name, timing in row.timings.items()}
+    return row.model_copy(update={"verdicts": {name: verdict for name, verdict in verdicts.items() if verdict}})
 
 
 def _result(row: _Row, bench: Bench, status: Status, reason: str, seconds: float) -> PairResult:

@@ -25,7 +25,7 @@ LOOK_EVERY = 2  # units: orders A B B A and B A A B are then equally many
 LOOK_CONFIDENCE = 0.99
 FALSE_DISCOVERY = 0.01
 
-_FORESEEN_UNITS = 1000
+FORESEEN_UNITS = 1000
 
 
 NO_CHANGE: Final = Mean(0.0, 0.0, 1.0)
@@ -78,7 +78,7 @@ def units_needed(logs: Sequence[float], expected: Mean, band_percent: float) -> 
     band, deviation = math.log1p(band_percent / 100), statistics.stdev(logs)
     mean = statistics.fmean(logs)
     margin = abs(abs(mean - expected.value) - band)
-    for count in range(len(logs) + LOOK_EVERY, _FORESEEN_UNITS + 1, LOOK_EVERY):
+    for count in range(len(logs) + LOOK_EVERY, FORESEEN_UNITS + 1, LOOK_EVERY):
         foreseen = Mean(mean, deviation**2 / count, count - 1)
         if Difference.between(foreseen, expected).half_width < margin:
             return count - len(logs)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import random
-import statistics
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -12,21 +12,23 @@ from dataclasses import dataclass
 
 from common.python import protocol
 from common.python.bench import Bench, Judging, SideAtWork
+from common.python.environment import Gpu
 from common.python.errors import SideFailure, Status
 from common.python.planning import Plan
-from common.python.results import Block, Check, Interval, PairTiming, ReportedMetric, StopReason, Unit
-from common.python.stats import geometric_interval
+from common.python.results import BASELINE, Block, Check, PairTiming, ReportedMetric, StopReason, Unit
+from common.python.stats import TIME, gains_of, speedups_of, times_of
+from common.python.stopping import StopRule
+from common.python.telemetry import Telemetry
+from common.python.throttle import Throttle
 from common.python.workload import Shape
 
-LEAST_UNITS, MOST_UNITS = 6, 24
-BUDGET_S = 5.0  # a side
 BLOCK_S = 0.15
 MOST_SAMPLES = 64
 FEW_SAMPLES = 3
 MOST_COPIES = 32
 SHORT_NS = 25_000.0  # 20 times what an empty pair of events costs on an H200
 WARM_S = 0.5
-PRECISE_PERCENT = {"device": 0.25, "launch": 0.5, "host": 0.5}
+FEWEST_UNITS = 2  # that have a variance
 
 
 @dataclass
@@ -40,12 +42,17 @@ class Measured:
 
 
 class Measurement:
-    """The timing of one pair at one shape."""
+    """The timing of one pair at one of its named shapes, on GPUs that are watched meanwhile."""
 
-    def __init__(self, bench: Bench, plan: Plan, shape: Shape, judging: Judging) -> None:
+    def __init__(self, bench: Bench, plan: Plan, shape: str, judging: Judging, gpus: Sequence[Gpu]) -> None:
         self._bench = bench
         self._plan = plan
-        self._shape = shape
+        self._shape: Shape = plan.timed[shape]
+        self._rule = StopRule(bench.settings, bench.standards, plan, shape)
+        self._telemetry = Telemetry(gpus)
+        self._throttle = Throttle(self._telemetry)
+        self._timed_s = 0.0
+        self._prepare_s = 0.0
         self._judging = judging
         self._prepare_seed = bench.new_seed()
         self._copies = 1
@@ -60,12 +67,21 @@ class Measurement:
     def run(self) -> Measured:
         """Measure, as often as --repeat says. Raises SideFailure."""
         repetitions = []
-        for _ in range(self._bench.settings.repeat):
-            units, reason = self._units()
-            repetitions.append(units)
+        with self._telemetry:
+            begin = time.monotonic()
+            for _ in range(self._bench.settings.repeat):
+                units, reason = self._units()
+                repetitions.append(units)
+            telemetry = self._telemetry.summary(begin)
         everything = [unit for units in repetitions for unit in units]
         settings = self._bench.settings
         each = [speedups_of(units) for units in repetitions] if settings.repeat > 1 else []
+        known = self._bench.standards.known(self._plan, everything)
+        times = times_of(everything, known)
+        if known:
+            self._notes.add("with so few units, the deviation between processes is at least that of this machine's noise floor")
+        if self._throttle.discarded:
+            self._notes.add(f"{self._throttle.discarded} blocks were taken again: the device throttled in them")
         timing = PairTiming(
             shape=dict(self._shape),
             device=self._plan.device,
@@ -75,37 +91,36 @@ class Measurement:
             launch_latency_hidden=self._plan.clock == "device" and self._hold,
             calls_per_sample=self._copies,
             units=tuple(everything),
-            time_ns={side: geometric_interval([median_ns(unit, side) for unit in everything]) for side in self._plan.sides},
-            speedups=speedups_of(everything),
+            time_ns={side: times[side] for side in self._plan.sides},
+            speedups=speedups_of(everything, known),
             stop_reason=reason,
+            goal=self._plan.described.goal,
+            gains=gains_of(everything, known),
             repeats={side: tuple(speedups[side] for speedups in each) for side in (each[0] if each else ())},
+            seconds=self._timed_s,
+            telemetry=telemetry,
             notes=tuple(sorted(self._notes)),
         )
         return Measured(timing, self._checks, self._peaks, self._metrics)
 
     def _units(self) -> tuple[list[Unit], StopReason]:
         units: list[Unit] = []
-        begin = time.monotonic()
-        fixed = self._bench.settings.iterations is not None or self._bench.settings.cold_start
+        already_s = self._timed_s
         while True:
-            forwards = len(units) % 2 == 0
+            forwards = (len(units) % 2 == 0) is not self._bench.reversed
             order = self._plan.sides if forwards else tuple(reversed(self._plan.sides))
             units.append(self._cold_unit(order) if self._bench.settings.cold_start else self._unit(order))
             self._bench.tell(self._running_estimate(units))
-            if len(units) < LEAST_UNITS:
-                continue
-            if fixed:
-                return units, StopReason.FIXED
-            if self._half_width(units) <= PRECISE_PERCENT[self._plan.clock]:
-                return units, StopReason.PRECISE
-            if len(units) >= MOST_UNITS:
-                return units, StopReason.UNIT_CAP
-            if time.monotonic() - begin > BUDGET_S * len(self._plan.sides):
-                return units, StopReason.TIME_BUDGET
+            reason = self._rule.reason(units, self._timed_s - already_s, self._prepare_s)
+            if self._throttle.is_unfit and (reason or (self._throttle.is_hopeless and len(units) >= FEWEST_UNITS)):
+                return units, StopReason.THROTTLED
+            if reason:
+                return units, reason
 
     def _unit(self, order: tuple[str, ...]) -> Unit:
         with ExitStack() as stack:
             workers = self._start_all(order, stack)
+            begin = time.monotonic()
             warmed = {side: self._warm(workers[side], side) for side in order}
             if self._copies == 1 and (copies := self._copies_for(warmed)) > 1:
                 self._copies = copies
@@ -119,9 +134,28 @@ class Measurement:
             for sides, count in zip((order, tuple(reversed(order))), passes, strict=True):
                 for side in sides if count else ():
                     last = len(blocks[side]) + 1 == sum(1 for size in passes if size)
-                    blocks[side].append(self._block(workers[side], side, count, last))
+                    take = functools.partial(self._block, workers[side], side, count, last)
+                    blocks[side].append(self._throttle.take(take))
                     ran.append(side)
-        return Unit(order=tuple(ran), blocks={side: tuple(found) for side, found in blocks.items()})
+            self._timed_s += time.monotonic() - begin
+        found = {side: tuple(taken) for side, taken in blocks.items()}
+        return Unit(order=tuple(ran), blocks=found, gains=self._gains(warmed))
+
+    def _gains(self, warmed: Mapping[str, protocol.Warmed]) -> dict[str, float]:
+        """How many times better than the baseline each side was in this unit at a goal other than time, where both have a figure."""
+        goal = self._plan.described.goal
+        costs: dict[str, float] = {}
+        for side, answer in warmed.items():
+            if goal == "memory":
+                costs[side] = answer.peak_memory_bytes
+            elif goal == "accuracy":
+                costs[side] = max(error.max_abs for error in self._checks[side][-1].outputs.values())
+            elif goal in answer.metrics and answer.metrics[goal].value > 0:
+                metric = answer.metrics[goal]
+                costs[side] = metric.value if metric.better == "lower" else 1 / metric.value
+        if goal == TIME or not costs.get(BASELINE):
+            return {}
+        return {side: costs[BASELINE] / cost for side, cost in costs.items() if side != BASELINE and cost > 0}
 
     def _start_all(self, order: tuple[str, ...], stack: ExitStack) -> dict[str, SideAtWork]:
         """Fresh workers, each step of whose start is done side by side: a CUDA context and a `prepare` take longer than the timing."""
@@ -132,8 +166,7 @@ class Measurement:
             worker.finish_load()
         for worker in workers.values():
             worker.begin_prepare(self._shape, self._prepare_seed, self._bench.new_seed(), self._copies)
-        for worker in workers.values():
-            worker.finish_prepare()
+        self._prepare_s = max(worker.finish_prepare().seconds for worker in workers.values())
         return workers
 
     def _copies_for(self, warmed: Mapping[str, protocol.Warmed]) -> int:
@@ -201,11 +234,6 @@ class Measurement:
             raise SideFailure(Status.TIMEOUT, f"measuring took more than {self._limit_s:.0f} s; expected it to end by then")
         return left
 
-    def _half_width(self, units: Sequence[Unit]) -> float:
-        speedups = speedups_of(units)
-        intervals = list(speedups.values()) or [geometric_interval([median_ns(unit, side) for unit in units]) for side in self._plan.sides]
-        return max(interval.half_width_percent for interval in intervals)
-
     def _running_estimate(self, units: Sequence[Unit]) -> str:
         if len(units) < 2:
             return "1 process pair"
@@ -213,17 +241,3 @@ class Measurement:
             f"{side} {speedup.estimate:.3f}x ± {speedup.half_width_percent:.1f} %" for side, speedup in speedups_of(units).items()
         )
         return f"{len(units)} process pairs: {found}" if found else f"{len(units)} processes"
-
-
-def median_ns(unit: Unit, side: str) -> float:
-    """Median of a side's samples in a unit."""
-    return statistics.median(sample for block in unit.blocks[side] for sample in block.samples_ns)
-
-
-def speedups_of(units: Sequence[Unit]) -> dict[str, Interval]:
-    """Speedup of every other side over the baseline: the geometric mean of the units' ratios; none for a half."""
-    sides = units[0].blocks
-    if "baseline" not in sides:
-        return {}
-    others = [side for side in sides if side != "baseline"]
-    return {side: geometric_interval([median_ns(unit, "baseline") / median_ns(unit, side) for unit in units]) for side in sorted(others)}

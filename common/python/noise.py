@@ -10,10 +10,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, Literal, Self
 
+from pydantic import PositiveInt
+
 from common.python.artifacts import ARTIFACTS, document_text, read_document, write_whole
 from common.python.gate import LOOK_CONFIDENCE, MOST_UNITS
 from common.python.results import SCHEMA_VERSION, Document, PairTiming
-from common.python.stats import TIME, Known, gated_logs, t_quantile
+from common.python.stats import TIME, Known, gated_logs, shortest_ns, t_quantile
 
 SHARE: Final = 0.95  # of the trials that lie within the floor
 
@@ -54,7 +56,7 @@ class Floor(Document):
 
     percent: float
     deviation: float
-    degrees: int
+    degrees: PositiveInt
     trials: tuple[Trial, ...]
 
     @classmethod
@@ -112,13 +114,8 @@ def floors_of(timings: Iterable[tuple[str, PairTiming]]) -> dict[StepClass, Floo
     trials: dict[StepClass, list[Trial]] = {}
     for target, timing in timings:
         trial = Trial(target=target, logs=tuple(gated_logs(timing.units, TIME)))
-        trials.setdefault(class_of(timing.clock, shortest_ns(timing)), []).append(trial)
+        trials.setdefault(class_of(timing.clock, shortest_ns(timing.units)), []).append(trial)
     return {step: Floor.of(trials[step]) for step in StepClass if step in trials}
-
-
-def shortest_ns(timing: PairTiming) -> float:
-    """The time of the fastest side."""
-    return min(time.estimate for time in timing.time_ns.values())
 
 
 def noise_path(machine: str, folder: Path = ARTIFACTS) -> Path:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from common.python import protocol
 from common.python.directives import Directives, read_directives
-from common.python.environment import Machine, unmet
+from common.python.environment import Gpu, Machine, unmet
 from common.python.errors import BenchmarkError, SideFailure
 from common.python.features import parse_need
 from common.python.isolation import ForkServer
@@ -74,6 +74,12 @@ def make_plans(selections: Sequence[Selection], settings: Settings, machine: Mac
                 raise BenchmarkError(_in_file(selection.pair.workload, settings.root, failure.reason)) from failure
         device = choose_device(settings, machine, child.ask(protocol.Probe(), protocol.Probed, settings.timeout_s("prepare")))
     return tuple(_plan(selection, answer, settings, machine, device) for selection, answer in zip(selections, described, strict=True))
+
+
+def gpus_of(plan: Plan, machine: Machine) -> tuple[Gpu, ...]:
+    """The GPUs of `machine` that the row uses: as many as it needs, one if it does not say."""
+    needs = [parse_need(need) for each in (plan.workload_directives, *plan.side_directives.values()) for need in each.needs]
+    return machine.gpus[: max((count for name, count in needs if name == "gpus"), default=1)]
 
 
 def choose_device(settings: Settings, machine: Machine, probed: protocol.Probed) -> Literal["cuda", "cpu"]:

@@ -88,6 +88,11 @@ def gains_of(units: Sequence[Unit], known: Known | None = None) -> dict[str, Int
     return {side: geometric_interval([unit.gains[side] for unit in units], known) for side in sides}
 
 
+def shortest_ns(units: Sequence[Unit]) -> float:
+    """The time of the fastest side."""
+    return min(time.estimate for time in times_of(units).values())
+
+
 def gated_logs(units: Sequence[Unit], goal: str) -> list[float]:
     """What the gate looks at, one a unit: the log of the optimized side's gain at `goal` over the baseline; none where it has none."""
     if goal != TIME:

@@ -6,13 +6,14 @@ import math
 import secrets
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
+from common.python.acceptance import accept
 from common.python.artifacts import RunFolder
 from common.python.bench import Bench
 from common.python.benchmark_harness import run_pair, shown
@@ -22,8 +23,10 @@ from common.python.environment import Machine, child_environment, describe_machi
 from common.python.errors import ExitCode, Status, UnfitEnvironment
 from common.python.isolation import ForkServer
 from common.python.planning import Plan, make_plans
+from common.python.regressions import confirmed, is_to_be_confirmed, standing, unconfirmed
 from common.python.results import PairResult, Run, exit_code_of
 from common.python.settings import PROJECT_ROOT, Device, Settings
+from common.python.standards import Standards, machine_key
 from common.python.targets import select
 
 
@@ -73,12 +76,13 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
     for note in selected.notes:
         watcher.note(note)
     with ExitStack() as stack:
-        stack.enter_context(lock(_device_key(settings, machine), f"benchmark_cli {settings.command}"))
+        stack.enter_context(lock(machine_key(settings, machine), f"benchmark_cli {settings.command}"))
         if problem := unfit(fitness(machine, settings.root)):
             raise UnfitEnvironment(f"found {problem}; expected a machine that is fit to measure on")
         server = stack.enter_context(_server(settings, machine))
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         plans = make_plans(selected.selections, settings, machine, server, scratch)
+        standards = Standards(settings, machine, plans)
         folder = RunFolder.create(settings, datetime.now().astimezone().strftime("%Y%m%d_%H%M%S"))
         done = folder.completed(settings) if settings.resume else {}
         # What there was no time for is not done.
@@ -88,41 +92,94 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
             seed=folder.saved.seed if folder.saved else secrets.randbits(48),
             settings=settings.model_dump(mode="json"),
             environment=machine.model_dump(mode="json"),
+            noise_percent=standards.noise.percent,
             started=folder.saved.started if folder.saved else _now(),
         )
         folder.write_run(run)
-        bench = stack.enter_context(Bench(settings, server, run.seed, folder))
+        bench = stack.enter_context(Bench(settings, server, run.seed, folder, standards))
         bench.deadline = deadline
-        interrupted = _run_rows(plans, bench, machine, folder, done, watcher)
-        asked = {plan.target for plan in plans}
-        rows = tuple(row for row in folder.rows if row.target in asked)
-        code = exit_code_of(rows, interrupted=interrupted, proofs_only=not settings.measures)
-        if code is ExitCode.GOOD and settings.require_expectations and not any(row.verdicts for row in rows):
-            code = ExitCode.NOTHING_MEASURED
+        suite = _Suite(plans, bench, machine, folder, run, watcher)
+        interrupted = suite.run(done)
+        rows = suite.rows
+        code = exit_code_of(
+            rows,
+            interrupted=interrupted,
+            proofs_only=not settings.measures,
+            fail_on_inconclusive=settings.fail_on is not None,
+            require_expectations=settings.require_expectations,
+        )
         run = run.model_copy(update={"ended": _now(), "interrupted": interrupted, "exit_code": int(code)})
         folder.finish(run)
     return Outcome(run, rows, folder.path, code)
 
 
-def _run_rows(
-    plans: Sequence[Plan], bench: Bench, machine: Machine, folder: RunFolder, done: dict[str, PairResult], watcher: Watcher
-) -> bool:
-    """Do every row that is not done; whether Ctrl-C ended it."""
-    try:
-        for index, plan in enumerate(plans, start=1):
-            if plan.target in done:
-                watcher.note(f"{plan.target} is done already")
-                continue
-            watcher.started(plan.target, index, len(plans))
-            bench.tell = lambda text, target=plan.target: watcher.phase(target, text)  # type: ignore[misc]
-            row = run_pair(plan, bench, machine) if time.monotonic() < bench.deadline else _too_late(plan, bench)
-            if row.status is Status.TIMEOUT and row.sides and time.monotonic() >= bench.deadline:
-                row = row.model_copy(update={"reason": f"--suite-timeout {bench.settings.suite_timeout:g} was over: {row.reason}"})
-            folder.write_pair(row)
-            watcher.finished(row)
-    except KeyboardInterrupt:
-        return True
-    return False
+@dataclass(frozen=True)
+class _Suite:
+    """The rows of one run: each measured and judged, then all of them together, then the red ones once more."""
+
+    plans: Sequence[Plan]
+    bench: Bench
+    machine: Machine
+    folder: RunFolder
+    document: Run
+    watcher: Watcher
+
+    @property
+    def rows(self) -> tuple[PairResult, ...]:
+        """What is known of the rows that were asked for."""
+        asked = {plan.target for plan in self.plans}
+        return tuple(row for row in self.folder.rows if row.target in asked)
+
+    def run(self, done: Mapping[str, PairResult]) -> bool:
+        """Do every row that is not done, and settle what is red; whether Ctrl-C ended it."""
+        try:
+            for index, plan in enumerate(self.plans, start=1):
+                if plan.target in done:
+                    self.watcher.note(f"{plan.target} is done already")
+                    continue
+                self.watcher.started(plan.target, index, len(self.plans))
+                row = self._row(plan)
+                if self.bench.settings.accept_regressions:
+                    row = accept(row, plan, self.bench.standards, self.document, self.machine)
+                self.folder.write_pair(row)
+                self.watcher.finished(row)
+            self._settle()
+        except KeyboardInterrupt:
+            return True
+        return False
+
+    def _row(self, plan: Plan) -> PairResult:
+        bench = self.bench
+        bench.tell = lambda text: self.watcher.phase(plan.target, text)
+        if time.monotonic() >= bench.deadline:
+            return _too_late(plan, bench)
+        row = run_pair(plan, bench, self.machine)
+        if row.status is Status.TIMEOUT and row.sides and time.monotonic() >= bench.deadline:
+            return row.model_copy(update={"reason": f"--suite-timeout {bench.settings.suite_timeout:g} was over: {row.reason}"})
+        return row
+
+    def _settle(self) -> None:
+        """Keep red only what stands among all gated figures, and what a second measurement, alone and in reversed order, agrees with."""
+        for row, settled in zip(self.rows, standing(self.rows), strict=True):
+            if settled != row:
+                self.folder.write_pair(settled)
+        plans = {plan.target: plan for plan in self.plans}
+        red = [row for row in self.rows if is_to_be_confirmed(row)]
+        self.bench.reversed = True
+        for index, row in enumerate(red, start=1):
+            self.watcher.note(f"{row.target} is red: it is measured once more")
+            self.watcher.started(row.target, index, len(red))
+            settled = self._confirmed(row, plans[row.target])
+            self.folder.write_pair(settled)
+            self.watcher.finished(settled)
+
+    def _confirmed(self, row: PairResult, plan: Plan) -> PairResult:
+        if time.monotonic() < self.bench.deadline:
+            second = self._row(plan)
+            self.folder.write_second(second)
+            if time.monotonic() < self.bench.deadline or second.status is row.status:
+                return confirmed(row, second)
+        return unconfirmed(row, "--suite-timeout left no time to measure it again")
 
 
 def _too_late(plan: Plan, bench: Bench) -> PairResult:
@@ -137,10 +194,6 @@ def _too_late(plan: Plan, bench: Bench) -> PairResult:
 def _server(settings: Settings, machine: Machine) -> ForkServer:
     device = "cuda" if machine.gpus and settings.device is not Device.CPU else "cpu"
     return ForkServer(child_environment(PROJECT_ROOT, device))
-
-
-def _device_key(settings: Settings, machine: Machine) -> str:
-    return machine.gpus[0].uuid if machine.gpus and settings.device is not Device.CPU else "cpu"
 
 
 def _now() -> str:

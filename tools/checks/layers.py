@@ -10,14 +10,15 @@ from tools.checks.source import Finding, Source
 
 # The modules of common/python, lowest first: each may import those before it.
 LAYERS = (
-    *("errors", "results", "stats", "gate", "settings", "features", "directives", "claims", "workload", "environment"),
+    *("errors", "results", "ceiling", "stats", "gate", "settings", "features", "directives", "claims", "workload", "environment"),
     *("discovery", "targets", "protocol", "connection", "disassembly", "evidence"),
-    *("figures", "report", "artifacts", "noise"),
+    *("figures", "report", "artifacts", "noise", "expectations", "machine_ceilings", "roofline"),
     *("random_inputs", "cuda_build", "cuda_launch", "loader", "device_helpers", "verification", "escape", "timing", "seal"),
-    *("launch_trace", "triton_ahead"),
+    *("launch_trace", "triton_ahead", "host_ceilings", "ceilings"),
     *("worker", "referee", "describer", "isolation_child"),
     *("isolation", "telemetry", "doctor"),
-    *("planning", "bench", "measurement", "benchmark_harness", "suite"),
+    *("planning", "standards", "acceptance", "regressions"),
+    *("bench", "throttle", "stopping", "measurement", "benchmark_harness", "suite", "peak"),
     *("terminal", "options", "show", "scaffold"),
 )
 
@@ -35,6 +36,8 @@ CHILD_SIDE = frozenset(
         "worker",
         "referee",
         "describer",
+        "host_ceilings",
+        "ceilings",
         "isolation_child",
         "launch_trace",
         "triton_ahead",

@@ -1,0 +1,41 @@
+"""--accept-regressions: what was measured becomes what is expected, or a sentence says why not."""
+
+from __future__ import annotations
+
+from common.python.environment import Machine
+from common.python.expectations import (
+    Expectation,
+    expectation_of,
+    expectations_path,
+    gpu_key,
+    keep_expectations,
+    provenance_of,
+    ratio_of,
+    refusal,
+)
+from common.python.planning import Plan, gpus_of
+from common.python.results import PairResult, Run, Verdict
+from common.python.standards import Standards
+
+
+def accept(row: PairResult, plan: Plan, standards: Standards, run: Run, machine: Machine) -> PairResult:
+    """Write each timing of `row` that may be expected from now on into its folder's file; the row says which, and why not the others."""
+    kept: dict[str, Expectation] = {}
+    verdicts, notes = dict(row.verdicts), list(row.notes)
+    for shape, timing in row.timings.items():
+        ratio = ratio_of(timing)
+        why_not = standards.exempts(plan, shape) or refusal(timing, standards.band_percent(plan, timing.units))
+        if why_not or ratio is None:
+            notes.append(f"{shape} is not accepted: {why_not}")
+            continue
+        kept[shape] = expectation_of(row, timing, ratio, provenance_of(run, machine, timing))
+        verdicts[shape] = _accepted(verdicts[shape])
+    if kept:
+        path = expectations_path(plan.selection.pair.workload.parent, gpu_key(gpus_of(plan, machine)))
+        keep_expectations(path, plan.selection.pair.name, kept)
+        notes.append(f"accepted into {path.name}: {', '.join(kept)}")
+    return row.model_copy(update={"verdicts": verdicts, "notes": tuple(notes)})
+
+
+def _accepted(verdict: Verdict) -> Verdict:
+    return verdict.model_copy(update={"accepted": True, "sentence": f"{verdict.sentence.partition('; promote')[0]}; accepted"})

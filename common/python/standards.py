@@ -1,0 +1,169 @@
+"""What every timing of a run is held to, or why it is not gated; and the verdict once it is measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from common.python.environment import Machine
+from common.python.expectations import Expectation, Expectations, expectations_path, gpu_key, key_text, read_expectations
+from common.python.figures import percent_text
+from common.python.gate import FALSE_DISCOVERY, FORESEEN_UNITS, LEAST_UNITS, NO_CHANGE, Difference, units_needed
+from common.python.noise import Noise, class_of, noise_path, read_noise
+from common.python.planning import CPU_SHAPE, Plan, gpus_of
+from common.python.results import OPTIMIZED, Change, PairTiming, StopReason, Unit, Verdict, VerdictKind
+from common.python.settings import Device, Settings
+from common.python.stats import TIME, Known, Mean, gated_logs, median_ns, shortest_ns
+
+SHARE_BAND_PERCENT = 3.0
+SPEEDUP = "speedup"
+NOISE_COMMAND = "noise"
+
+
+@dataclass(frozen=True)
+class Standard:
+    """What the gated figure of one timing is held to: `expected` logs, and how many figures the run gates besides."""
+
+    expected: Mean
+    goal: str
+    gated: int
+
+    def change(self, units: Sequence[Unit], band_percent: float, known: Known | None) -> Change:
+        """The change that `units` show."""
+        return Difference.between(Mean.of(gated_logs(units, self.goal), known), self.expected).change(band_percent)
+
+    def is_decided(self, change: Change) -> bool:
+        """Whether no further unit is needed. Red is only decided when it would stand among all that the run gates."""
+        if change.kind is VerdictKind.REGRESSED:
+            return change.p_worse <= FALSE_DISCOVERY / self.gated
+        return change.kind is not VerdictKind.INCONCLUSIVE
+
+
+class Standards:
+    """The standards of a run. Reads every file that they come from when it is made. Raises BenchmarkError, naming it, for a bad one."""
+
+    def __init__(self, settings: Settings, machine: Machine, plans: Sequence[Plan]) -> None:
+        self._settings = settings
+        self._files: dict[str, Expectations] = {}
+        # Two sides that should be alike are held to no change: a side against its own past, and the pairs that measure noise.
+        self._alike = settings.against is not None or settings.command == NOISE_COMMAND
+        self.noise: Noise = read_noise(noise_path(machine_key(settings, machine)))
+        for plan in plans:
+            if key := gpu_key(gpus_of(plan, machine)):
+                self._files[plan.target] = read_expectations(expectations_path(plan.selection.pair.workload.parent, key))
+        timings = [(plan, shape) for plan in plans for shape in plan.timed]
+        self._gated = sum(
+            self._alike or self._expected(plan, shape) is not None for plan, shape in timings if not self.exempts(plan, shape)
+        )
+
+    def exempts(self, plan: Plan, shape: str) -> str:
+        """Why this timing is never gated and never accepted; "" if it may be."""
+        settings = self._settings
+        reasons = {
+            "a CPU's time is never gated": shape == CPU_SHAPE,
+            "a half has no speedup": OPTIMIZED not in plan.sides or plan.selection.is_half,
+            "with --kwargs it is not the shape that is kept": bool(settings.kwargs) or settings.sweep is not None,
+            "with --iterations there is no choice of how many units": settings.iterations is not None,
+            "--cold-start is another question": settings.cold_start,
+            "--sustained is another question": settings.sustained,
+        }
+        return next((reason for reason, applies in reasons.items() if applies), "")
+
+    def of(self, plan: Plan, shape: str) -> Standard | None:
+        """What this timing will be held to; None where it is not gated."""
+        if self.exempts(plan, shape):
+            return None
+        if self._alike:
+            return Standard(NO_CHANGE, TIME, self._gated)
+        expectation = self._expected(plan, shape)
+        if expectation is None or expectation.differs_from(_conditions(plan, shape)):
+            return None
+        return Standard(Mean.of(expectation.logs), plan.described.goal, self._gated)
+
+    def band_percent(self, plan: Plan, units: Sequence[Unit]) -> float:
+        """The change that counts as none for steps like these."""
+        return self.noise.band_percent(self._settings.gate, class_of(plan.clock, shortest_ns(units)))
+
+    def known(self, plan: Plan, units: Sequence[Unit]) -> Known | None:
+        """The deviation between process pairs that this machine's noise floor knows for steps like these; only for a few units."""
+        return self.noise.known(class_of(plan.clock, shortest_ns(units))) if len(units) < LEAST_UNITS else None
+
+    def verdict(self, plan: Plan, shape: str, timing: PairTiming) -> Verdict | None:
+        """What the gate says; None where this timing is never gated."""
+        if self.exempts(plan, shape):
+            return None
+        if timing.stop_reason is StopReason.THROTTLED:
+            return Verdict(kind=VerdictKind.INCONCLUSIVE, sentence="not gated: the device throttled; let it cool and run again")
+        expectation = None if self._alike else self._expected(plan, shape)
+        standard = self.of(plan, shape)
+        if standard is None or not gated_logs(timing.units, standard.goal):
+            return Verdict(kind=VerdictKind.NEW, sentence=f"not gated: {self._why_new(plan, shape)}")
+        band = self.band_percent(plan, timing.units)
+        name = SPEEDUP if standard.goal == TIME else standard.goal
+        changes = {name: standard.change(timing.units, band, self.known(plan, timing.units))}
+        if expectation:
+            changes |= _share_changes(timing, expectation)
+        return _verdict(changes, _what_it_takes(timing, standard, band), promotable=expectation is not None)
+
+    def _why_new(self, plan: Plan, shape: str) -> str:
+        expectation = self._expected(plan, shape)
+        if expectation is None:
+            return f"nothing is expected of it on {key_text(self._files[plan.target].gpu)} yet"
+        return expectation.differs_from(_conditions(plan, shape)) or f"it has no figure for {plan.described.goal} on both sides"
+
+    def _expected(self, plan: Plan, shape: str) -> Expectation | None:
+        file = self._files.get(plan.target)
+        return file.pairs.get(plan.selection.pair.name, {}).get(shape) if file else None
+
+
+def _conditions(plan: Plan, shape: str) -> dict[str, object]:
+    described = plan.described
+    return {"shape": plan.timed[shape], "goal": described.goal, "clock": plan.clock, "cache": described.cache}
+
+
+def machine_key(settings: Settings, machine: Machine) -> str:
+    """What this machine's noise floor and lock are kept under: the uuid of its first GPU, or cpu."""
+    return machine.gpus[0].uuid if machine.gpus and settings.device is not Device.CPU else "cpu"
+
+
+def _share_changes(timing: PairTiming, expectation: Expectation) -> dict[str, Change]:
+    """Each side's share of the ceiling against the one accepted, where the ceilings of both machines are known."""
+    changes = {}
+    for side, accepted in expectation.sides.items():
+        share = timing.shares.get(side)
+        if share is None or accepted.share is None or share.key != accepted.share.key:
+            continue
+        measured = Mean.of([math.log(share.floor_ns / median_ns(unit, side)) for unit in timing.units])
+        expected = Mean.of([math.log(accepted.share.floor_ns) - log for log in accepted.logs_ns])
+        changes[f"share of {share.key} of {side}"] = Difference.between(measured, expected).change(SHARE_BAND_PERCENT)
+    return changes
+
+
+def _verdict(changes: Mapping[str, Change], what_it_takes: str, *, promotable: bool) -> Verdict:
+    """The worst of what is decided; a share that is not decided says nothing, since its band is wide and its time absolute."""
+    ratio, *shares = changes.values()
+    kind = ratio.kind
+    if any(share.kind is VerdictKind.REGRESSED for share in shares):
+        kind = VerdictKind.REGRESSED
+    elif kind is VerdictKind.SAME and any(share.kind is VerdictKind.IMPROVED for share in shares):
+        kind = VerdictKind.IMPROVED
+    telling = {name: change for name, change in changes.items() if change.kind is kind} or dict([*changes.items()][:1])
+    found = ", ".join(f"{name} {percent_text(change.percent)}" for name, change in telling.items())
+    band = next(iter(telling.values())).band_percent
+    promotion = "; promote it with --accept-regressions?" if promotable else ""
+    ends = {
+        VerdictKind.SAME: f"{found}, within {band:.2g} %",
+        VerdictKind.IMPROVED: f"{found}, beyond {band:.2g} %{promotion}",
+        VerdictKind.REGRESSED: f"{found}, beyond {band:.2g} %",
+        VerdictKind.INCONCLUSIVE: f"cannot decide at {band:.2g} %: {found}; {what_it_takes}",
+    }
+    return Verdict(kind=kind, sentence=ends[kind], changes=dict(changes))
+
+
+def _what_it_takes(timing: PairTiming, standard: Standard, band_percent: float) -> str:
+    more = units_needed(gated_logs(timing.units, standard.goal), standard.expected, band_percent)
+    if more is None:
+        return f"not even {FORESEEN_UNITS} units would: it lies at the band's edge, or was accepted from too few"
+    seconds = more * timing.seconds / len(timing.units)
+    return f"about {more} more units, {seconds:.0f} s"

@@ -1,0 +1,72 @@
+"""When a measurement has enough units: the gate has decided, the interval is narrow, or units or time are used up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from common.python.expectations import LEAST_ACCEPTED_UNITS
+from common.python.gate import LEAST_UNITS, LOOK_EVERY, MOST_UNITS
+from common.python.noise import StepClass, class_of
+from common.python.planning import Plan
+from common.python.results import OPTIMIZED, StopReason, Unit
+from common.python.settings import Settings
+from common.python.standards import Standards
+from common.python.stats import TIME, gains_of, gated_logs, shortest_ns, speedups_of, times_of
+
+BUDGET_S = 5.0  # a side
+DEAR_S = 2.0  # a `prepare` that takes longer allows as few units as there is a variance from
+PRECISE_PERCENT = 0.25
+# Steps whose noise may not let the interval become that narrow: this, unless their floor is kept.
+NOISY_PERCENT = {StepClass.SHORT: 1.0, StepClass.LAUNCH: 0.5, StepClass.HOST: 0.5}
+
+
+class StopRule:
+    """The rule for one timing. It looks after an even number of units, when both orders are equally many."""
+
+    def __init__(self, settings: Settings, standards: Standards, plan: Plan, shape: str) -> None:
+        self._standards = standards
+        self._plan = plan
+        self._fixed = settings.iterations is not None or settings.cold_start
+        self._accepting = settings.accept_regressions and not standards.exempts(plan, shape)
+        self._standard = None if self._accepting else standards.of(plan, shape)
+
+    def reason(self, units: Sequence[Unit], timed_s: float, prepare_s: float) -> StopReason | None:
+        """Why these are enough units, or None; `timed_s` were spent timing, `prepare_s` on setting the last unit's slowest side up."""
+        count = len(units)
+        if self._fixed:
+            return StopReason.FIXED if count >= LEAST_UNITS else None
+        if count < self._least(units, prepare_s) or count % LOOK_EVERY:
+            return None
+        if self._standard and gated_logs(units, self._standard.goal):
+            band, known = self._standards.band_percent(self._plan, units), self._standards.known(self._plan, units)
+            if self._standard.is_decided(self._standard.change(units, band, known)):
+                return StopReason.DECIDED
+        elif self._half_width_percent(units) <= self._precise_percent(units):
+            return StopReason.PRECISE
+        if count >= MOST_UNITS:
+            return StopReason.UNIT_CAP
+        out_of_time = timed_s > BUDGET_S * len(self._plan.sides) and not self._accepting
+        return StopReason.TIME_BUDGET if out_of_time else None
+
+    def _least(self, units: Sequence[Unit], prepare_s: float) -> int:
+        if self._accepting:
+            return LEAST_ACCEPTED_UNITS
+        dear = prepare_s > DEAR_S and len(units) >= LOOK_EVERY and self._standards.known(self._plan, units) is not None
+        return LOOK_EVERY if dear else LEAST_UNITS
+
+    def _half_width_percent(self, units: Sequence[Unit]) -> float:
+        known = self._standards.known(self._plan, units)
+        ratios, gains = speedups_of(units, known), gains_of(units, known)
+        if self._accepting:  # what is kept is the gated figure
+            goal = self._plan.described.goal
+            ratios, gains = {side: ratio for side, ratio in (ratios if goal == TIME else gains).items() if side == OPTIMIZED}, {}
+        intervals = [*ratios.values(), *gains.values()] or [*times_of(units, known).values()]
+        return max(interval.half_width_percent for interval in intervals)
+
+    def _precise_percent(self, units: Sequence[Unit]) -> float:
+        if self._accepting:
+            return self._standards.band_percent(self._plan, units) / 2
+        step = class_of(self._plan.clock, shortest_ns(units))
+        if step not in NOISY_PERCENT:
+            return PRECISE_PERCENT
+        return self._standards.noise.percent.get(step, NOISY_PERCENT[step])
