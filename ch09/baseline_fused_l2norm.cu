@@ -1,0 +1,45 @@
+// Baseline: square, reduce and scale are a kernel each, with the squares in memory between them: 5 passes over DRAM.
+// scratch: float squares[rows * cols]
+// scratch: float scales[rows]
+#include "common/cuda/launch.cuh"
+
+constexpr int THREADS = 256;  // a block a row
+
+__device__ float sum_over_block(float value) {
+    __shared__ float sums[THREADS / 32];
+    for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(~0u, value, distance);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
+    __syncthreads();
+    float sum = 0;
+    for (float each : sums) sum += each;
+    return sum;
+}
+
+__global__ void square(const float* __restrict__ x, float* __restrict__ squares, int cols) {
+    size_t row = size_t(blockIdx.x) * cols;
+    // An element: 4 bytes in, 4 out.
+    for (int c = threadIdx.x; c < cols; c += THREADS) squares[row + c] = x[row + c] * x[row + c];
+}
+
+__global__ void reduce(const float* __restrict__ squares, float* __restrict__ scales, int cols, float eps) {
+    size_t row = size_t(blockIdx.x) * cols;
+    float sum = 0;
+    // An element: 4 bytes in.
+    for (int c = threadIdx.x; c < cols; c += THREADS) sum += squares[row + c];
+    sum = sum_over_block(sum);
+    if (threadIdx.x == 0) scales[blockIdx.x] = 1 / fmaxf(sqrtf(sum), eps);
+}
+
+__global__ void scale(const float* __restrict__ x, const float* __restrict__ scales, float* __restrict__ y, int cols) {
+    size_t row = size_t(blockIdx.x) * cols;
+    float factor = scales[blockIdx.x];
+    // An element: 4 bytes in, 4 out.
+    for (int c = threadIdx.x; c < cols; c += THREADS) y[row + c] = x[row + c] * factor;
+}
+
+LAUNCH(const float* x, float* y, float* squares, float* scales, int rows, int cols, float eps, cudaStream_t stream) {
+    square<<<rows, THREADS, 0, stream>>>(x, squares, cols);
+    reduce<<<rows, THREADS, 0, stream>>>(squares, scales, cols, eps);
+    scale<<<rows, THREADS, 0, stream>>>(x, scales, y, cols);
+    return cudaGetLastError();
+}

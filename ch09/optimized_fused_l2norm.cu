@@ -1,0 +1,36 @@
+// Optimized: one kernel squares, reduces and scales a row that it keeps in shared memory: 2 passes over DRAM.
+// expects: 2.5x, 20 bytes of DRAM traffic an element in 5 passes against 8 in 2
+// proves: launches == 1
+// proves: counter dram__bytes.sum < 0.5 x baseline
+#include "common/cuda/launch.cuh"
+
+constexpr int THREADS = 256;  // a block a row
+
+__device__ float sum_over_block(float value) {
+    __shared__ float sums[THREADS / 32];
+    for (int distance = 16; distance > 0; distance /= 2) value += __shfl_xor_sync(~0u, value, distance);
+    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
+    __syncthreads();
+    float sum = 0;
+    for (float each : sums) sum += each;
+    return sum;
+}
+
+__global__ void normalize(const float* __restrict__ x, float* __restrict__ y, int cols, float eps) {
+    extern __shared__ float kept[];  // 4096 columns: 16 KB, so an SM still holds 8 blocks. A thread reads only what it wrote itself.
+    size_t row = size_t(blockIdx.x) * cols;
+    float sum = 0;
+    // An element: 4 bytes in.
+    for (int c = threadIdx.x; c < cols; c += THREADS) {
+        kept[c] = x[row + c];
+        sum += kept[c] * kept[c];
+    }
+    float factor = 1 / fmaxf(sqrtf(sum_over_block(sum)), eps);
+    // An element: 4 bytes out.
+    for (int c = threadIdx.x; c < cols; c += THREADS) y[row + c] = kept[c] * factor;
+}
+
+LAUNCH(const float* x, float* y, int rows, int cols, float eps, cudaStream_t stream) {
+    normalize<<<rows, THREADS, cols * sizeof(float), stream>>>(x, y, cols, eps);  // up to 48 KB; more asks for an opt-in
+    return cudaGetLastError();
+}
