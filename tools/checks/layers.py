@@ -18,7 +18,7 @@ LAYERS = (
     *("worker", "referee", "describer", "isolation_child"),
     *("isolation", "telemetry", "doctor"),
     *("planning", "standards", "acceptance", "regressions"),
-    *("bench", "throttle", "stopping", "measurement", "benchmark_harness", "suite", "peak"),
+    *("bench", "proving", "throttle", "stopping", "measurement", "benchmark_harness", "suite", "peak"),
     *("terminal", "options", "show", "scaffold"),
 )
 
