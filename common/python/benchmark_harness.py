@@ -12,9 +12,11 @@ from common.python.bench import BUILD_CACHE, Bench, Judging
 from common.python.cuda_build import architectures_for
 from common.python.environment import Machine
 from common.python.errors import BenchmarkError, SideFailure, Status
+from common.python.evidence import Seen, nothing
 from common.python.measurement import Measured, Measurement
 from common.python.planning import Plan, gpus_of
-from common.python.results import Check, PairResult, PairTiming, Proof, Setup, SideResult
+from common.python.proving import findings, kernel_uses, proofs_of, read_evidence, watch_evidence
+from common.python.results import Check, PairResult, PairTiming, Setup, SideResult
 from common.python.settings import PROJECT_ROOT
 from common.python.workload import Shape
 
@@ -27,22 +29,29 @@ class _Row:
     setups: dict[str, Setup] = field(default_factory=dict)
     checks: dict[str, list[Check]] = field(default_factory=dict)
     measured: dict[str, Measured] = field(default_factory=dict)
+    evidence: dict[str, dict[str, Seen]] = field(default_factory=dict)
 
 
 def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
     """Everything about one row. Whatever a side does ends in the row's status; nothing a side does is raised."""
     begin = time.monotonic()
-    row = _Row(plan, checks={side: [] for side in plan.sides})
+    row = _Row(plan, checks={side: [] for side in plan.sides}, evidence={side: nothing("it was not built") for side in plan.sides})
     status, reason = Status.PASSED, ""
     with nvtx.annotate(plan.target):
         try:
             with nvtx.annotate("build"):
                 build(row, bench, machine)
+            with nvtx.annotate("prove"):
+                row.evidence = read_evidence(plan, bench)
+                require_proofs(row)
             if plan.skip:
                 raise SideFailure(Status.SKIPPED, plan.skip)
             with Judging(bench, plan) as judging:
                 with nvtx.annotate("verify"):
                     verify(row, bench, judging)
+                with nvtx.annotate("prove"):
+                    watch_evidence(plan, bench, machine, row.evidence)
+                    require_proofs(row)
                 if bench.settings.measures:
                     with nvtx.annotate("measure"):
                         measure(row, bench, judging, machine)
@@ -103,6 +112,13 @@ def verify(row: _Row, bench: Bench, judging: Judging) -> None:
                 )
 
 
+def require_proofs(row: _Row) -> None:
+    """Raise SideFailure, UNPROVEN, for the first claim that what is known so far shows to be wrong."""
+    for proof in proofs_of(row.plan, row.evidence):
+        if proof.state == "failed":
+            raise SideFailure(Status.UNPROVEN, f"{row.plan.file(proof.side).name}: found {proof.detail}; expected `{proof.claim}`")
+
+
 def measure(row: _Row, bench: Bench, judging: Judging, machine: Machine) -> None:
     """Time the row at every shape that is timed on this machine. Raises SideFailure."""
     gpus = gpus_of(row.plan, machine) if row.plan.device == "cuda" else ()
@@ -129,9 +145,9 @@ def _result(row: _Row, bench: Bench, status: Status, reason: str, seconds: float
         reason=reason,
         sides={side: _side_result(row, bench, side) for side in plan.sides},
         timings=timings,
-        proofs=_proofs(plan),
+        proofs=proofs_of(plan, row.evidence),
         metrics=next((measured.metrics for measured in row.measured.values()), {}),
-        notes=_notes(plan, bench),
+        notes=(*_notes(plan, bench), *findings(plan, row.evidence)),
         seconds=seconds,
     )
 
@@ -147,15 +163,8 @@ def _side_result(row: _Row, bench: Bench, side: str) -> SideResult:
         directives=row.plan.side_directives[side].as_text(),
         setup=row.setups.get(side),
         peak_memory_bytes=max(peaks) if peaks and row.plan.device == "cuda" else None,
+        kernels=tuple(kernel_uses(row.evidence[side])),
         checks=tuple(checks),
-    )
-
-
-def _proofs(plan: Plan) -> tuple[Proof, ...]:
-    return tuple(
-        Proof(side=side, claim=claim, state="unchecked", detail="claims are not checked by this version")
-        for side, directives in plan.side_directives.items()
-        for claim in (*directives.proves, *directives.has)
     )
 
 

@@ -16,6 +16,7 @@ from common.python.disassembly import Kernel, base_name, demangled
 from common.python.protocol import Launch, Span
 from common.python.results import BASELINE, Proof
 
+_SINGULAR = {"launches": "launch", "kernels": "kernel", "graph_nodes": "graph node"}
 NOWHERE = ""  # the architecture of a side of which nothing could be learnt
 
 
@@ -83,19 +84,9 @@ def prove(claim: Claim, side: str, evidence: Evidence) -> Proof:
     state = next(state for state in (False, None, True) if state in states)
     told = {name: told for name, (one, told) in answers.items() if one is state}
     by_sentence = {sentence: [name for name in told if told[name] == sentence] for sentence in told.values()}
-    detail = "; ".join(f"{sentence} ({_names(names)})" if names != [NOWHERE] else sentence for sentence, names in by_sentence.items())
+    detail = "; ".join(sentence if state is None else f"{sentence} ({_names(names)})" for sentence, names in by_sentence.items())
     word = {True: "proven", False: "failed", None: "unchecked"}[state]
     return Proof.model_validate({"side": side, "claim": claim.text, "state": word, "detail": detail})
-
-
-def spills(side: Mapping[str, Seen]) -> list[str]:
-    """A sentence for each kernel of a side that spills registers."""
-    return [
-        f"{base_name(kernel.name)} spills {kernel.spill_bytes} bytes of registers on sm_{name}"
-        for name, seen in side.items()
-        for kernel in seen.launched_kernels
-        if kernel.spill_bytes
-    ]
 
 
 def _baseline(evidence: Evidence, architecture: str) -> Sequence[Seen]:
@@ -110,7 +101,8 @@ def _on(claim: Claim, mine: Seen, baselines: Sequence[Seen]) -> tuple[bool | Non
     if not claim.separates:
         return _compare(amount, claim.relation, claim.bound), amount.told
     theirs = [_amount(claim.measure, baseline, own=False) for baseline in baselines]
-    told = f"{amount.told}; baseline: {', '.join(dict.fromkeys(each.told for each in theirs))}"
+    baseline = ", ".join(dict.fromkeys(each.told for each in theirs))
+    told = amount.told if amount.told == baseline else f"{amount.told}; baseline: {baseline}"
     if claim.relative:
         bounds = [replace(each, low=claim.bound * each.low, high=claim.bound * each.high) for each in theirs]
         return _all(_compare(amount, claim.relation, bound) for bound in bounds), told
@@ -119,7 +111,7 @@ def _on(claim: Claim, mine: Seen, baselines: Sequence[Seen]) -> tuple[bool | Non
         return False, amount.told
     held = [_compare(each, claim.relation, claim.bound) for each in theirs]
     if True in held:
-        return False, f"it holds in the baseline too: {', '.join(dict.fromkeys(each.told for each in theirs))}"
+        return False, f"that the baseline has it too: {baseline}"
     return _all([holds, *(None if each is None else True for each in held)]), told
 
 
@@ -150,7 +142,7 @@ def _amount(measure: Measure, seen: Seen, *, own: bool) -> Amount:
     if measure.kind == "counter":
         name = measure.names[0]
         if seen.counters is None:
-            return Amount(0, math.inf, f"{name} is read when the run is profiled")
+            return Amount(0, math.inf, "counters are read by a profiler, and none ran")
         if name not in seen.counters:
             return Amount(0, math.inf, f"the profiler gave no {name}")
         value = seen.counters[name]
@@ -209,7 +201,8 @@ def _launched(measure: Measure, seen: Seen) -> Amount:
     if measure.kind in COUNTED:
         calls, nodes = len({launch.call for launch in launches}), sum(launch.in_graph for launch in launches)
         value = {"launches": calls, "kernels": len(launches), "graph_nodes": nodes}[measure.kind]
-        told = f"{value} {measure.kind.replace('_', ' ')}{f' of {names}' if names else ''}"
+        noun = _SINGULAR[measure.kind] if value == 1 else measure.kind.replace("_", " ")
+        told = f"{value} {noun}{f' of {names}' if names else ''}"
         if not seen.hidden:
             return Amount(value, value, told)
         if seen.kernels and not seen.no_code and not any(measure.kernel in kernel.name for kernel in seen.kernels):

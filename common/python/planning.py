@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from common.python import protocol
+from common.python.claims import read_claims
 from common.python.directives import Directives, read_directives
 from common.python.environment import Gpu, Machine, unmet
 from common.python.errors import BenchmarkError, SideFailure
@@ -51,7 +52,7 @@ class Plan:
     @property
     def interpreted(self) -> bool:
         """Whether Triton's interpreter runs a side here, which checks it and says nothing of its speed."""
-        return self.device == "cpu" and any(_uses_triton(self.file(side)) for side in self.sides)
+        return self.device == "cpu" and any(uses_triton(self.file(side)) for side in self.sides)
 
     def file(self, side: str) -> Path:
         """The source file of a side."""
@@ -120,7 +121,8 @@ def _skip_reason(
     return f"{reason}; try {instead}" if reason and instead else reason
 
 
-def _uses_triton(path: Path) -> bool:
+def uses_triton(path: Path) -> bool:
+    """Whether the side in the file at `path` has Triton kernels of its own."""
     return path.suffix == ".py" and "import triton" in path.read_text(encoding="utf-8")
 
 
@@ -129,6 +131,7 @@ def _directives_of(path: Path, root: Path) -> Directives:
     try:
         for need in directives.needs:
             parse_need(need)
+        read_claims(path, directives)
     except BenchmarkError as error:
         raise BenchmarkError(_in_file(path, root, str(error))) from error
     return directives

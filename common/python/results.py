@@ -196,6 +196,21 @@ class Proof(Document):
     detail: str
 
 
+class KernelUse(Document):
+    """What one kernel takes on one architecture (`90a`): registers of a thread, bytes of them that spill, shared memory of a block.
+
+    `launches` are those of one step, `occupancy_percent` what a trace estimates that they achieved; None where no step was seen.
+    """
+
+    name: str
+    architecture: str
+    registers: int
+    spill_bytes: int
+    shared_bytes: int
+    launches: int | None = None
+    occupancy_percent: float | None = None
+
+
 class Setup(Document):
     """What a side costs before its first answer, in seconds; `cached` says the build was reused."""
 
@@ -213,6 +228,7 @@ class SideResult(Document):
     directives: dict[str, str] = {}
     setup: Setup | None = None
     peak_memory_bytes: int | None = None
+    kernels: tuple[KernelUse, ...] = ()
     checks: tuple[Check, ...] = ()
 
 

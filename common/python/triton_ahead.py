@@ -7,10 +7,12 @@ very step that would be timed. An autotuner gets no timings and takes its first 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest import mock
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
@@ -114,17 +116,13 @@ class _Operations(TorchDispatchMode):
 
 
 def compile_ahead(request: protocol.Ahead) -> Observed:
-    """One step of the side, as if on a GPU. Lets through what the side raises, and what Triton's compiler does.
-
-    The process is of no other use afterwards: Triton's driver and what torch says of the GPU are replaced.
-    """
+    """One step of the side, as if on a GPU; Triton stays without its own driver. Lets through what the side and the compiler raise."""
     import triton
 
     driver = StandInDriver(request.capability, request.prefix)
     triton.runtime.driver.set_active(driver)
-    _stand_in_for_cuda(request.capability)
     operations = _Operations()
-    with FakeTensorMode(allow_non_fake_inputs=True):
+    with _stand_in_for_cuda(request.capability), FakeTensorMode(allow_non_fake_inputs=True):
         workload = load_workload(Path(request.workload))
         side = load_side(Path(request.side), workload, None)
         rand = _NoData(0, torch.device("cuda", 0), Path(request.prefix).parent)
@@ -138,14 +136,19 @@ def compile_ahead(request: protocol.Ahead) -> Observed:
     return Observed(nonce=request.nonce, launches=driver.launches, spans=[], cubins=driver.cubins, missed=missed)
 
 
-def _stand_in_for_cuda(capability: tuple[int, int]) -> None:
+@contextmanager
+def _stand_in_for_cuda(capability: tuple[int, int]) -> Iterator[None]:
     """Answers of torch.cuda that a `prepare` may ask for, and addresses of tensors that have none."""
     major, minor = capability
     properties = SimpleNamespace(major=major, minor=minor, multi_processor_count=_SMS[capability], warp_size=_WARP)
-    vars(torch.cuda).update(
-        get_device_properties=lambda *_device: properties,
-        get_device_capability=lambda *_device: capability,
-        current_device=lambda: 0,
-        synchronize=lambda *_device: None,
-    )
-    FakeTensor.data_ptr = lambda self: _ADDRESS + int(self.storage_offset()) * self.itemsize  # type: ignore[method-assign]
+    answers: dict[str, Any] = {
+        "get_device_properties": lambda *_device: properties,
+        "get_device_capability": lambda *_device: capability,
+        "current_device": lambda: 0,
+        "synchronize": lambda *_device: None,
+    }
+    with (
+        mock.patch.multiple(torch.cuda, **answers),
+        mock.patch.object(FakeTensor, "data_ptr", lambda tensor: _ADDRESS + tensor.storage_offset() * tensor.itemsize),
+    ):
+        yield

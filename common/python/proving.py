@@ -1,0 +1,155 @@
+"""The evidence for one row's claims: code out of the built libraries, Triton ahead of time, and where there is a GPU a step that is watched."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from common.python import protocol
+from common.python.bench import Bench
+from common.python.claims import Claim, read_claims
+from common.python.cuda_build import SUPPORTED, architectures_for
+from common.python.disassembly import Kernel, Unreadable, base_name, demangled, read_code
+from common.python.environment import Machine
+from common.python.errors import SideFailure
+from common.python.evidence import NOWHERE, Evidence, Seen, listed, nothing, prove
+from common.python.features import Capability, unmet_capability
+from common.python.planning import Plan, uses_triton
+from common.python.results import BASELINE, KernelUse, Proof
+
+_NOT_RUN = "which kernels a step launches is seen on a GPU"
+
+
+def claims_of(plan: Plan) -> dict[str, tuple[Claim, ...]]:
+    """What the sides of a row claim, by side; what another pair's file, borrowed as the baseline, proves is no claim of this row."""
+    claims = {side: read_claims(plan.file(side), directives) for side, directives in plan.side_directives.items()}
+    return {side: tuple(claim for claim in found if side != BASELINE or not claim.separates) for side, found in claims.items()}
+
+
+def read_evidence(plan: Plan, bench: Bench) -> dict[str, dict[str, Seen]]:
+    """What can be known of every side without a GPU. Nothing that goes wrong is raised: it is why something is not known."""
+    claimed = any(claims_of(plan).values())
+    return {side: _read_side(plan, side, bench, claimed) for side in plan.sides}
+
+
+def _read_side(plan: Plan, side: str, bench: Bench, claimed: bool) -> dict[str, Seen]:
+    file = plan.file(side)
+    if file.suffix == ".cu":
+        built = bench.builds.get(str(file))
+        return nothing("it was not built") if built is None else _read_library(Path(built.library), built.log)
+    if claimed and uses_triton(file):
+        needs = [need for each in (plan.workload_directives, plan.side_directives[side]) for need in each.needs]
+        suitable = [capability for capability in SUPPORTED if not unmet_capability(needs, capability)]
+        bench.tell(f"compiling {file.name} for {listed(f'sm_{_name(capability)}' for capability in suitable)}")
+        return {_name(capability): _compile_ahead(plan, side, bench, capability) for capability in suitable}
+    return nothing("what PyTorch launches is seen on a GPU")
+
+
+def _read_library(library: Path, log: str) -> dict[str, Seen]:
+    try:
+        kernels = read_code(library, log)
+    except Unreadable as problem:
+        return nothing(str(problem))
+    names = dict.fromkeys(kernel.architecture for kernel in kernels)
+    return {name: Seen(tuple(kernel for kernel in kernels if kernel.architecture == name), hidden=_NOT_RUN) for name in names}
+
+
+def _compile_ahead(plan: Plan, side: str, bench: Bench, capability: Capability) -> Seen:
+    request = protocol.Ahead(
+        workload=str(plan.selection.pair.workload),
+        side=str(plan.file(side)),
+        shape=next(iter(plan.described.timed.values())),
+        capability=capability,
+        prefix=f"{bench.dump_prefix()}_",
+    )
+    try:
+        with bench.server.fork("worker", bench.logs(plan.target, side) / "log.txt") as child:
+            observed = child.ask(request, protocol.Observed, bench.limit_s("build"))
+        kernels = _kernels_in(observed.cubins)
+    except (SideFailure, Unreadable) as problem:
+        why = problem.reason if isinstance(problem, SideFailure) else str(problem)
+        return Seen(hidden=why, no_code=why)
+    return Seen(kernels, tuple(observed.launches), hidden=observed.missed, no_code=observed.missed)
+
+
+def watch_evidence(plan: Plan, bench: Bench, machine: Machine, evidence: dict[str, dict[str, Seen]]) -> None:
+    """Add what one step of every side does on this machine's GPU, if there is one and a side claims something."""
+    if plan.device != "cuda" or not any(claims_of(plan).values()):
+        return
+    architecture = _name(machine.gpus[0].capability)
+    for side, known in evidence.items():
+        bench.tell(f"watching a step of {side}")
+        request = protocol.Watch(shape=next(iter(plan.timed.values())), seed=bench.new_seed(), live_seed=bench.new_seed())
+        try:
+            # With compile caches of its own, in which there are then this step's kernels and no others.
+            with bench.start_side(plan, side, cold=True) as worker:
+                observed = worker.ask(request, protocol.Observed, bench.limit_s("prepare"))
+                seen = _watched(observed, known.get(architecture), is_library=plan.file(side).suffix == ".cu")
+        except (SideFailure, Unreadable) as problem:
+            why = problem.reason if isinstance(problem, SideFailure) else str(problem)
+            known.update({name: replace(seen, hidden=seen.hidden and why) for name, seen in known.items()})
+        else:
+            known.pop(NOWHERE, None)
+            known[architecture] = seen
+
+
+def _watched(observed: protocol.Observed, known: Seen | None, *, is_library: bool) -> Seen:
+    launches, spans = tuple(observed.launches), tuple(observed.spans)
+    if is_library and known is not None:
+        return Seen(known.kernels, launches, spans)
+    kernels = _kernels_in(observed.cubins)
+    names = {kernel.name for kernel in kernels}
+    others = listed(base_name(name) for name in (demangled(launch.kernel) for launch in launches) if name not in names)
+    return Seen(kernels, launches, spans, no_code=f"no machine code of {others} is at hand" if others else "")
+
+
+def _kernels_in(cubins: list[str]) -> tuple[Kernel, ...]:
+    return tuple(kernel for cubin in cubins for kernel in read_code(Path(cubin)))
+
+
+def _name(capability: Capability) -> str:
+    return architectures_for((), capability)[0]
+
+
+def proofs_of(plan: Plan, evidence: Evidence) -> tuple[Proof, ...]:
+    """Every claim of the row and what the evidence says of it."""
+    return tuple(prove(claim, side, evidence) for side, claims in claims_of(plan).items() for claim in claims)
+
+
+def kernel_uses(known: Mapping[str, Seen]) -> Iterator[KernelUse]:
+    """What the kernels of a side take, on every architecture for which that is known."""
+    for architecture, seen in known.items():
+        launches = Counter(demangled(launch.kernel) for launch in seen.launches)
+        occupancy = {demangled(launch.kernel): launch.occupancy_percent for launch in seen.launches}
+        for kernel in seen.launched_kernels:
+            yield KernelUse(
+                name=kernel.name,
+                architecture=architecture,
+                registers=kernel.registers,
+                spill_bytes=kernel.spill_bytes,
+                shared_bytes=max(
+                    [kernel.shared_bytes, *(one.shared_bytes for one in seen.launches if demangled(one.kernel) == kernel.name)]
+                ),
+                launches=launches.get(kernel.name),
+                occupancy_percent=occupancy.get(kernel.name),
+            )
+
+
+def findings(plan: Plan, evidence: Evidence) -> Iterator[str]:
+    """A sentence for each kernel that spills in a side that is not the baseline, and for such a side whose code is the baseline's."""
+    for side, known in evidence.items():
+        if side == BASELINE:
+            continue
+        if _code(known) and _code(known) == _code(evidence.get(BASELINE, {})):
+            yield f"{plan.file(side).name}: its machine code is the baseline's: a difference in time is noise"
+        for use in kernel_uses(known):
+            if use.spill_bytes:
+                kernel = f"{base_name(use.name)} on sm_{use.architecture}"
+                yield f"{plan.file(side).name}: {kernel} spills {use.spill_bytes} bytes of registers; expected none in an optimized side"
+
+
+def _code(known: Mapping[str, Seen]) -> dict[str, list[tuple[str, ...]]]:
+    """The instructions of all kernels that a step may launch, by architecture."""
+    return {name: sorted(kernel.instructions for kernel in seen.launched_kernels) for name, seen in known.items() if seen.kernels}
