@@ -26,7 +26,7 @@ _ENDING_S = 1.0  # for a child that closed its socket to end
 
 ANY_CORE = -1
 
-RoleName = Literal["worker", "referee", "describer"]
+RoleName = Literal["worker", "referee", "describer", "surveyor"]
 
 
 class ForkServer:

@@ -22,6 +22,7 @@ import psutil
 import torch
 
 from common.python import protocol
+from common.python.ceilings import Surveyor
 from common.python.connection import Closed, Connection
 from common.python.describer import Describer
 from common.python.errors import BenchmarkError, SideFailure, Status
@@ -34,7 +35,12 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _MEMORY_SHARE = 0.8  # of what is available when a CPU child starts: an allocation beyond it fails in the child alone
 
-ROLES: dict[str, type[Worker] | type[Referee] | type[Describer]] = {"worker": Worker, "referee": Referee, "describer": Describer}
+ROLES: dict[str, type[Worker] | type[Referee] | type[Describer] | type[Surveyor]] = {
+    "worker": Worker,
+    "referee": Referee,
+    "describer": Describer,
+    "surveyor": Surveyor,
+}
 
 
 class Role(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -12,6 +12,9 @@ from common.python.errors import Status
 from common.python.results import OutputError, ReportedMetric
 
 ShapeEntries = dict[str, int | float | bool | str]
+
+WARM_FILES: Final = "input files stayed in the page cache: their reads are warm"
+"""The note on times whose reads did not come from storage."""
 
 
 class Message(BaseModel):
@@ -363,6 +366,6 @@ class Reaped(Answer):
 
 
 AnyRequest = Annotated[
-    Describe | Probe | Build | Load | Prepare | Check | Warm | Time | Watch | Ahead | Judge | Fork | Reap,
+    Describe | Probe | Build | Load | Prepare | Check | Warm | Time | Watch | Ahead | Judge | Survey | Fork | Reap,
     Field(discriminator="kind"),
 ]

@@ -251,7 +251,7 @@ class Worker:
             sm_clock_hz=[sample.sm_clock_hz for sample in samples if sample.sm_clock_hz],
             void=void,
             picks=picks,
-            notes=["input files stayed in the page cache: their reads are warm"] if sampler.warm_files else [],
+            notes=[protocol.WARM_FILES] if sampler.warm_files else [],
         )
 
     def _watch(self, request: protocol.Watch) -> Answer:

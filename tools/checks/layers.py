@@ -18,8 +18,8 @@ LAYERS = (
     *("worker", "referee", "describer", "isolation_child"),
     *("isolation", "telemetry", "doctor"),
     *("planning", "standards", "acceptance", "regressions"),
-    *("bench", "proving", "throttle", "stopping", "measurement", "benchmark_harness", "suite", "peak"),
-    *("terminal", "options", "show", "scaffold"),
+    *("bench", "proving", "throttle", "stopping", "measurement", "benchmark_harness", "suite"),
+    *("peak", "terminal", "options", "show", "scaffold"),
 )
 
 # Those that run beyond the process boundary, where torch is.
