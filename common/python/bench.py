@@ -35,6 +35,7 @@ class Bench:
     def __init__(self, settings: Settings, server: ForkServer, seed: int, folder: RunFolder, standards: Standards) -> None:
         self.settings = settings
         self.standards = standards
+        self.past: Path | None = None  # the root as it was at the revision of --against
         self.reversed = False  # of the order of sides: in a second measurement, to confirm a first
         self.server = server
         self.logs = folder.log_path
@@ -58,6 +59,10 @@ class Bench:
     def inputs_folder(self) -> Path:
         """Where children put their input files."""
         return Path(self._disk.name)
+
+    def root_of(self, path: Path) -> Path:
+        """The root that `path` lies in: that of the run, or the same at another revision."""
+        return self.past if self.past and path.is_relative_to(self.past) else self.settings.root
 
     def limit_s(self, phase: str) -> float:
         """Seconds that a request of `phase` may take: its own limit, or what is left of the suite's."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import nvtx
 
@@ -13,10 +14,11 @@ from common.python.cuda_build import architectures_for
 from common.python.environment import Machine
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.evidence import Seen, nothing
+from common.python.identity import same_code
 from common.python.measurement import Measured, Measurement
 from common.python.planning import Plan, gpus_of
 from common.python.proving import findings, kernel_uses, proofs_of, read_evidence, watch_evidence
-from common.python.results import Check, PairResult, PairTiming, Setup, SideResult
+from common.python.results import BASELINE, OPTIMIZED, Check, PairResult, PairTiming, Setup, SideResult
 from common.python.settings import PROJECT_ROOT
 from common.python.workload import Shape
 
@@ -79,7 +81,7 @@ def build(row: _Row, bench: Bench, machine: Machine) -> None:
             raise SideFailure(Status.BUILD_FAILED, f"{source.name}: {error}") from error
         request = protocol.Build(
             source=str(source),
-            root=str(bench.settings.root),
+            root=str(bench.root_of(source)),
             cache=str(BUILD_CACHE),
             architectures=list(architectures),
             flags=list(directives.nvcc),
@@ -173,6 +175,8 @@ def _idea(plan: Plan) -> str:
 
 
 def _notes(plan: Plan, bench: Bench) -> tuple[str, ...]:
+    if plan.timed and len(plan.sides) > 1 and _are_alike(plan, bench):
+        return ("both sides are the same code: their difference is noise by construction",)
     if not bench.settings.measures or plan.timed or plan.skip:
         return ()
     if plan.interpreted:
@@ -180,9 +184,17 @@ def _notes(plan: Plan, bench: Bench) -> tuple[str, ...]:
     return ("checked, and by its workload not timed on a CPU",)
 
 
-def shown(path: object, bench: Bench) -> str:
-    """`path` as a result names it: from the root that holds it."""
+def _are_alike(plan: Plan, bench: Bench) -> bool:
+    """Whether the baseline and the optimized side are one library, or the same text."""
+    files = [plan.file(side) for side in (BASELINE, OPTIMIZED)]
+    libraries = [bench.builds[str(file)].library for file in files if str(file) in bench.builds]
+    return (len(libraries) == len(files) and len(set(libraries)) == 1) or same_code(*files)
+
+
+def shown(path: Path, bench: Bench) -> str:
+    """`path` as a result names it: from the root that holds it, and at which revision that is not this one."""
+    root = bench.root_of(path)
     text = str(path)
-    for root in (str(bench.settings.root), str(PROJECT_ROOT)):
-        text = text.removeprefix(root + "/")
-    return text
+    for folder in (str(root), str(PROJECT_ROOT)):
+        text = text.removeprefix(folder + "/")
+    return f"{text} at {bench.settings.against}" if root == bench.past else text

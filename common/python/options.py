@@ -94,7 +94,11 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         _option("--sustained/--burst", panel=_MEASURING, text="A second or more back to back, or spaced samples. Default: burst."),
         False,
     ),
-    "sweep": (str | None, _option("--sweep", panel=_MEASURING, text='A curve over one shape entry: "n=1024,2048,4096".'), None),
+    "sweep": (
+        str,
+        _option("--sweep", panel=_MEASURING, text='A curve of one pair over a shape entry: "n=1024,2048,4096"; never gated.'),
+        "",
+    ),
     "against": (str | None, _option("--against", panel=_MEASURING, text="Git revision whose optimized side is the baseline."), None),
     "timeout_multiplier": (
         float,
@@ -171,7 +175,7 @@ _VERIFYING = (
 )
 
 # Accepted now, so that scripts need not change; what each will do is in the README's table of commands.
-_LATER = ("profile", "ncu_metric_set", "sanitize", "llm_analysis", "sustained", "sweep", "against", "accept_regressions", "gate", "fail_on")
+_LATER = ("profile", "ncu_metric_set", "sanitize", "llm_analysis")
 
 
 def command_of(name: str, run: Callable[[Settings], None], text: str) -> Callable[..., None]:
@@ -192,9 +196,11 @@ def command_of(name: str, run: Callable[[Settings], None], text: str) -> Callabl
 
 
 def settings_of(command: str, choices: dict[str, Any]) -> Settings:
-    """Settings from flags. Raises BenchmarkError for a --kwargs that is not `key=value`."""
+    """Settings from flags. Raises BenchmarkError for a --kwargs or --sweep that cannot be read."""
     given = {field: value for field, value in choices.items() if value is not None}
     given["kwargs"] = parse_kwargs(choices["kwargs"])
+    if "sweep" in given:
+        given["sweep"] = parse_sweep(choices["sweep"])
     given["targets"] = tuple(choices["targets"])
     if "root" in given:
         given["root"] = given["root"].resolve()
@@ -210,6 +216,17 @@ def parse_kwargs(text: str) -> dict[str, str]:
             raise BenchmarkError(f"--kwargs: found {word!r}; expected key=value pairs, each key once")
         pairs[key] = value
     return pairs
+
+
+def parse_sweep(text: str) -> dict[str, tuple[str, ...]]:
+    """`"n=1024,2048"` as a key and its values; nothing for no text. Raises BenchmarkError for anything else, or a value given twice."""
+    key, equals, listed = text.partition("=")
+    values = tuple(value.strip() for value in listed.split(","))
+    if not text:
+        return {}
+    if not (key.isidentifier() and equals and all(values)) or len(set(values)) < len(values):
+        raise BenchmarkError(f"--sweep: found {text!r}; expected a shape entry and different values of it, as in n=1024,2048,4096")
+    return {key: values}
 
 
 def not_built_yet(settings: Settings) -> Sequence[str]:

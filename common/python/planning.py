@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -62,19 +62,39 @@ class Plan:
 def make_plans(selections: Sequence[Selection], settings: Settings, machine: Machine, server: ForkServer, folder: Path) -> tuple[Plan, ...]:
     """A plan a selection. Raises BenchmarkError for the first file, directive or kwarg that is not right."""
     with server.fork("describer", folder / "describe.log") as child:
-        described = []
-        for selection in selections:
+
+        def describe(selection: Selection, kwargs: dict[str, str]) -> protocol.Described:
             request = protocol.Describe(
                 workload=str(selection.pair.workload),
                 sides={side: str(selection.pair.sides[side]) for side in selection.sides},
-                kwargs=settings.kwargs,
+                kwargs=kwargs,
             )
             try:
-                described.append(child.ask(request, protocol.Described, settings.timeout_s("prepare")))
+                return child.ask(request, protocol.Described, settings.timeout_s("prepare"))
             except SideFailure as failure:
                 raise BenchmarkError(_in_file(selection.pair.workload, settings.root, failure.reason)) from failure
+
+        described = [describe(selection, settings.kwargs) for selection in selections]
         device = choose_device(settings, machine, child.ask(protocol.Probe(), protocol.Probed, settings.timeout_s("prepare")))
-    return tuple(_plan(selection, answer, settings, machine, device) for selection, answer in zip(selections, described, strict=True))
+        plans = tuple(_plan(selection, answer, settings, machine, device) for selection, answer in zip(selections, described, strict=True))
+        return _swept(plans, settings, describe) if settings.sweep else plans
+
+
+def _swept(
+    plans: Sequence[Plan], settings: Settings, describe: Callable[[Selection, dict[str, str]], protocol.Described]
+) -> tuple[Plan, ...]:
+    """The one plan, timed at every value of the shape entry that --sweep names."""
+    if len(plans) != 1:
+        raise BenchmarkError(f"--sweep: found {len(plans)} targets; expected one pair, or one half")
+    ((key, values),) = settings.sweep.items()
+    timed = {}
+    for value in values:
+        try:
+            described = describe(plans[0].selection, settings.kwargs | {key: value})
+        except BenchmarkError as error:
+            raise BenchmarkError(str(error).replace("--kwargs", "--sweep", 1)) from error
+        timed[f"{key}={value}"] = described.cpu_at if CPU_SHAPE in plans[0].timed else next(iter(described.timed.values()))
+    return (replace(plans[0], timed=timed if plans[0].timed else {}),)
 
 
 def gpus_of(plan: Plan, machine: Machine) -> tuple[Gpu, ...]:
@@ -100,6 +120,8 @@ def _plan(
 ) -> Plan:
     workload_directives = _directives_of(selection.pair.workload, settings.root)
     side_directives = {side: _directives_of(selection.pair.sides[side], settings.root) for side in selection.sides}
+    if settings.against:  # both sides are the optimized one: nothing in them separates the two
+        side_directives = {side: replace(directives, proves=()) for side, directives in side_directives.items()}
     here: Literal["cuda", "cpu"] = "cpu" if described.place == "host" else device
     timed: dict[str, ShapeEntries] = described.timed
     if device == "cpu":

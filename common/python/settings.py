@@ -53,7 +53,7 @@ class Settings(BaseModel):
     json_output: bool = False
     resume: bool = False
     dry_run: bool = False
-    sweep: str | None = None
+    sweep: dict[str, tuple[str, ...]] = {}
     against: str | None = None
     sustained: bool = False
     sanitize: str | None = None
@@ -68,4 +68,4 @@ class Settings(BaseModel):
     @property
     def measures(self) -> bool:
         """False for `verify`, which checks and proves but does not time."""
-        return self.command == "run"
+        return self.command != "verify"

@@ -63,7 +63,7 @@ class Standards:
         reasons = {
             "a CPU's time is never gated": shape == CPU_SHAPE,
             "a half has no speedup": OPTIMIZED not in plan.sides or plan.selection.is_half,
-            "with --kwargs it is not the shape that is kept": bool(settings.kwargs) or settings.sweep is not None,
+            "with --kwargs it is not the shape that is kept": bool(settings.kwargs) or bool(settings.sweep),
             "with --iterations there is no choice of how many units": settings.iterations is not None,
             "--cold-start is another question": settings.cold_start,
             "--sustained is another question": settings.sustained,

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from common.python.acceptance import accept
 from common.python.artifacts import RunFolder
@@ -25,9 +25,10 @@ from common.python.isolation import ForkServer
 from common.python.planning import Plan, make_plans
 from common.python.regressions import confirmed, is_to_be_confirmed, standing, unconfirmed
 from common.python.results import PairResult, Run, exit_code_of
+from common.python.revisions import against, checkout
 from common.python.settings import PROJECT_ROOT, Device, Settings
 from common.python.standards import Standards, machine_key
-from common.python.targets import select
+from common.python.targets import Selection, select
 
 
 class Watcher(Protocol):
@@ -58,10 +59,12 @@ class Outcome:
 
 def plan_only(settings: Settings) -> tuple[tuple[Plan, ...], tuple[str, ...]]:
     """The plans of a run and notes on them, for --dry-run: every file is read and tried, nothing is built, run or written."""
-    selected = select(discover(settings.root), settings.targets)
-    machine = describe_machine(settings.root)
-    with _server(settings, machine) as server, tempfile.TemporaryDirectory() as folder:
-        return make_plans(selected.selections, settings, machine, server, Path(folder)), selected.notes
+    with ExitStack() as stack:
+        request = _Request.of(settings, stack)
+        machine = describe_machine(settings.root)
+        server = stack.enter_context(_server(settings, machine))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        return make_plans(request.selections, settings, machine, server, folder), request.notes
 
 
 def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
@@ -71,17 +74,17 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
     machine. From the first row on nothing is raised: Ctrl-C ends the run with what it has.
     """
     deadline = math.inf if settings.suite_timeout is None else time.monotonic() + settings.suite_timeout
-    selected = select(discover(settings.root), settings.targets)
-    machine = describe_machine(settings.root)
-    for note in selected.notes:
-        watcher.note(note)
     with ExitStack() as stack:
+        request = _Request.of(settings, stack)
+        machine = describe_machine(settings.root)
+        for note in request.notes:
+            watcher.note(note)
         stack.enter_context(lock(machine_key(settings, machine), f"benchmark_cli {settings.command}"))
         if problem := unfit(fitness(machine, settings.root)):
             raise UnfitEnvironment(f"found {problem}; expected a machine that is fit to measure on")
         server = stack.enter_context(_server(settings, machine))
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        plans = make_plans(selected.selections, settings, machine, server, scratch)
+        plans = make_plans(request.selections, settings, machine, server, scratch)
         standards = Standards(settings, machine, plans)
         folder = RunFolder.create(settings, datetime.now().astimezone().strftime("%Y%m%d_%H%M%S"))
         done = folder.completed(settings) if settings.resume else {}
@@ -97,7 +100,7 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         )
         folder.write_run(run)
         bench = stack.enter_context(Bench(settings, server, run.seed, folder, standards))
-        bench.deadline = deadline
+        bench.deadline, bench.past = deadline, request.past
         suite = _Suite(plans, bench, machine, folder, run, watcher)
         interrupted = suite.run(done)
         rows = suite.rows
@@ -111,6 +114,25 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         run = run.model_copy(update={"ended": _now(), "interrupted": interrupted, "exit_code": int(code)})
         folder.finish(run)
     return Outcome(run, rows, folder.path, code)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What the targets and --against mean: the selections, what to say of them, and the root at the other revision."""
+
+    selections: Sequence[Selection]
+    notes: tuple[str, ...]
+    past: Path | None
+
+    @classmethod
+    def of(cls, settings: Settings, stack: ExitStack) -> Self:
+        """The request of `settings`; what it needs on disk is there until `stack` closes."""
+        selected = select(discover(settings.root), settings.targets)
+        if settings.against is None:
+            return cls(selected.selections, selected.notes, None)
+        past = stack.enter_context(checkout(settings.root, settings.against))
+        selections, notes = against(selected.selections, past)
+        return cls(selections, (*selected.notes, *notes), past)
 
 
 @dataclass(frozen=True)

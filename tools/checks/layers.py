@@ -10,9 +10,11 @@ from tools.checks.source import Finding, Source
 
 # The modules of common/python, lowest first: each may import those before it.
 LAYERS = (
-    *("errors", "results", "ceiling", "stats", "gate", "settings", "features", "directives", "claims", "workload", "environment"),
-    *("discovery", "targets", "protocol", "connection", "disassembly", "evidence"),
-    *("figures", "report", "artifacts", "noise", "expectations", "machine_ceilings", "roofline"),
+    *("errors", "results", "ceiling", "stats", "gate", "settings", "features", "directives"),
+    *("identity", "claims", "workload", "environment"),
+    *("discovery", "targets", "revisions", "protocol", "connection", "disassembly", "evidence"),
+    *("figures", "report", "charts", "listings", "html_pair", "html_report", "artifacts"),
+    *("noise", "expectations", "machine_ceilings", "roofline"),
     *("random_inputs", "cuda_build", "cuda_launch", "loader", "device_helpers", "verification", "escape", "timing", "seal"),
     *("launch_trace", "triton_ahead", "host_ceilings", "ceilings"),
     *("worker", "referee", "describer", "isolation_child"),
