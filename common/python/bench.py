@@ -7,7 +7,7 @@ import os
 import random
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +15,7 @@ from typing import Self, TypeVar
 
 from common.python import protocol
 from common.python.artifacts import RunFolder
+from common.python.ceiling import MachineCeilings
 from common.python.errors import SideFailure, Status
 from common.python.isolation import ANY_CORE, Child, ForkServer
 from common.python.planning import Plan
@@ -41,6 +42,7 @@ class Bench:
         self.logs = folder.log_path
         self.tell: Callable[[str], None] = lambda _: None
         self.deadline = math.inf  # of the whole suite, on the monotonic clock
+        self.ceilings: Mapping[str, MachineCeilings] = {}  # by device; none where none are kept
         self.builds: dict[str, protocol.BuildDone] = {}
         self._random = random.Random(seed)
         self._dumps = 0

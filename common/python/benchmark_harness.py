@@ -19,6 +19,7 @@ from common.python.measurement import Measured, Measurement
 from common.python.planning import Plan, gpus_of
 from common.python.proving import findings, kernel_uses, proofs_of, read_evidence, watch_evidence
 from common.python.results import BASELINE, OPTIMIZED, Check, PairResult, PairTiming, Setup, SideResult
+from common.python.roofline import with_shares
 from common.python.settings import PROJECT_ROOT
 from common.python.workload import Shape
 
@@ -125,7 +126,11 @@ def measure(row: _Row, bench: Bench, judging: Judging, machine: Machine) -> None
     """Time the row at every shape that is timed on this machine. Raises SideFailure."""
     gpus = gpus_of(row.plan, machine) if row.plan.device == "cuda" else ()
     for name in row.plan.timed:
-        row.measured[name] = Measurement(bench, row.plan, name, judging, gpus).run()
+        measured = Measurement(bench, row.plan, name, judging, gpus).run()
+        if ceilings := bench.ceilings.get(row.plan.device):
+            files = {side: row.plan.file(side).name for side in row.plan.sides}
+            measured.timing = with_shares(measured.timing, row.plan.work[name], ceilings, files)
+        row.measured[name] = measured
 
 
 def judge(row: PairResult, plan: Plan, bench: Bench) -> PairResult:

@@ -55,6 +55,8 @@ class Describer:
             timed=timed,
             cpu_at=cpu_at,
             check_at=[dict(shape) for shape in workload.check_at],
+            work={name: workload.work(**shape) for name, shape in timed.items()},
+            cpu_work=workload.work(**cpu_at) if cpu_at else {},
             mismatch=mismatch,
         )
 

@@ -23,7 +23,7 @@ CPU_SHAPE = "cpu"
 
 @dataclass(frozen=True)
 class Plan:
-    """One row to be: its files and directives, its shapes on this machine, and why it is skipped, if it is."""
+    """One row to be: its files and directives, its shapes on this machine with the work at each, and why it is skipped, if it is."""
 
     selection: Selection
     described: protocol.Described
@@ -31,6 +31,7 @@ class Plan:
     side_directives: Mapping[str, Directives]
     device: Literal["cuda", "cpu"]
     timed: Mapping[str, ShapeEntries]
+    work: Mapping[str, Mapping[str, float]]
     skip: str
 
     @property
@@ -87,14 +88,16 @@ def _swept(
     if len(plans) != 1:
         raise BenchmarkError(f"--sweep: found {len(plans)} targets; expected one pair, or one half")
     ((key, values),) = settings.sweep.items()
-    timed = {}
+    timed, work = {}, {}
     for value in values:
         try:
             described = describe(plans[0].selection, settings.kwargs | {key: value})
         except BenchmarkError as error:
             raise BenchmarkError(str(error).replace("--kwargs", "--sweep", 1)) from error
-        timed[f"{key}={value}"] = described.cpu_at if CPU_SHAPE in plans[0].timed else next(iter(described.timed.values()))
-    return (replace(plans[0], timed=timed if plans[0].timed else {}),)
+        on_cpu, name = CPU_SHAPE in plans[0].timed, f"{key}={value}"
+        timed[name] = described.cpu_at if on_cpu else next(iter(described.timed.values()))
+        work[name] = described.cpu_work if on_cpu else next(iter(described.work.values()))
+    return (replace(plans[0], timed=timed if plans[0].timed else {}, work=work),)
 
 
 def gpus_of(plan: Plan, machine: Machine) -> tuple[Gpu, ...]:
@@ -123,13 +126,14 @@ def _plan(
     if settings.against:  # both sides are the optimized one: nothing in them separates the two
         side_directives = {side: replace(directives, proves=()) for side, directives in side_directives.items()}
     here: Literal["cuda", "cpu"] = "cpu" if described.place == "host" else device
-    timed: dict[str, ShapeEntries] = described.timed
+    timed, work = described.timed, described.work
     if device == "cpu":
         timed = {CPU_SHAPE: described.cpu_at} if described.cpu_at else {}
+        work = {CPU_SHAPE: described.cpu_work}
     usable = machine if device == "cuda" else machine.model_copy(update={"gpus": ()})
     skip = _skip_reason(selection, (workload_directives, *side_directives.values()), usable, here, settings.root)
-    plan = Plan(selection, described, workload_directives, side_directives, here, timed, skip)
-    return Plan(selection, described, workload_directives, side_directives, here, {}, skip) if plan.interpreted else plan
+    plan = Plan(selection, described, workload_directives, side_directives, here, timed, work, skip)
+    return replace(plan, timed={}) if plan.interpreted else plan
 
 
 def _skip_reason(

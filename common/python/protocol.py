@@ -55,6 +55,7 @@ class Describe(Request):
 class Described(Answer):
     """What the parent must know of a workload; `timed` and `cpu_at` have kwargs applied. Empty `cpu_at`: never timed there.
 
+    `work` is what any implementation must do at each of `timed`, by ceiling, and `cpu_work` at `cpu_at`.
     `mismatch` is a sentence on the first entry point of a .cu side that does not fit the workload, or empty.
     """
 
@@ -66,6 +67,8 @@ class Described(Answer):
     timed: dict[str, ShapeEntries]
     cpu_at: ShapeEntries
     check_at: list[ShapeEntries]
+    work: dict[str, dict[str, float]]
+    cpu_work: dict[str, float]
     mismatch: str
 
 

@@ -17,11 +17,13 @@ from common.python.acceptance import accept
 from common.python.artifacts import RunFolder
 from common.python.bench import Bench
 from common.python.benchmark_harness import run_pair, shown
+from common.python.ceiling import MachineCeilings
 from common.python.discovery import discover
 from common.python.doctor import fitness, unfit
 from common.python.environment import Machine, child_environment, describe_machine, lock
 from common.python.errors import ExitCode, Status, UnfitEnvironment
 from common.python.isolation import ForkServer
+from common.python.machine_ceilings import kept_ceilings
 from common.python.planning import Plan, make_plans
 from common.python.regressions import confirmed, is_to_be_confirmed, standing, unconfirmed
 from common.python.results import PairResult, Run, exit_code_of
@@ -86,6 +88,7 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         plans = make_plans(request.selections, settings, machine, server, scratch)
         standards = Standards(settings, machine, plans)
+        ceilings = _ceilings(plans, machine, watcher) if settings.measures else {}
         folder = RunFolder.create(settings, datetime.now().astimezone().strftime("%Y%m%d_%H%M%S"))
         done = folder.completed(settings) if settings.resume else {}
         # What there was no time for is not done.
@@ -96,11 +99,12 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
             settings=settings.model_dump(mode="json"),
             environment=machine.model_dump(mode="json"),
             noise_percent=standards.noise.percent,
+            ceilings={device: kept.model_dump(mode="json") for device, kept in ceilings.items()},
             started=folder.saved.started if folder.saved else _now(),
         )
         folder.write_run(run)
         bench = stack.enter_context(Bench(settings, server, run.seed, folder, standards))
-        bench.deadline, bench.past = deadline, request.past
+        bench.deadline, bench.past, bench.ceilings = deadline, request.past, ceilings
         suite = _Suite(plans, bench, machine, folder, run, watcher)
         interrupted = suite.run(done)
         rows = suite.rows
@@ -114,6 +118,18 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         run = run.model_copy(update={"ended": _now(), "interrupted": interrupted, "exit_code": int(code)})
         folder.finish(run)
     return Outcome(run, rows, folder.path, code)
+
+
+def _ceilings(plans: Sequence[Plan], machine: Machine, watcher: Watcher) -> dict[str, MachineCeilings]:
+    """The kept ceilings of every device that something is timed on; of one that has none the watcher is told why."""
+    found: dict[str, MachineCeilings] = {}
+    for device in sorted({plan.device for plan in plans if plan.timed and not plan.skip}):
+        kept, why_not = kept_ceilings(machine, device)
+        if kept:
+            found[device] = kept
+        else:
+            watcher.note(why_not)
+    return found
 
 
 @dataclass(frozen=True)
