@@ -21,6 +21,9 @@
 #define __maxnreg__(...)
 #define __align__(n) __attribute__((aligned(n)))
 
+// So that an access is found in the line of the side that makes it.
+#define CUDA_ON_CPU_INLINE __attribute__((always_inline)) inline
+
 // Where a call stands, as its last and defaulted argument.
 #define CUDA_ON_CPU_PLACE \
     cuda_on_cpu::Place { file, line }
@@ -81,10 +84,12 @@ inline unsigned ballot(const char* operation, unsigned mask, int predicate, Plac
     return result;
 }
 template <typename T, typename Change>
-T atomic(T* address, Change change) {
+CUDA_ON_CPU_INLINE T atomic(T* address, Change change) {
     access(address, sizeof(T), true, true);
-    const T old = *const_cast<const T*>(address);
-    *const_cast<T*>(address) = change(old);
+    T old;
+    move_bytes(&old, address, sizeof old);
+    const T changed = change(old);
+    move_bytes(address, &changed, sizeof old);
     return old;
 }
 
@@ -139,62 +144,66 @@ unsigned __match_any_sync(unsigned mask, T value, CUDA_ON_CPU_HERE) {
     for (int i = 0; i < 32; i++) same |= unsigned(met.lanes >> i & 1 && met.values[i] == cuda_on_cpu::bits_of(value)) << i;
     return same;
 }
-#define CUDA_ON_CPU_REDUCE(name, expression)                                                                                   \
-    template <typename T>                                                                                                      \
-    T __reduce_##name##_sync(unsigned mask, T value, CUDA_ON_CPU_HERE) {                                                       \
+#define CUDA_ON_CPU_REDUCE(name, expression)                                                                                             \
+    template <typename T>                                                                                                                \
+    T __reduce_##name##_sync(unsigned mask, T value, CUDA_ON_CPU_HERE) {                                                                 \
         return cuda_on_cpu::reduce("__reduce_" #name "_sync", mask, value, [](T a, T b) -> T { return expression; }, CUDA_ON_CPU_PLACE); \
     }
 CUDA_ON_CPU_REDUCE(add, a + b)
 CUDA_ON_CPU_REDUCE(min, b < a ? b : a)
 CUDA_ON_CPU_REDUCE(max, a < b ? b : a)
-CUDA_ON_CPU_REDUCE(and, a & b)
+CUDA_ON_CPU_REDUCE(and, a& b)
 CUDA_ON_CPU_REDUCE(or, a | b)
 CUDA_ON_CPU_REDUCE(xor, a ^ b)
 
-#define CUDA_ON_CPU_ATOMIC(name, expression)                                              \
-    template <typename T, typename V>                                                     \
-    T name(T* address, V with) {                                                          \
-        const T value = T(with);                                                          \
-        return cuda_on_cpu::atomic(address, [=](T old) -> T { return T(expression); });   \
-    }                                                                                     \
-    template <typename T, typename V>                                                     \
-    T name##_block(T* address, V with) {                                                  \
-        return name(address, with);                                                       \
+#define CUDA_ON_CPU_ATOMIC(name, expression)                                            \
+    template <typename T, typename V>                                                   \
+    CUDA_ON_CPU_INLINE T name(T* address, V with) {                                     \
+        const T value = T(with);                                                        \
+        return cuda_on_cpu::atomic(address, [=](T old) -> T { return T(expression); }); \
+    }                                                                                   \
+    template <typename T, typename V>                                                   \
+    CUDA_ON_CPU_INLINE T name##_block(T* address, V with) {                             \
+        return name(address, with);                                                     \
     }
 CUDA_ON_CPU_ATOMIC(atomicAdd, old + value)
 CUDA_ON_CPU_ATOMIC(atomicSub, old - value)
 CUDA_ON_CPU_ATOMIC(atomicExch, value)
 CUDA_ON_CPU_ATOMIC(atomicMin, value < old ? value : old)
 CUDA_ON_CPU_ATOMIC(atomicMax, old < value ? value : old)
-CUDA_ON_CPU_ATOMIC(atomicAnd, old & value)
+CUDA_ON_CPU_ATOMIC(atomicAnd, old& value)
 CUDA_ON_CPU_ATOMIC(atomicOr, old | value)
 CUDA_ON_CPU_ATOMIC(atomicXor, old ^ value)
 CUDA_ON_CPU_ATOMIC(atomicInc, old >= value ? 0 : old + 1)
 CUDA_ON_CPU_ATOMIC(atomicDec, old == 0 || old > value ? value : old - 1)
 template <typename T, typename A, typename B>
-T atomicCAS(T* address, A expected, B value) {
+CUDA_ON_CPU_INLINE T atomicCAS(T* address, A expected, B value) {
     return cuda_on_cpu::atomic(address, [=](T old) -> T { return old == T(expected) ? T(value) : old; });
 }
 
-#define CUDA_ON_CPU_LOAD(name) \
-    template <typename T>      \
-    T name(const T* address) { return *address; }
+#define CUDA_ON_CPU_LOAD(name)                    \
+    template <typename T>                         \
+    CUDA_ON_CPU_INLINE T name(const T* address) { \
+        return *address;                          \
+    }
 CUDA_ON_CPU_LOAD(__ldg)
 CUDA_ON_CPU_LOAD(__ldca)
 CUDA_ON_CPU_LOAD(__ldcg)
 CUDA_ON_CPU_LOAD(__ldcs)
 CUDA_ON_CPU_LOAD(__ldlu)
 CUDA_ON_CPU_LOAD(__ldcv)
-#define CUDA_ON_CPU_STORE(name)            \
-    template <typename T, typename V>      \
-    void name(T* address, V value) { *address = value; }
+#define CUDA_ON_CPU_STORE(name)                         \
+    template <typename T, typename V>                   \
+    CUDA_ON_CPU_INLINE void name(T* address, V value) { \
+        *address = value;                               \
+    }
 CUDA_ON_CPU_STORE(__stwb)
 CUDA_ON_CPU_STORE(__stcg)
 CUDA_ON_CPU_STORE(__stcs)
 CUDA_ON_CPU_STORE(__stwt)
 
 // Copies land when they are waited for, not before.
-inline void __pipeline_memcpy_async(void* to, const void* from, size_t bytes, size_t zeros = 0) {
+CUDA_ON_CPU_INLINE void __pipeline_memcpy_async(void* to, const void* from, size_t bytes, size_t zeros = 0) {
     cuda_on_cpu::copy_later(to, from, bytes, zeros);
 }
 inline void __pipeline_commit() { cuda_on_cpu::commit_copies(); }
@@ -204,3 +213,5 @@ inline long long clock64() {
     static long long now = 0;
     return ++now;
 }
+
+#include "cooperative_groups.hpp"

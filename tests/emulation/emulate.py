@@ -1,13 +1,14 @@
-"""A CUDA side on the CPU: `check_side` compares what a plain .cu computes with its workload's reference, at every check shape, without a GPU.
+"""A CUDA side on the CPU: `check_side` compares what a plain .cu computes with its workload's reference, and needs no GPU.
 
 How to use it. `check_side(Path("ch07/workload_transpose.py"), Path("ch07/optimized_transpose.cu"))` builds the side with g++ against an
-emulated CUDA (`cuda_on_cpu.hpp`, a machine of fibers in `runtime.cpp`), binds it with the project's own `CudaSide` on CPU tensors, and runs
-every `check_at` shape on two seeds, with the threads of a block taking their turns forward, backward and shuffled, outputs and scratch
-poisoned, live inputs rewritten after `prepare`. It raises AssertionError with one sentence: a mismatch with the reference; an access outside
-an array, or of one that is const; a race on shared memory; a barrier that not all threads reach; undefined behaviour (a misaligned vector,
-an index out of an array's bounds); an input that changed; outputs that depend on the order of threads without atomics. What it cannot
-emulate (inline PTX, TMA, tensor cores, libcu++) it names in NotEmulated. `python -m tests.emulation.emulate ch07/optimized_transpose.cu` checks
-one side by hand, and `--show` prints what was compiled. A shape of more than 2^20 elements is not run; it is returned as a note.
+emulated CUDA (`cuda_on_cpu.hpp`; `runtime.cpp` is the machine), binds it with the project's own `CudaSide` on CPU tensors, and runs every
+`check_at` shape on two seeds, outputs and scratch poisoned, live inputs rewritten after `prepare`, the threads of a block taking their turns
+forward, backward and shuffled. It raises AssertionError with one sentence for: a mismatch with the reference; an access outside an array, or
+a write to one that is const; a race on shared memory; a barrier that not all threads reach; what the language leaves undefined (a misaligned
+vector, an index out of bounds, an overflow); an input that changed; an output that depends on the order of threads though nothing is atomic.
+What it cannot emulate (inline PTX, TMA, tensor cores, clusters, graphs, libcu++) it names in NotEmulated. By hand:
+`python -m tests.emulation.emulate ch07/optimized_transpose.cu` checks a side, and `--show` prints what is compiled. A shape of more than
+2^20 elements is not run but noted, and a launch of more than 2^29 accesses fails, so keep `check_at` small: a second a side is the aim.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import argparse
 import ctypes
 import functools
 import hashlib
+import itertools
 import re
 import subprocess
 import sys
@@ -30,7 +32,7 @@ from common.python.cuda_launch import CudaSide, Names, label_of
 from common.python.directives import read_directives
 from common.python.discovery import discover
 from common.python.errors import SideFailure
-from common.python.loader import load_workload
+from common.python.loader import Step, load_workload
 from common.python.random_inputs import Inputs
 from common.python.settings import PROJECT_ROOT
 from common.python.verification import changed, compare, poison, same_bits, snapshot, take_outputs, upcast
@@ -47,12 +49,12 @@ _ORDERS = {"forward": 0, "backward": 1, "shuffled": 2}
 # -fsanitize makes g++ call a hook at every access; runtime.cpp has the hooks, so the sanitizers' own runtimes are not linked.
 _RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-U_FORTIFY_SOURCE", "-fvisibility=hidden")
 _SIDE_FLAGS = (
-    *("-O1", "-g1", "-fPIC", "-w", "-ffp-contract=off", "-fno-gnu-unique", "-fsanitize=thread"),
+    *("-std=c++17", "-O1", "-g", "-fPIC", "-w", "-ffp-contract=off", "-fno-gnu-unique", "-fsanitize=thread"),
     "-fsanitize=alignment,null,bounds,shift-exponent,signed-integer-overflow,integer-divide-by-zero,return",
-    *("--param", "tsan-instrument-func-entry-exit=0", "--param", "tsan-distinguish-volatile=1"),
+    *("--param", "tsan-instrument-func-entry-exit=0"),
 )
 _PLACE_FLAGS = (f"-ffile-prefix-map={PROJECT_ROOT}=.",)  # no part of the key: the same library in every checkout
-_LINK_FLAGS = ("-shared", "-Wl,-Bsymbolic")
+_LINK_FLAGS = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs")
 
 _ERROR = re.compile(r"^.*\b(?:error|undefined reference)\b.*$", re.MULTILINE)
 _ADDRESS = re.compile(r"<code (0x[0-9a-f]+)>")
@@ -83,12 +85,11 @@ def _check_shape(side: EmulatedSide, workload: Workload, shape: Shape) -> list[s
             return [f"{side.file} at {dict(shape)}: {elements} elements are too many to emulate"]
         step = side.prepare(inputs.values, shape, stream=lambda: 0)
         side.finish_call("PREPARE")
-        for seed in (2, 3):
-            answers = {order: side.checked_call(step, inputs, shape, seed, order) for order in _ORDERS}
-            for order, answer in answers.items():
-                for name, tensor in answer.items():
-                    same = side.uses_atomics or same_bits(tensor, answers["forward"][name])
-                    assert same, f"{side.file} at {dict(shape)}: output {name} depends on whether threads run forward or {order}"
+        answers = side.checked_calls(step, inputs, shape, 2, tuple(_ORDERS))
+        side.checked_calls(step, inputs, shape, 3, ("forward",))
+        for (order, answer), name in itertools.product(answers.items(), workload.outputs(**shape)):
+            same = side.uses_atomics or same_bits(answer[name], answers["forward"][name])
+            assert same, f"{side.file} at {dict(shape)}: output {name} depends on whether threads run forward or {order}"
         side.close()
     return []
 
@@ -110,37 +111,49 @@ class EmulatedSide(CudaSide):
 
     def _allocate(self, names: Names) -> None:
         super()._allocate(names)
-        self._emulation.emulation_forget()
-        self._emulation.emulation_begin(_ORDERS["forward"])
         for name, tensor in self._bound.items():
             self._emulation.emulation_allow(name.encode(), tensor.data_ptr(), tensor.numel() * tensor.itemsize, name in names.writable)
         for tensor in self.workspace():
             poison(tensor)
+        self._emulation.emulation_begin(_ORDERS["forward"])
+
+    def close(self) -> None:
+        """Run FINISH, if a PREPARE has to be undone, and let the emulation forget the arrays."""
+        super().close()
+        self._emulation.emulation_forget()
 
     def finish_call(self, where: str) -> None:
         """Raises AssertionError with what the emulation found and the side did not return."""
         if found := self._emulation.emulation_error().decode():
             raise AssertionError(_with_lines(f"{self.file}: {where}: {found}", self._built))
 
-    def checked_call(self, step: Any, inputs: Inputs, shape: Shape, seed: int, order: str) -> dict[str, torch.Tensor]:
-        """The outputs of one call on the inputs of `seed`, which are within the tolerance of the reference."""
+    def checked_calls(
+        self, step: Step, inputs: Inputs, shape: Shape, seed: int, orders: Sequence[str]
+    ) -> dict[str, dict[str, torch.Tensor]]:
+        """The outputs of a call on the inputs of `seed` for each order of threads, all within the tolerance of the reference."""
         inputs.rewrite(seed)
-        workload = self._workload
-        in_place = {name: tensor for name, tensor in inputs.tensors() if name in workload.in_place}
+        expected = _reference(self._workload, shape, inputs.values)
+        answers = {}
+        for order in orders:
+            inputs.rewrite(seed)
+            answers[order] = self._call_once(step, inputs, shape, order)
+            for name, tensor in answers[order].items():
+                mismatch = compare(name, tensor, expected[name], self._workload.tolerance(self._role))[1]
+                assert not mismatch, f"{self.file} at {dict(shape)}, threads {order}: {mismatch}"
+        return answers
+
+    def _call_once(self, step: Step, inputs: Inputs, shape: Shape, order: str) -> dict[str, torch.Tensor]:
+        in_place = {name: tensor for name, tensor in inputs.tensors() if name in self._workload.in_place}
         before = snapshot({name: tensor for name, tensor in inputs.tensors() if name not in in_place})
-        expected = _reference(workload, shape, inputs.values)
         for tensor in self.workspace():
             poison(tensor)
         self._emulation.emulation_begin(_ORDERS[order])
         returned = step()
-        place = f"{self.file} at {dict(shape)}"
         self.finish_call(f"at {dict(shape)}")
         self.uses_atomics |= bool(self._emulation.emulation_atomics())
-        taken = take_outputs(returned, workload.outputs(**shape), in_place, self.file)
-        assert not (modified := changed(before, inputs.tensors())), f"{place}: changed its inputs {', '.join(modified)}"
-        for name, tensor in taken.items():
-            mismatch = compare(name, tensor, expected[name], workload.tolerance(self._role))[1]
-            assert not mismatch, f"{place}, threads {order}: {mismatch}"
+        taken = take_outputs(returned, self._workload.outputs(**shape), in_place, self.file)
+        modified = changed(before, inputs.tensors())
+        assert not modified, f"{self.file} at {dict(shape)}: changed its inputs {', '.join(modified)}"
         return snapshot(taken)
 
 
@@ -148,16 +161,17 @@ def _reference(workload: Workload, shape: Shape, values: Mapping[str, Any]) -> d
     precise = upcast(values, torch.float64 if workload.reference_in == "float64" else torch.float32)
     returned = call_by_name(workload.reference, {**shape, **precise}, "reference")
     tensors = (returned,) if isinstance(returned, torch.Tensor) else tuple(returned)
-    # A reference may return a view of an input that the step changes.
+    # A reference may return an input as it is, and the side may change it.
     return {name: tensor.clone() for name, tensor in zip(workload.outputs(**shape), tensors, strict=True)}
 
 
 def build(source: Path, *, cache: Path = CACHE) -> Path:
-    """The emulated library of the .cu at `source`, made by g++ or found in `cache`. Raises NotEmulated, and AssertionError for an error of g++."""
+    """The emulated library of the .cu at `source`, made by g++ or found in `cache`.
+
+    Raises NotEmulated, and AssertionError with the first error of g++.
+    """
     text = translate(source)
-    flags = [*_SIDE_FLAGS, *(flag for flag in read_directives(source).nvcc if flag.startswith(("-D", "-std")))]
-    if not any(flag.startswith("-std") for flag in flags):
-        flags.append("-std=c++17")
+    flags = [*_SIDE_FLAGS, *_initialised(), *(flag for flag in read_directives(source).nvcc if flag.startswith(("-D", "-std")))]
     machine = _machine(cache)
     key = hashlib.sha256("\0".join([text, *flags, *_LINK_FLAGS, machine.name]).encode()).hexdigest()[:16]
     library = cache / f"emulated_{source.stem}-{key}.so"
@@ -169,6 +183,12 @@ def build(source: Path, *, cache: Path = CACHE) -> Path:
             _run(["g++", *_LINK_FLAGS, str(made), str(machine), "-o", str(built)], source)
             built.replace(library)
     return library
+
+
+def _initialised() -> tuple[str, ...]:
+    """g++ 12 and later can fill variables that a side forgot to initialise, so that they are wrong every time."""
+    major = int(_run(["g++", "-dumpversion"], _HERE).split(".")[0])
+    return ("-ftrivial-auto-var-init=pattern",) if major >= 12 else ()
 
 
 @functools.cache
@@ -191,7 +211,9 @@ def _with_lines(reason: str, library: Path) -> str:
     """`reason` with file and line for every place that the emulation knows only by its address in `library`."""
 
     def line(found: re.Match[str]) -> str:
-        return _run(["addr2line", "-e", str(library), found[1]], library).split()[0].removeprefix("./")
+        places = [Path(place).as_posix() for place in _run(["addr2line", "-i", "-e", str(library), found[1]], library).splitlines()]
+        ours = next((place for place in places if not place.startswith("tests/emulation/")), places[0])
+        return ours.split()[0]  # a discriminator may follow
 
     return _ADDRESS.sub(line, reason)
 

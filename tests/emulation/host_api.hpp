@@ -73,8 +73,8 @@ inline cudaError_t fill(void* to, int value, size_t bytes) {
     return cudaSuccess;
 }
 template <typename T>
-cudaError_t make(T** made, size_t bytes, const char* name) {
-    *made = static_cast<T*>(allocate(bytes, name));
+cudaError_t make(T** made, size_t bytes, const char* name, bool of_host = false) {
+    *made = static_cast<T*>(allocate(bytes, name, of_host));
     return cudaSuccess;
 }
 inline cudaError_t drop(void* made) { return release(made) ? cudaSuccess : cudaErrorInvalidValue; }
@@ -93,13 +93,21 @@ inline const char* cudaGetErrorString(cudaError_t code) { return cuda_on_cpu::me
 inline const char* cudaGetErrorName(cudaError_t code) { return cuda_on_cpu::message_of(code); }
 
 template <typename T>
-cudaError_t cudaMalloc(T** made, size_t bytes) { return cuda_on_cpu::make(made, bytes, "memory from cudaMalloc"); }
+cudaError_t cudaMalloc(T** made, size_t bytes) {
+    return cuda_on_cpu::make(made, bytes, "memory from cudaMalloc");
+}
 template <typename T>
-cudaError_t cudaMallocAsync(T** made, size_t bytes, cudaStream_t) { return cuda_on_cpu::make(made, bytes, "memory from cudaMallocAsync"); }
+cudaError_t cudaMallocAsync(T** made, size_t bytes, cudaStream_t) {
+    return cuda_on_cpu::make(made, bytes, "memory from cudaMallocAsync");
+}
 template <typename T>
-cudaError_t cudaMallocManaged(T** made, size_t bytes, unsigned = 1) { return cuda_on_cpu::make(made, bytes, "memory from cudaMallocManaged"); }
+cudaError_t cudaMallocManaged(T** made, size_t bytes, unsigned = 1) {
+    return cuda_on_cpu::make(made, bytes, "memory from cudaMallocManaged", true);
+}
 template <typename T>
-cudaError_t cudaMallocHost(T** made, size_t bytes, unsigned = 0) { return cuda_on_cpu::make(made, bytes, "memory from cudaMallocHost"); }
+cudaError_t cudaMallocHost(T** made, size_t bytes, unsigned = 0) {
+    return cuda_on_cpu::make(made, bytes, "memory from cudaMallocHost", true);
+}
 inline cudaError_t cudaFree(void* made) { return cuda_on_cpu::drop(made); }
 inline cudaError_t cudaFreeAsync(void* made, cudaStream_t) { return cuda_on_cpu::drop(made); }
 inline cudaError_t cudaFreeHost(void* made) { return cuda_on_cpu::drop(made); }
@@ -111,7 +119,8 @@ inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cud
 inline cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
                                      cudaMemcpyKind, cudaStream_t = 0) {
     for (size_t row = 0; row < height; row++)
-        if (cudaError_t code = cuda_on_cpu::copy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width))
+        if (cudaError_t code =
+                cuda_on_cpu::copy(static_cast<char*>(to) + row * to_pitch, static_cast<const char*>(from) + row * from_pitch, width))
             return code;
     return cudaSuccess;
 }
@@ -151,21 +160,50 @@ inline cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess;
 inline cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* found, int) {
-    *found = {"emulated", 9, 0, cuda_on_cpu::MULTIPROCESSORS, 32, 1024, 2048, cuda_on_cpu::L2_BYTES, cuda_on_cpu::L2_BYTES / 2,
-              cuda_on_cpu::L2_BYTES, 48 << 10, 227 << 10, 228 << 10};
+    *found = {"emulated",
+              9,
+              0,
+              cuda_on_cpu::MULTIPROCESSORS,
+              32,
+              1024,
+              2048,
+              cuda_on_cpu::L2_BYTES,
+              cuda_on_cpu::L2_BYTES / 2,
+              cuda_on_cpu::L2_BYTES,
+              48 << 10,
+              227 << 10,
+              228 << 10};
     return cudaSuccess;
 }
 inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
     switch (attribute) {
-        case cudaDevAttrMaxThreadsPerBlock: *value = 1024; break;
-        case cudaDevAttrWarpSize: *value = 32; break;
-        case cudaDevAttrMultiProcessorCount: *value = cuda_on_cpu::MULTIPROCESSORS; break;
-        case cudaDevAttrL2CacheSize: *value = cuda_on_cpu::L2_BYTES; break;
-        case cudaDevAttrMaxThreadsPerMultiProcessor: *value = 2048; break;
-        case cudaDevAttrMaxSharedMemoryPerMultiprocessor: *value = 228 << 10; break;
-        case cudaDevAttrMaxSharedMemoryPerBlockOptin: *value = 227 << 10; break;
-        case cudaDevAttrMaxPersistingL2CacheSize: *value = cuda_on_cpu::L2_BYTES / 2; break;
-        case cudaDevAttrMaxAccessPolicyWindowSize: *value = cuda_on_cpu::L2_BYTES; break;
+        case cudaDevAttrMaxThreadsPerBlock:
+            *value = 1024;
+            break;
+        case cudaDevAttrWarpSize:
+            *value = 32;
+            break;
+        case cudaDevAttrMultiProcessorCount:
+            *value = cuda_on_cpu::MULTIPROCESSORS;
+            break;
+        case cudaDevAttrL2CacheSize:
+            *value = cuda_on_cpu::L2_BYTES;
+            break;
+        case cudaDevAttrMaxThreadsPerMultiProcessor:
+            *value = 2048;
+            break;
+        case cudaDevAttrMaxSharedMemoryPerMultiprocessor:
+            *value = 228 << 10;
+            break;
+        case cudaDevAttrMaxSharedMemoryPerBlockOptin:
+            *value = 227 << 10;
+            break;
+        case cudaDevAttrMaxPersistingL2CacheSize:
+            *value = cuda_on_cpu::L2_BYTES / 2;
+            break;
+        case cudaDevAttrMaxAccessPolicyWindowSize:
+            *value = cuda_on_cpu::L2_BYTES;
+            break;
     }
     return cudaSuccess;
 }
@@ -178,7 +216,9 @@ cudaError_t cudaFuncSetAttribute(Kernel*, cudaFuncAttribute attribute, int value
     return cudaSuccess;
 }
 template <typename Kernel>
-cudaError_t cudaFuncSetCacheConfig(Kernel*, cudaFuncCache) { return cudaSuccess; }
+cudaError_t cudaFuncSetCacheConfig(Kernel*, cudaFuncCache) {
+    return cudaSuccess;
+}
 template <typename Kernel>
 cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel*, int threads, size_t) {
     *blocks = 2048 / threads;

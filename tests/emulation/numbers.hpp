@@ -10,16 +10,17 @@
 #include "runtime.hpp"
 
 // 16 bytes is the widest access before Blackwell, and so the largest alignment of the classic types.
-#define CUDA_ON_CPU_VECTORS(name, T)                                                                  \
-    struct name##1 { T x; };                                                                          \
-    struct alignas(2 * sizeof(T)) name##2 { T x, y; };                                                \
-    CUDA_ON_CPU_THREE(name, T)                                                                        \
-    struct alignas(sizeof(T) < 4 ? 4 * sizeof(T) : 16) name##4 { T x, y, z, w; };                     \
-    inline name##1 make_##name##1(T x) { return {x}; }                                                \
-    inline name##2 make_##name##2(T x, T y) { return {x, y}; }                                        \
-    inline name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }                                \
+#define CUDA_ON_CPU_VECTORS(name, T)                                              \
+    struct name##1 { T x; };                                                      \
+    struct alignas(2 * sizeof(T)) name##2 { T x, y; };                            \
+    CUDA_ON_CPU_THREE(name, T)                                                    \
+    struct alignas(sizeof(T) < 4 ? 4 * sizeof(T) : 16) name##4 { T x, y, z, w; }; \
+    inline name##1 make_##name##1(T x) { return {x}; }                            \
+    inline name##2 make_##name##2(T x, T y) { return {x, y}; }                    \
+    inline name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }            \
     inline name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
-#define CUDA_ON_CPU_THREE(name, T) struct name##3 { T x, y, z; };
+#define CUDA_ON_CPU_THREE(name, T) \
+    struct name##3 { T x, y, z; };
 CUDA_ON_CPU_VECTORS(char, signed char)
 CUDA_ON_CPU_VECTORS(uchar, unsigned char)
 CUDA_ON_CPU_VECTORS(short, short)
@@ -34,9 +35,15 @@ CUDA_ON_CPU_VECTORS(double, double)
 #undef CUDA_ON_CPU_THREE
 #define CUDA_ON_CPU_THREE(name, T)  // uint3 is also what threadIdx is
 CUDA_ON_CPU_VECTORS(uint, unsigned)
-struct alignas(32) double4_32a { double x, y, z, w; };
-struct alignas(32) longlong4_32a { long long x, y, z, w; };
-struct alignas(32) ulonglong4_32a { unsigned long long x, y, z, w; };
+struct alignas(32) double4_32a {
+    double x, y, z, w;
+};
+struct alignas(32) longlong4_32a {
+    long long x, y, z, w;
+};
+struct alignas(32) ulonglong4_32a {
+    unsigned long long x, y, z, w;
+};
 
 namespace cuda_on_cpu {
 
@@ -53,8 +60,8 @@ struct Small {
     operator float() const {
         const int magnitude = bits & ((1 << (EXPONENT + MANTISSA)) - 1), exponent = magnitude >> MANTISSA;
         const int mantissa = magnitude & ((1 << MANTISSA) - 1);
-        float value = exponent ? ldexpf(float(mantissa + (1 << MANTISSA)), exponent - BIAS - MANTISSA)
-                               : ldexpf(float(mantissa), 1 - BIAS - MANTISSA);
+        float value =
+            exponent ? ldexpf(float(mantissa + (1 << MANTISSA)), exponent - BIAS - MANTISSA) : ldexpf(float(mantissa), 1 - BIAS - MANTISSA);
         if (magnitude >= INFINITE) value = mantissa ? NAN : INFINITY;
         return bits >> (EXPONENT + MANTISSA) ? -value : value;
     }
@@ -74,7 +81,7 @@ struct Small {
     Small& operator*=(Small b) { return *this = *this * b; }
     Small& operator/=(Small b) { return *this = *this / b; }
 
-private:
+  private:
     static int encoded(double value) {
         if (std::isnan(value)) return INFINITE | ((1 << MANTISSA) - 1);
         const double size = fabs(value);
@@ -113,38 +120,38 @@ typedef cuda_on_cpu::Small<8, 7> __nv_bfloat16, nv_bfloat16;
 typedef cuda_on_cpu::Two<__half> __half2, half2;
 typedef cuda_on_cpu::Two<__nv_bfloat16> __nv_bfloat162, nv_bfloat162;
 
-#define CUDA_ON_CPU_SMALL(T, T2, single, pair, from)                                                   \
-    inline T __float2##single(float v) { return v; }                                                   \
-    inline T __float2##single##_rn(float v) { return v; }                                              \
-    inline T __double2##single(double v) { return v; }                                                 \
-    inline T2 __float2##pair##_rn(float v) { return {T(v), T(v)}; }                                    \
-    inline T2 __floats2##pair##_rn(float x, float y) { return {T(x), T(y)}; }                          \
-    inline T2 __float22##pair##_rn(float2 v) { return {T(v.x), T(v.y)}; }                              \
-    inline float __##from##2float(T v) { return v; }                                                   \
-    inline float2 __##from##22float2(T2 v) { return {v.x, v.y}; }                                      \
-    inline T2 __##from##2##pair(T v) { return {v, v}; }                                                \
-    inline T2 __halves2##pair(T x, T y) { return {x, y}; }                                             \
-    inline T2 make_##pair(T x, T y) { return {x, y}; }                                                 \
-    inline float __low2float(T2 v) { return v.x; }                                                     \
-    inline float __high2float(T2 v) { return v.y; }                                                    \
-    inline T __hadd(T a, T b) { return a + b; }                                                        \
-    inline T __hsub(T a, T b) { return a - b; }                                                        \
-    inline T __hmul(T a, T b) { return a * b; }                                                        \
-    inline T __hfma(T a, T b, T c) { return double(a) * double(b) + double(c); }                       \
-    inline T __hmax(T a, T b) { return fmaxf(a, b); }                                                  \
-    inline T __hmin(T a, T b) { return fminf(a, b); }                                                  \
-    inline T __habs(T a) { return fabsf(a); }                                                          \
-    inline T __hneg(T a) { return -a; }                                                                \
-    inline bool __hgt(T a, T b) { return a > b; }                                                      \
-    inline bool __hlt(T a, T b) { return a < b; }                                                      \
-    inline bool __hisnan(T a) { return std::isnan(float(a)); }                                         \
-    inline T hexp(T a) { return expf(a); }                                                             \
-    inline T hsqrt(T a) { return sqrtf(a); }                                                           \
-    inline T2 __hadd2(T2 a, T2 b) { return a + b; }                                                    \
-    inline T2 __hsub2(T2 a, T2 b) { return a - b; }                                                    \
-    inline T2 __hmul2(T2 a, T2 b) { return a * b; }                                                    \
-    inline T2 __hfma2(T2 a, T2 b, T2 c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; }     \
-    inline T2 __hmax2(T2 a, T2 b) { return {__hmax(a.x, b.x), __hmax(a.y, b.y)}; }                     \
+#define CUDA_ON_CPU_SMALL(T, T2, single, pair, from)                                               \
+    inline T __float2##single(float v) { return v; }                                               \
+    inline T __float2##single##_rn(float v) { return v; }                                          \
+    inline T __double2##single(double v) { return v; }                                             \
+    inline T2 __float2##pair##_rn(float v) { return {T(v), T(v)}; }                                \
+    inline T2 __floats2##pair##_rn(float x, float y) { return {T(x), T(y)}; }                      \
+    inline T2 __float22##pair##_rn(float2 v) { return {T(v.x), T(v.y)}; }                          \
+    inline float __##from##2float(T v) { return v; }                                               \
+    inline float2 __##from##22float2(T2 v) { return {v.x, v.y}; }                                  \
+    inline T2 __##from##2##pair(T v) { return {v, v}; }                                            \
+    inline T2 __halves2##pair(T x, T y) { return {x, y}; }                                         \
+    inline T2 make_##pair(T x, T y) { return {x, y}; }                                             \
+    inline float __low2float(T2 v) { return v.x; }                                                 \
+    inline float __high2float(T2 v) { return v.y; }                                                \
+    inline T __hadd(T a, T b) { return a + b; }                                                    \
+    inline T __hsub(T a, T b) { return a - b; }                                                    \
+    inline T __hmul(T a, T b) { return a * b; }                                                    \
+    inline T __hfma(T a, T b, T c) { return double(a) * double(b) + double(c); }                   \
+    inline T __hmax(T a, T b) { return fmaxf(a, b); }                                              \
+    inline T __hmin(T a, T b) { return fminf(a, b); }                                              \
+    inline T __habs(T a) { return fabsf(a); }                                                      \
+    inline T __hneg(T a) { return -a; }                                                            \
+    inline bool __hgt(T a, T b) { return a > b; }                                                  \
+    inline bool __hlt(T a, T b) { return a < b; }                                                  \
+    inline bool __hisnan(T a) { return std::isnan(float(a)); }                                     \
+    inline T hexp(T a) { return expf(a); }                                                         \
+    inline T hsqrt(T a) { return sqrtf(a); }                                                       \
+    inline T2 __hadd2(T2 a, T2 b) { return a + b; }                                                \
+    inline T2 __hsub2(T2 a, T2 b) { return a - b; }                                                \
+    inline T2 __hmul2(T2 a, T2 b) { return a * b; }                                                \
+    inline T2 __hfma2(T2 a, T2 b, T2 c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; } \
+    inline T2 __hmax2(T2 a, T2 b) { return {__hmax(a.x, b.x), __hmax(a.y, b.y)}; }                 \
     inline T2 __hmin2(T2 a, T2 b) { return {__hmin(a.x, b.x), __hmin(a.y, b.y)}; }
 CUDA_ON_CPU_SMALL(__half, __half2, half, half2, half)
 CUDA_ON_CPU_SMALL(__nv_bfloat16, __nv_bfloat162, bfloat16, bfloat162, bfloat16)

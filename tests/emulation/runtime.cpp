@@ -19,12 +19,12 @@ namespace {
 
 constexpr size_t STACK = 256 << 10;
 constexpr size_t MOST_THREADS = 1024;
-constexpr size_t ARENA = 1 << 20;                  // all shared variables of a library, with room between them
-constexpr size_t BETWEEN = 128;                    // bytes that nothing may touch
+constexpr size_t ARENA = 1 << 20;  // all shared variables of a library, with room between them
+constexpr size_t BETWEEN = 128;    // bytes that nothing may touch
 constexpr size_t MOST_STATIC_SHARED = 48 << 10;
 constexpr size_t MOST_SHARED = 227 << 10;
-constexpr uint64_t MOST_ACCESSES = 1ull << 29;     // in a launch: some seconds
-constexpr uint64_t ACCESSES_IN_A_TURN = 1 << 16;   // then another thread gets one, so that one may wait for what another writes
+constexpr uint64_t MOST_ACCESSES = 1ull << 29;    // in a launch: some seconds
+constexpr uint64_t ACCESSES_IN_A_TURN = 1 << 16;  // then another thread gets one, so that one may wait for what another writes
 constexpr int INVALID_VALUE = 1, INVALID_CONFIGURATION = 9, LAUNCH_FAILURE = 719;
 
 enum class Order { forward, reversed, shuffled };
@@ -34,6 +34,7 @@ struct Copy {
     void* to;
     const void* from;
     size_t bytes, zeros, group;
+    uint32_t code;
 };
 
 struct Thread {
@@ -66,7 +67,7 @@ struct Region {
     const char *begin, *end;
     bool writable;
     std::string name;
-    bool ours;
+    bool allocated, of_host;  // by the side itself; also for the host to touch
 };
 
 Thread threads[MOST_THREADS];
@@ -115,7 +116,8 @@ std::string text(uint3 v) { return text("(%u, %u, %u)", v.x, v.y, v.z); }
 std::string text(Place place) { return text("%s:%d", place.file, place.line); }
 // Whoever reads it turns the offset into a line.
 std::string code_at(uint32_t offset) { return text("<code 0x%x>", offset); }
-uint32_t offset_of(const void* code) { return uint32_t(static_cast<const char*>(code) - __ehdr_start - 1); }
+uint32_t code_of(const void* return_address) { return uint32_t(static_cast<const char*>(return_address) - __ehdr_start - 1); }
+#define CALLER code_of(__builtin_return_address(0))
 
 void suspend() {
     if (_setjmp(current->context) == 0) _longjmp(scheduler, 1);
@@ -221,8 +223,8 @@ bool release_waiting() {
         if (threads[i].state != State::done && (!waiting || threads[i].state == State::in_warp)) waiting = &threads[i];
     for (size_t i = 0; i < thread_count; i++) {
         const Thread& thread = threads[i];
-        const bool awaited = waiting->state == State::at_barrier ||
-                             (warp_of(i) == warp_of(rank_of(*waiting)) && waiting->mask >> i % LANES & 1);
+        const bool awaited =
+            waiting->state == State::at_barrier || (warp_of(i) == warp_of(rank_of(*waiting)) && waiting->mask >> i % LANES & 1);
         const bool differs = thread.state != waiting->state || thread.place.line != waiting->place.line || thread.mask != waiting->mask;
         if (awaited && differs && !other) other = &thread;
     }
@@ -282,8 +284,10 @@ bool make_ready() {
                         grid.x <= 0x7FFFFFFF && grid.y <= 65535 && grid.z <= 65535;
     if (!shaped) {
         error = INVALID_CONFIGURATION;
-        message = text("kernel %s: found grid %s of blocks %s; expected neither to be empty, at most 1024 threads a block and 65535 blocks "
-                       "along y and z", config.kernel, text(uint3(grid)).c_str(), text(uint3(block)).c_str());
+        message = text(
+            "kernel %s: found grid %s of blocks %s; expected neither to be empty, at most 1024 threads a block and 65535 blocks "
+            "along y and z",
+            config.kernel, text(uint3(grid)).c_str(), text(uint3(block)).c_str());
     } else if (config.shared > dynamic_allowed) {
         error = INVALID_VALUE;
         message = text("kernel %s: found %zu bytes of dynamic shared memory; expected at most %zu, or cudaFuncSetAttribute to allow more",
@@ -307,7 +311,9 @@ std::string near(const char* address, size_t bytes) {
     const Region* nearest = nullptr;
     size_t gap = 0;
     for (const Region& region : regions) {
-        const size_t away = address < region.begin ? size_t(region.begin - address) : address < region.end ? 0 : size_t(address - region.end);
+        const size_t away = address < region.begin ? size_t(region.begin - address)
+                            : address < region.end ? 0
+                                                   : size_t(address - region.end);
         if (!nearest || away < gap) nearest = &region, gap = away;
     }
     if (!nearest || gap > (1 << 20)) return address < reinterpret_cast<char*>(4096) ? "at a null pointer" : "in no array of this launch";
@@ -333,7 +339,8 @@ void shared_access(const char* address, size_t bytes, bool write, bool atomic, u
     for (size_t i = begin; i < begin + bytes; i++) {
         const bool in_dynamic = i >= dynamic_begin && i < dynamic_begin + config.shared;
         if (i >= ARENA || !(in_dynamic || (cells[i].owner && cells[i].owner != &dynamic && cells[i].owner->block == block_serial)))
-            fail(text("%s %zu bytes of shared memory that no variable of the block has, at ", write ? "writes" : "reads", bytes) + code_at(code));
+            fail(text("%s %zu bytes of shared memory that no variable of the block has, at ", write ? "writes" : "reads", bytes) +
+                 code_at(code));
         Cell& cell = cells[i];
         if (in_dynamic) cell.owner = &dynamic;
         if (unordered(cell.write) && !(atomic && cell.write.atomic)) race(cell, cell.write, true, write, code);
@@ -347,23 +354,24 @@ void shared_access(const char* address, size_t bytes, bool write, bool atomic, u
     }
 }
 
-inline void judge(const void* pointer, size_t bytes, bool write, bool atomic, const void* caller) {
+inline void judge(const void* pointer, size_t bytes, bool write, bool atomic, uint32_t code) {
     const char* address = static_cast<const char*>(pointer);
     if (!current) {
         const Region* region = regions.empty() ? nullptr : region_of(address);
-        if (region && !region->ours) record("the host itself touches " + region->name + ", memory of the device, at " + code_at(offset_of(caller)));
+        if (region && !region->of_host) record("the host itself touches " + region->name + ", memory of the device, at " + code_at(code));
         return;
     }
     if (size_t(address - current->stack) < STACK) return;
-    if (++accesses > MOST_ACCESSES) fail("is in a launch of more accesses than are emulated: it waits for another block, or the shape is too large");
+    if (++accesses > MOST_ACCESSES)
+        fail("is in a launch of more accesses than are emulated: it waits for another block, or the shape is too large");
     if (++turn > ACCESSES_IN_A_TURN) let_others_run();
-    if (size_t(address - arena) < ARENA) return shared_access(address, bytes, write, atomic, offset_of(caller));
+    if (size_t(address - arena) < ARENA) return shared_access(address, bytes, write, atomic, code);
     if (address >= __ehdr_start && address < _end) return;
     if (address >= closure_begin && address + bytes <= closure_end && !write) return;
     const Region* region = region_of(address);
     if (!region || address + bytes > region->end)
-        fail(text("%s %zu bytes ", write ? "writes" : "reads", bytes) + near(address, bytes) + ", at " + code_at(offset_of(caller)));
-    if (write && !region->writable) fail("writes " + region->name + ", which is const, at " + code_at(offset_of(caller)));
+        fail(text("%s %zu bytes ", write ? "writes" : "reads", bytes) + near(address, bytes) + ", at " + code_at(code));
+    if (write && !region->writable) fail("writes " + region->name + ", which is const, at " + code_at(code));
 }
 
 }  // namespace
@@ -418,8 +426,10 @@ const Meeting& meet(const char* operation, unsigned mask, uint64_t value, Place 
 
 void access(const void* address, size_t bytes, bool write, bool atomic) {
     atomics += atomic;
-    judge(address, bytes, write, atomic, __builtin_return_address(0));
+    judge(address, bytes, write, atomic, CALLER);
 }
+
+void move_bytes(void* to, const void* from, size_t bytes) { memcpy(to, from, bytes); }
 
 bool host_access(const void* pointer, size_t bytes, bool write) {
     const char* address = static_cast<const char*>(pointer);
@@ -432,17 +442,19 @@ bool host_access(const void* pointer, size_t bytes, bool write) {
 void* Shared::at(size_t size, size_t alignment) {
     if (!bytes) {
         // Aligned as asked and no better: what needs more than the language promises fails here first.
-        begin = (arena_top + BETWEEN + 2 * alignment - 1) / (2 * alignment) * (2 * alignment) + alignment;
+        const size_t place = (arena_top + BETWEEN + 2 * alignment - 1) / (2 * alignment) * (2 * alignment) + alignment;
+        if (place + size + BETWEEN > ARENA) fail("needs more shared variables than are emulated");
+        begin = place;
         bytes = size;
         arena_top = begin + size;
-        if (arena_top + BETWEEN > ARENA) fail("needs more shared variables than are emulated");
         for (size_t i = begin; i < begin + size; i++) cells[i].owner = this;
     }
     if (block != block_serial) {
         block = block_serial;
         memset(arena + begin, 0xFF, size);
         static_shared += size;
-        if (static_shared > MOST_STATIC_SHARED) fail(text("is in a block of more than %zu bytes of static shared memory", MOST_STATIC_SHARED));
+        if (static_shared > MOST_STATIC_SHARED)
+            fail(text("is in a block of more than %zu bytes of static shared memory", MOST_STATIC_SHARED));
         if (static_shared + config.shared > MOST_SHARED) fail(text("is in a block of more than %zu bytes of shared memory", MOST_SHARED));
     }
     return arena + begin;
@@ -462,8 +474,8 @@ unsigned lane() { return unsigned(rank_of(*current) % LANES); }
 void trap(Place place) { fail("traps at " + text(place)); }
 
 void copy_later(void* to, const void* from, size_t bytes, size_t zeros) {
-    access(from, bytes - zeros, false, false);
-    current->copies.push_back({to, from, bytes, zeros, current->groups});
+    judge(from, bytes - zeros, false, false, CALLER);
+    current->copies.push_back({to, from, bytes, zeros, current->groups, CALLER});
 }
 
 void commit_copies() { current->groups++; }
@@ -475,23 +487,23 @@ void finish_copies(size_t groups_left) {
             later.push_back(copy);
             continue;
         }
-        judge(copy.to, copy.bytes, true, false, __builtin_return_address(0));
+        judge(copy.to, copy.bytes, true, false, copy.code);
         memcpy(copy.to, copy.from, copy.bytes - copy.zeros);
         memset(static_cast<char*>(copy.to) + copy.bytes - copy.zeros, 0, copy.zeros);
     }
     current->copies.swap(later);
 }
 
-void* allocate(size_t bytes, const char* name) {
+void* allocate(size_t bytes, const char* name, bool of_host) {
     void* made = aligned_alloc(512, (bytes + 511) / 512 * 512);
     memset(made, 0xFF, bytes);
-    regions.push_back({static_cast<char*>(made), static_cast<char*>(made) + bytes, true, name, true});
+    regions.push_back({static_cast<char*>(made), static_cast<char*>(made) + bytes, true, name, true, of_host});
     return made;
 }
 
 bool release(void* address) {
     for (size_t i = 0; i < regions.size(); i++)
-        if (regions[i].begin == address && regions[i].ours) {
+        if (regions[i].begin == address && regions[i].allocated) {
             regions.erase(regions.begin() + long(i));
             free(address);
             return true;
@@ -522,13 +534,16 @@ extern "C" {
 #define EXPORT __attribute__((visibility("default")))
 
 EXPORT void emulation_allow(const char* name, const void* begin, size_t bytes, bool writable) {
-    regions.push_back({static_cast<const char*>(begin), static_cast<const char*>(begin) + bytes, writable, name, false});
+    regions.push_back({static_cast<const char*>(begin), static_cast<const char*>(begin) + bytes, writable, name, false, false});
 }
 EXPORT void emulation_forget() {
     std::vector<Region> kept;
     for (const Region& region : regions)
-        if (region.ours) kept.push_back(region);
+        if (region.allocated) kept.push_back(region);
     regions.swap(kept);
+    if (!arena) return;
+    for (Thread& thread : threads) thread.started = false;
+    madvise(threads[0].stack, MOST_THREADS * STACK, MADV_DONTNEED);  // else every library that was ever loaded keeps its own
 }
 EXPORT void emulation_begin(int thread_order) {
     order = Order(thread_order);
@@ -542,21 +557,17 @@ EXPORT uint64_t emulation_atomics() { return atomics; }
 
 // What -fsanitize=thread makes of every load and store; its own runtime is not linked.
 #define HOOK(kind, size, write) \
-    void __tsan_##kind##size(void* p) { judge(p, size, write, false, __builtin_return_address(0)); }
+    void __tsan_##kind##size(void* p) { judge(p, size, write, false, CALLER); }
 #define HOOKS(kind, write) HOOK(kind, 1, write) HOOK(kind, 2, write) HOOK(kind, 4, write) HOOK(kind, 8, write) HOOK(kind, 16, write)
 HOOKS(read, false)
 HOOKS(write, true)
 HOOKS(unaligned_read, false)
 HOOKS(unaligned_write, true)
-HOOKS(volatile_read, false)
-HOOKS(volatile_write, true)
-void __tsan_read_range(void* p, size_t size) { judge(p, size, false, false, __builtin_return_address(0)); }
-void __tsan_write_range(void* p, size_t size) { judge(p, size, true, false, __builtin_return_address(0)); }
+void __tsan_read_range(void* p, size_t size) { judge(p, size, false, false, CALLER); }
+void __tsan_write_range(void* p, size_t size) { judge(p, size, true, false, CALLER); }
 void __tsan_init() {}
-void __tsan_func_entry(void*) {}
-void __tsan_func_exit() {}
 void __tsan_vptr_update(void**, void*) {}
-uint8_t __tsan_atomic8_load(const volatile uint8_t* p, int) { return *p; }
+uint8_t __tsan_atomic8_load(const volatile uint8_t* p, int) { return *p; }  // whether a static of a function was made
 
 // What -fsanitize=undefined calls where it finds something; every description begins with the place.
 struct Source {
@@ -579,6 +590,11 @@ UNDEFINED(mul_overflow, "overflows a signed integer in a multiplication")
 UNDEFINED(negate_overflow, "overflows a signed integer in a negation")
 UNDEFINED(divrem_overflow, "divides an integer by zero, or overflows it,")
 UNDEFINED(missing_return, "leaves a function without the value that it returns")
+void __assert_fail(const char* what, const char* file, unsigned line, const char*) noexcept(false) {
+    const std::string found = std::string("fails its assertion `") + what + text("` at %s:%u", file, line);
+    if (!current) record("the host " + found), abort();
+    fail(found);
+}
 
 }  // extern "C"
 }  // namespace cuda_on_cpu

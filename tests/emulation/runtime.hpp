@@ -47,6 +47,8 @@ const Meeting& meet(const char* operation, unsigned mask, uint64_t value, Place 
 
 // An access that the compiler does not see: `atomic` if it is no race with another atomic access.
 void access(const void* address, size_t bytes, bool write, bool atomic);
+// A copy that no one judges.
+void move_bytes(void* to, const void* from, size_t bytes);
 // An access of the host's runtime, such as cudaMemset: must be inside, where it begins in an array of the device.
 bool host_access(const void* address, size_t bytes, bool write);
 
@@ -73,7 +75,7 @@ void copy_later(void* to, const void* from, size_t bytes, size_t zeros);
 void commit_copies();
 void finish_copies(size_t groups_left);
 
-void* allocate(size_t bytes, const char* name);
+void* allocate(size_t bytes, const char* name, bool of_host);
 bool release(void* address);
 
 void allow_dynamic_shared(size_t bytes);

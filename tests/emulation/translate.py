@@ -18,6 +18,7 @@ _DECLARATOR = re.compile(r"(?P<type>.*?)\b(?P<name>\w+)\s*(?P<dimensions>(?:\[[^
 
 _EMULATED_HEADERS = {
     *("cuda_runtime.h", "cuda_runtime_api.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_pipeline.h", "cuda_pipeline_primitives.h"),
+    *("cooperative_groups.h", "cooperative_groups/memcpy_async.h", "cooperative_groups/reduce.h"),
     *("device_launch_parameters.h", "vector_types.h", "vector_functions.h"),
 }
 _CUDA_HEADER = re.compile(r"(?:cu|mma|cooperative_groups|nv|thrust|cub|cute|cutlass|curand|math_constants)\w*(?:[./].*)?$")
@@ -26,7 +27,7 @@ _NOT_EMULATED = {
     "a thread-block cluster": re.compile(r"\b__cluster_dims__\b|\bcudaLaunchAttributeClusterDimension\b"),
     "a launch through a configuration": re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\w*\b"),
     "a CUDA graph": re.compile(r"\bcudaGraph\w*\b|\bcudaStreamBeginCapture\b"),
-    "dynamic parallelism": re.compile(r"\bcudaStream(?:FireAndForget|TailLaunch)\b"),
+    "a grid-wide group": re.compile(r"\bthis_(?:grid|cluster)\b"),
 }
 
 
@@ -86,19 +87,20 @@ def _shared(found: re.Match[str], label: str) -> str:
     declared = " ".join(_ALIGNMENT.sub(" ", found["declaration"]).split())
     first, *others = _split(declared)
     match = _DECLARATOR.fullmatch(first)
-    if match is None or "(" in match["type"] or "{" in declared or not match["type"].strip():
-        raise NotEmulated(f"{label}: declares `__shared__ {declared}`, a form that is not emulated")
     dynamic = "extern" in (found["before"], found["after"])
+    at_namespace_scope = found.string.count("{", 0, found.start()) == found.string.count("}", 0, found.start())
+    if match is None or not match["type"].strip() or set("({*&") & set(match["type"]) or at_namespace_scope:
+        where = " outside a function" if at_namespace_scope else ""
+        raise NotEmulated(f"{label}: declares `__shared__ {declared}`{where}, which is not emulated")
+    kind = match["type"].strip()
+    alignment = f"std::max({{{', '.join(f'size_t({value})' for value in (f'alignof({kind})', *alignments))}}})"
     made = []
     for name, dimensions in [(match["name"], match["dimensions"]), *(_name_and_dimensions(other, label) for other in others)]:
-        asked = f"std::max({{alignof({match['type']}), {', '.join(f'size_t({value})' for value in alignments)}}})"
-        alignment = asked if alignments else f"alignof({match['type']})"
         if dynamic:
-            made.append(f"auto* const {name} = static_cast<{match['type']}*>(cuda_on_cpu::dynamic_shared({alignment}));")
+            made.append(f"auto* const {name} = static_cast<{kind}*>(cuda_on_cpu::dynamic_shared({alignment}));")
         else:
             made.append(
-                f'static cuda_on_cpu::Shared {name}_shared("{name}"); '
-                f"auto& {name} = {name}_shared.as<{match['type']} {dimensions}>({alignment});"
+                f'static cuda_on_cpu::Shared {name}_shared("{name}"); auto& {name} = {name}_shared.as<{kind} {dimensions}>({alignment});'
             )
     return " ".join(made) + "\n" * found[0].count("\n")
 
@@ -126,9 +128,9 @@ def _launches(text: str) -> str:
     while (begin := text.find("<<<")) >= 0:
         end = text.index(">>>", begin)
         start = _kernel_start(text, begin)
-        kernel, config = text[start:begin].strip(), text[begin + 3 : end]
+        kernel, config = " ".join(text[start:begin].split()), text[begin + 3 : end]
         call = f'cuda_on_cpu::launch("{kernel}", [=](auto... a) {{ {kernel}(a...); }}, {config})'
-        text = text[:start] + call + text[end + 3 :]
+        text = text[:start] + "\n" * text.count("\n", start, begin) + call + text[end + 3 :]
     return text
 
 
