@@ -68,12 +68,26 @@ def start(*arguments: object, scratch: Path, under: Sequence[str] = ()) -> subpr
 
 
 def stop(command: subprocess.Popen[str], number: signal.Signals) -> tuple[Finished, list[psutil.Process]]:
-    """Send `number` to a running command; how it ended, and those of its descendants that were left five seconds later."""
+    """Send `number` to a running command; how it ended, and those of its descendants that it left behind."""
     family = psutil.Process(command.pid).children(recursive=True)
     command.send_signal(number)
     stdout, stderr = command.communicate(timeout=LIMIT_S)
-    _, left = psutil.wait_procs(family, timeout=5)
-    return Finished(command.returncode, stdout, stderr), left
+    return Finished(command.returncode, stdout, stderr), left_of(family)
+
+
+def left_of(processes: Sequence[psutil.Process], seconds: float = 5.0) -> list[psutil.Process]:
+    """Those that still run after `seconds`. One that has ended and that nobody waits for, as in many a container, does not."""
+    deadline = time.monotonic() + seconds
+    while (left := [process for process in processes if _runs(process)]) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return left
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def until(happened: Callable[[], bool], what: str) -> None:

@@ -1,0 +1,238 @@
+"""Whatever a side does costs its own process and a sentence; the harness, the fork server and the next child do not notice."""
+
+import os
+import signal
+import time
+
+import psutil
+import pytest
+
+from common.python import protocol
+from common.python.environment import child_environment
+from common.python.errors import SideFailure, Status
+from common.python.isolation import ForkServer
+from common.python.settings import PROJECT_ROOT
+from tests.commands import left_of, write_pair
+
+
+@pytest.fixture(scope="module")
+def server():
+    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
+        yield server
+
+
+@pytest.fixture
+def side(server, tmp_path):
+    """A worker that has loaded a baseline of the given source; it is closed when the test is over."""
+    opened = []
+
+    def started(source, *, core=-1):
+        write_pair(tmp_path, baseline=source)
+        child = server.fork("worker", tmp_path / "log.txt", core)
+        opened.append(child)
+        workload, file = tmp_path / "demo/workload_double.py", tmp_path / "demo/baseline_double.py"
+        load = protocol.Load(
+            workload=str(workload), side=str(file), library="", device="cpu", interpret=False, folder=str(tmp_path), cold=False
+        )
+        child.ask(load, protocol.Loaded, 30)
+        return child
+
+    yield started
+    for child in opened:
+        child.close()
+
+
+HONEST = '"""Baseline."""\n\ndef prepare(x):\n    return lambda: x * 2\n'
+
+
+def prepare(child, seconds=30.0):
+    return child.ask(protocol.Prepare(shape={"n": 3}, seed=1, live_seed=2), protocol.Prepared, seconds)
+
+
+def check(child, folder, seconds=30.0):
+    prepare(child)
+    return child.ask(protocol.Check(seeds=[5], prefix=str(folder / "dump")), protocol.Checked, seconds)
+
+
+def processes_of(child):
+    return [psutil.Process(child.pid), *psutil.Process(child.pid).children(recursive=True)]
+
+
+def server_of(child):
+    return psutil.Process(child.pid).ppid()
+
+
+def failure_of(function, *arguments):
+    with pytest.raises(SideFailure) as caught:
+        function(*arguments)
+    return caught.value
+
+
+ENDINGS = {
+    "a segmentation fault": ("import ctypes; ctypes.string_at(0)", "the prepare process was killed by SIGSEGV; expected an answer"),
+    "an abort": ("import os; os.abort()", "the prepare process was killed by SIGABRT"),
+    "a kill": ("import os; os.kill(os.getpid(), 9)", "the prepare process was killed by SIGKILL"),
+    "an exit": ("import os; os._exit(3)", "the prepare process ended with exit code 3 before it answered"),
+    "closed descriptors": ("import os; os.closerange(3, 1000)", "the prepare process ended with exit code 1 before it answered"),
+    "last words": ("import os; print('goodbye'); os._exit(1)", "(its last output: goodbye)"),
+    "an exception": ("raise ValueError('x is\\nodd')", "baseline_double.py:4: raised ValueError: x is odd; expected no exception"),
+    "sys.exit": ("import sys; sys.exit('enough')", "baseline_double.py:4: raised SystemExit: enough"),
+    "Ctrl-C": ("raise KeyboardInterrupt", "baseline_double.py:4: raised KeyboardInterrupt"),
+    "endless recursion": ("return prepare(x)", "baseline_double.py:4: raised RecursionError"),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_side_that_ends_is_crashed_and_the_next_one_works(side, tmp_path, ending):
+    code, sentence = ENDINGS[ending]
+    failure = failure_of(prepare, side(f'"""Baseline."""\n\ndef prepare(x):\n    {code}\n'))
+    assert failure.status is Status.CRASHED
+    assert sentence in failure.reason
+    assert "\n" not in failure.reason
+    assert len(check(side(HONEST), tmp_path).calls) == 1
+
+
+def test_a_crash_leaves_the_fork_server_and_the_terminal_alone(side, capfd):
+    child = side('"""Baseline."""\nimport os\n\ndef prepare(x):\n    os._exit(3)\n')
+    server = server_of(child)
+    failure_of(prepare, child)
+    assert server_of(side(HONEST)) == server
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_allocation_that_fails_is_out_of_memory(side, tmp_path):
+    child = side('"""Baseline."""\nimport torch\n\ndef prepare(x):\n    return lambda: torch.empty(1 << 50)\n')
+    failure = failure_of(check, child, tmp_path)
+    assert failure.status is Status.OUT_OF_MEMORY
+    assert failure.reason.startswith("baseline_double.py:5: raised RuntimeError")
+
+
+def test_a_cpu_side_cannot_take_the_memory_of_the_machine(side, tmp_path):
+    hoard = '"""Baseline."""\nimport torch\n\ndef prepare(x):\n    return lambda: [torch.ones(1 << 28) for _ in range(1 << 20)]\n'
+    limits = side(hoard, core=max(os.sched_getaffinity(0)))
+    soft, _ = psutil.Process(limits.pid).rlimit(psutil.RLIMIT_DATA)
+    assert 0 < soft < psutil.virtual_memory().total
+
+
+def test_a_side_that_hangs_is_stopped_at_its_limit(side):
+    child = side('"""Baseline."""\n\ndef prepare(x):\n    while True:\n        pass\n')
+    family = processes_of(child)
+    begin = time.monotonic()
+    failure = failure_of(prepare, child, 0.3)
+    assert time.monotonic() - begin < 5
+    assert failure.status is Status.TIMEOUT
+    assert failure.reason == "prepare took more than 0.3 s; expected an answer by then"
+    assert left_of(family) == []
+
+
+NOISY = '''"""Baseline: prints, and writes to every descriptor it was not given."""
+import os, sys
+print("on import")
+
+def prepare(x):
+    def step():
+        print("in step")
+        os.write(1, b"to one\\n")
+        os.write(2, b"to two\\n")
+        return x * 2
+    return step
+'''
+
+
+def test_what_a_side_prints_goes_to_its_log(side, tmp_path, capfd):
+    assert len(check(side(NOISY), tmp_path).calls) == 1
+    log = (tmp_path / "log.txt").read_text()
+    assert all(words in log for words in ("on import", "in step", "to one", "to two"))
+    assert capfd.readouterr() == ("", "")
+
+
+FORGER = '''"""Baseline: finds the harness's socket and answers in its place."""
+import os, stat, struct
+
+def prepare(x):
+    body = b'{"kind": "prepared", "nonce": "0000", "seconds": 0.0, "digest": ""}'
+    for descriptor in range(3, 64):
+        try:
+            if stat.S_ISSOCK(os.fstat(descriptor).st_mode):
+                os.write(descriptor, struct.pack("!I", len(body)) + body)
+        except OSError:
+            pass
+    return lambda: x
+'''
+
+
+def test_an_answer_that_a_side_forges_is_not_taken(side):
+    failure = failure_of(prepare, side(FORGER))
+    assert failure.status is Status.CRASHED
+    assert failure.reason.startswith("something wrote on the harness's socket: found an answer with nonce '0000'; expected ")
+
+
+STARTER = '''"""Baseline: starts a thread and a process that outlive it."""
+import atexit, subprocess, threading, time
+
+def prepare(x):
+    atexit.register(time.sleep, 60)
+    threading.Thread(target=time.sleep, args=(60,)).start()
+    subprocess.Popen(["sleep", "60"])
+    return lambda: x * 2
+'''
+
+
+def test_nothing_that_a_side_starts_outlives_it(side):
+    child = side(STARTER)
+    prepare(child)
+    family = processes_of(child)
+    assert len(family) == 2
+    begin = time.monotonic()
+    child.close()
+    assert left_of(family) == []
+    assert time.monotonic() - begin < 4
+
+
+CLOSER = '''"""Baseline: has something to close."""
+from pathlib import Path
+
+def prepare(x):
+    yield lambda: x * 2
+    Path(__file__).with_name("closed").touch()
+'''
+
+
+def test_a_side_that_yields_its_step_is_closed_in_the_end(side, tmp_path):
+    child = side(CLOSER)
+    prepare(child)
+    assert not (tmp_path / "demo/closed").exists()
+    child.close()
+    assert (tmp_path / "demo/closed").exists()
+
+
+def test_a_child_that_is_closed_stays_closed(side):
+    child = side(HONEST)
+    child.close()
+    child.close()
+    child.kill()
+    assert not psutil.pid_exists(child.pid)
+
+
+def test_a_server_that_is_killed_costs_the_children_it_had_and_no_other(tmp_path):
+    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
+        before = server.fork("describer", tmp_path / "log.txt")
+        family = psutil.Process(before.pid)
+        psutil.Process(server_of(before)).kill()
+        assert left_of([family]) == []
+        failure = failure_of(before.ask, protocol.Probe(), protocol.Probed, 10)
+        assert failure.status is Status.CRASHED
+        assert failure.reason.startswith("the probe process died together with the process that forked it; expected an answer")
+        with server.fork("describer", tmp_path / "log.txt") as after:
+            assert after.ask(protocol.Probe(), protocol.Probed, 10).torch
+
+
+def test_the_server_ignores_the_terminals_interrupt_and_ends_with_its_owner(tmp_path):
+    server = ForkServer(child_environment(PROJECT_ROOT, "cpu"))
+    child = server.fork("describer", tmp_path / "log.txt")
+    family = [psutil.Process(server_of(child)), psutil.Process(child.pid)]
+    family[0].send_signal(signal.SIGINT)
+    assert child.ask(protocol.Probe(), protocol.Probed, 10).torch
+    server.stop()
+    assert left_of(family) == []
+    child.close()

@@ -1,0 +1,226 @@
+"""What counts as the same answer: every element, every bit that must not change, and no stale memory taken for work."""
+
+import numpy as np
+import pytest
+import torch
+
+from common.python import verification
+from common.python.errors import SideFailure, Status
+from common.python.protocol import Dump
+from common.python.verification import (
+    changed,
+    check_placement,
+    compare,
+    dump,
+    poison,
+    poison_free_blocks,
+    read_dump,
+    snapshot,
+    take_outputs,
+    upcast,
+)
+from common.python.workload import Precision, Spec
+
+CPU = torch.device("cpu")
+NAN, INF = float("nan"), float("inf")
+EXACT = Precision(0.0, 0.0)
+TIGHT = Precision(1e-3, 1e-6)
+OUTPUTS = {"y": Spec((2, 3), torch.float32), "i": Spec((2,), torch.int64)}
+FLOATS = [torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.float8_e4m3fn, torch.float8_e5m2]
+
+
+def judged(found, expected, tolerance=TIGHT, dtype=torch.float64):
+    return compare("y", torch.tensor(found, dtype=dtype), torch.tensor(expected, dtype=torch.float64), tolerance)
+
+
+def refusal(function, *arguments):
+    with pytest.raises(SideFailure) as caught:
+        function(*arguments)
+    assert caught.value.status is Status.WRONG_RESULT
+    return caught.value.reason
+
+
+# --- comparison
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [([1.0, -2.0], [1.0009, -2.0019]), ([0.0], [1e-6]), ([NAN, INF, -INF], [NAN, INF, -INF]), ([-0.0], [0.0])],
+)
+def test_what_is_within_the_tolerance_matches(found, expected):
+    assert judged(found, expected)[1] == ""
+
+
+OUTSIDE = [
+    ([1.0], [1.0011]),
+    ([0.0], [1.2e-6]),
+    ([NAN], [1.0]),
+    ([1.0], [NAN]),
+    ([INF], [1.0]),
+    ([1.0], [INF]),
+    ([INF], [-INF]),
+    ([NAN], [INF]),
+    ([1e300], [INF]),
+]
+
+
+@pytest.mark.parametrize(("found", "expected"), OUTSIDE)
+def test_what_is_not_does_not(found, expected):
+    error, sentence = judged([0.0, *found], [0.0, *expected])
+    assert error.mismatched == 0.5
+    assert "1 of 2 elements are outside rtol=0.001, atol=1e-06; the first, at flat index 1, is " in sentence
+
+
+def test_numpy_agrees_on_what_is_close():
+    generator = np.random.default_rng(0)
+    expected = generator.normal(size=4096)
+    found = expected + generator.normal(scale=1e-3, size=4096)
+    error, _ = judged(found, expected, Precision(1e-3, 1e-4))
+    close = np.isclose(found, expected, rtol=1e-3, atol=1e-4)
+    assert error.mismatched == 1 - close.mean()
+    assert error.max_abs == pytest.approx(np.abs(found - expected).max())
+    assert error.max_rel == pytest.approx((np.abs(found - expected) / np.abs(expected)).max())
+
+
+def test_integers_are_compared_exactly_beyond_the_reach_of_a_double():
+    large = torch.tensor([2**60, 2**60 + 1])
+    assert compare("y", large, large.clone(), EXACT)[1] == ""
+    error, sentence = compare("y", large, torch.tensor([2**60, 2**60]), EXACT)
+    assert error.mismatched == 0.5
+    assert f"is {2**60 + 1}; expected {2**60}" in sentence
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int8, torch.bool], ids=str)
+def test_every_dtype_can_be_compared(dtype):
+    assert judged([1.0, 0.0], [1.0, 0.0], dtype=dtype)[1] == ""
+    assert "1 of 2 elements" in judged([1.0, 0.0], [1.0, 1.0], dtype=dtype)[1]
+
+
+def test_a_large_output_is_compared_to_its_last_element(monkeypatch):
+    monkeypatch.setattr(verification, "_CHUNK", 64)
+    found = torch.zeros(133)
+    found[[70, -1]] = 1
+    error, sentence = compare("y", found, torch.zeros(133), TIGHT)
+    assert error.mismatched == 2 / 133
+    assert "2 of 133 elements" in sentence
+    assert "flat index 70, is 1.0; expected 0.0" in sentence
+
+
+# --- what a step returned
+
+
+def test_outputs_are_taken_in_the_stated_order():
+    y, i = torch.zeros(2, 3), torch.zeros(2, dtype=torch.int64)
+    assert take_outputs((y, i), OUTPUTS, {}, "side.py") == {"y": y, "i": i}
+    assert take_outputs(i, {"i": OUTPUTS["i"]}, {}, "side.py") == {"i": i}
+
+
+def test_an_output_that_is_an_input_in_place_is_read_from_there():
+    y, i = torch.zeros(2, 3), torch.zeros(2, dtype=torch.int64)
+    assert take_outputs(i, OUTPUTS, {"y": y}, "side.py") == {"y": y, "i": i}
+    assert take_outputs(None, {"y": OUTPUTS["y"]}, {"y": y}, "side.py") == {"y": y}
+
+
+class Subclass(torch.Tensor):
+    pass
+
+
+Y, COUNTS = torch.zeros(2, 3), torch.zeros(2, dtype=torch.int64)
+STRUCTURES = {
+    "side.py: step returned a NoneType; expected 2 tensors: y, i": None,
+    "side.py: step returned 1 values; expected 2 tensors: y, i": (Y,),
+    "side.py: step returned a dict; expected 2 tensors: y, i": {"y": Y, "i": COUNTS},
+    "side.py: output y is a list; expected a plain torch.Tensor": ([[0.0]], COUNTS),
+    "side.py: output y is a Subclass; expected a plain torch.Tensor": (Y.as_subclass(Subclass), COUNTS),
+    "side.py: output y is torch.float64 of shape (2, 3); expected torch.float32 of shape (2, 3)": (Y.double(), COUNTS),
+    "side.py: output y is torch.float32 of shape (3, 2); expected torch.float32 of shape (2, 3)": (torch.zeros(3, 2), COUNTS),
+    "side.py: output y is of stride (1, 2); expected contiguous values": (torch.zeros(3, 2).t(), COUNTS),
+    "side.py: output y is of stride torch.sparse_coo; expected contiguous values": (Y.to_sparse(), COUNTS),
+}
+
+
+@pytest.mark.parametrize("sentence", STRUCTURES)
+def test_what_is_not_the_stated_output_is_refused(sentence):
+    assert refusal(take_outputs, STRUCTURES[sentence], OUTPUTS, {}, "side.py") == sentence
+
+
+def test_an_output_has_storage_of_its_own():
+    x = torch.zeros(4)
+    check_placement({"y": torch.zeros(4), "z": torch.zeros(4)}, [("x", x)], CPU, "side.py")
+    assert "output y shares storage with input x" in refusal(check_placement, {"y": x[2:]}, [("x", x)], CPU, "side.py")
+    both = {"y": x[2:], "z": x[:2]}
+    assert "output z shares storage with output y" in refusal(check_placement, both, [], CPU, "side.py")
+    elsewhere = {"y": torch.zeros(4, device="meta")}
+    assert "output y is on meta; expected cpu" in refusal(check_placement, elsewhere, [("x", x)], CPU, "side.py")
+
+
+def test_an_input_in_place_may_be_the_output():
+    x = torch.zeros(4)
+    check_placement({"x": x}, [("x", x)], CPU, "side.py")
+
+
+# --- bits
+
+
+def test_a_change_of_one_bit_is_seen_even_where_values_are_equal():
+    x, nan = torch.zeros(4), torch.tensor([NAN])
+    before = snapshot({"x": x, "nan": nan})
+    assert changed(before, [("x", x), ("nan", nan)]) == []
+    x[3] = -0.0
+    assert changed(before, [("x", x), ("nan", nan)]) == ["x"]
+
+
+def test_a_snapshot_does_not_follow_its_tensor():
+    x = torch.zeros(4)
+    before = snapshot({"x": x})
+    x.fill_(1)
+    assert before["x"].sum() == 0
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_poison_is_nan(dtype):
+    x = torch.zeros(7, dtype=dtype)
+    poison(x)
+    assert torch.isnan(x.double()).all()
+
+
+def test_integers_are_poisoned_with_what_nobody_computes():
+    x = torch.zeros(4, dtype=torch.int32)
+    poison(x)
+    assert x.unique().tolist() == [-1515870811]
+
+
+def test_free_blocks_that_outputs_may_get_hold_nothing_stale():
+    stale = [torch.ones(1 << 10) for _ in range(8)]
+    del stale
+    assert (torch.empty(1 << 10) == 1).any(), "the allocator gives freed blocks out as they are"
+    poison_free_blocks({"y": Spec((1 << 10,), torch.float32)}, CPU)
+    assert not (torch.empty(1 << 10) == 1).any()
+
+
+# --- the way to the referee
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float8_e4m3fn, torch.int64, torch.bool], ids=str)
+def test_an_output_arrives_bit_for_bit_and_its_file_is_gone(tmp_path, dtype):
+    sent = torch.arange(6).reshape(2, 3).to(dtype)
+    (dumped,) = dump({"y": sent}, str(tmp_path / "1"))
+    arrived = read_dump(dumped, Spec((2, 3), dtype), CPU)
+    assert arrived.dtype == dtype
+    assert changed({"y": sent}, [("y", arrived)]) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_dump_of_another_size_is_refused(tmp_path):
+    (dumped,) = dump({"y": torch.zeros(4)}, str(tmp_path / "1"))
+    assert refusal(read_dump, dumped, Spec((5,), torch.float32), CPU) == "output y: found 16 bytes; expected 20 bytes"
+    nowhere = Dump(name="y", path=str(tmp_path / "none"))
+    assert refusal(read_dump, nowhere, Spec((5,), torch.float32), CPU) == "output y: found no file; expected 20 bytes"
+
+
+def test_upcasting_reaches_every_floating_tensor_and_nothing_else():
+    x = torch.zeros(2, dtype=torch.bfloat16)
+    tree = {"x": x, "list": [x.float()], "pair": (x.half(),), "i": torch.zeros(2, dtype=torch.int32), "n": 3}
+    precise = upcast(tree, torch.float64)
+    assert [precise["x"].dtype, precise["list"][0].dtype, precise["pair"][0].dtype] == [torch.float64] * 3
+    assert (precise["i"].dtype, precise["n"], type(precise["pair"])) == (torch.int32, 3, tuple)
