@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Self, TypeVar
 
 from pydantic import ValidationError
 
 from common.python.errors import BenchmarkError
+from common.python.html_report import html
 from common.python.report import junit, markdown
 from common.python.results import SCHEMA_VERSION, Document, Metrics, PairResult, Run, SideMetrics
 from common.python.settings import PROJECT_ROOT, Settings
@@ -123,7 +125,7 @@ class RunFolder:
 
     def finish(self, run: Run) -> None:
         """Write the reports, and run.json last: a run.json with an exit code says that everything else is there."""
-        write_whole(self.path / "report.md", markdown(run, self.rows))
+        write_reports(self.path, run, self.rows)
         write_whole(self.path / "junit.xml", junit(run, self.rows))
         self.write_run(run)
 
@@ -149,12 +151,25 @@ def side_metrics(row: PairResult, side: str) -> SideMetrics:
     )
 
 
+def write_reports(folder: Path, run: Run, rows: Sequence[PairResult]) -> tuple[Path, ...]:
+    """Write what people read of a run, report.md and report.html, into `folder`; their paths."""
+    texts = {"report.md": markdown(run, rows), "report.html": html(run, rows)}
+    for name, text in texts.items():
+        write_whole(folder / name, text)
+    return tuple(folder / name for name in texts)
+
+
+def folder_of(path: Path) -> Path:
+    """The folder of the run that `path` names: the folder itself, or the run.json or metrics.json in it."""
+    return path.parent if path.name in (RUN_FILE, METRICS_FILE) else path
+
+
 def load(path: Path) -> tuple[Run, tuple[PairResult, ...]]:
     """The run and its rows saved under `path`: the run's folder, or the run.json or metrics.json in it.
 
     Raises BenchmarkError naming the file, what was found in it and what was expected.
     """
-    folder = path.parent if path.name in (RUN_FILE, METRICS_FILE) else path
+    folder = folder_of(path)
     if not folder.is_dir():
         raise BenchmarkError(f"{path}: no such folder; expected that of a run, with {RUN_FILE} and {METRICS_FILE} in it")
     run = read_document(folder / RUN_FILE, Run)

@@ -29,7 +29,7 @@ from common.python.figures import (
     significant,
     verdict_text,
 )
-from common.python.results import PairResult, Run, VerdictKind
+from common.python.results import Interval, PairResult, PairTiming, Run, Spread, VerdictKind
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _MARKDOWN_SYNTAX = re.compile(r"([\\`*|<&~]|\](?=\()|(?<![^\W_])_|_(?![^\W_]))")
@@ -77,8 +77,8 @@ def summary(run: Run, rows: Iterable[PairResult]) -> str:
 
 def sections(rows: Sequence[PairResult]) -> list[Section]:
     """The tables of a report, those without rows left out."""
-    everything = [_results(rows), _not_passed(rows), _gated(rows), _certainty(rows), _sides(rows), _metrics(rows), _proofs(rows)]
-    return [section for section in everything if section.rows]
+    makers = (_results, _not_passed, _gated, _certainty, _sides, _kernels, _device, _metrics, _proofs)
+    return [section for section in (make(rows) for make in makers) if section.rows]
 
 
 def _markdown_cell(text: str) -> str:
@@ -91,9 +91,9 @@ def _columns(titles: str) -> tuple[Column, ...]:
 
 
 def _results(rows: Sequence[PairResult]) -> Section:
-    columns = _columns("target, >baseline, >optimized, >speedup [95 %], status, verdict, proofs")
+    columns = _columns("target, >baseline, >optimized, >speedup [95 %], >share of ceiling, status, verdict, proofs")
     lines = [line for row in rows for line in lines_of(row)]
-    entries = [(line.label, line.baseline, line.side, line.speedup, line.status, line.verdict, line.proofs) for line in lines]
+    entries = [(line.label, line.baseline, line.side, line.speedup, line.share, line.status, line.verdict, line.proofs) for line in lines]
     return Section("Results", columns, entries, folded=False)
 
 
@@ -137,12 +137,16 @@ def _certainty(rows: Sequence[PairResult]) -> Section:
 
 
 def _sides(rows: Sequence[PairResult]) -> Section:
-    columns = _columns("target, side, >time [95 %], largest error, set-up, >pays after calls, >peak memory")
+    columns = _columns(
+        "target, side, >time [95 %], share of ceiling [95 %], >at held clock, largest error, set-up, >pays after calls, >peak memory"
+    )
     entries = [
         (
             row.target + at_shape(shape),
             side,
             interval_text(time),
+            share_text(timing, side),
+            _held_share_text(timing, side),
             error_text(row.sides[side]),
             setup_text(row.sides[side]),
             break_even_text(row, timing, side),
@@ -153,6 +157,68 @@ def _sides(rows: Sequence[PairResult]) -> Section:
         for side, time in timing.time_ns.items()
     ]
     return Section("Each side", columns, entries)
+
+
+def share_interval(timing: PairTiming, side: str) -> Interval:
+    """The share of the ceiling that a side reaches, 1.0 being the ceiling, with the interval that its time gives it."""
+    share, time = timing.shares[side].share, timing.time_ns[side]
+    return Interval(estimate=share, low=share * time.estimate / time.high, high=share * time.estimate / time.low)
+
+
+def share_text(timing: PairTiming, side: str) -> str:
+    """That share in words: `88.1 % [87.9, 88.3] of dram`; empty where no ceiling was measured for it."""
+    if side not in timing.shares:
+        return ""
+    percent = share_interval(timing, side)
+    return f"{100 * percent.estimate:.1f} % [{100 * percent.low:.1f}, {100 * percent.high:.1f}] of {timing.shares[side].key}"
+
+
+def _held_share_text(timing: PairTiming, side: str) -> str:
+    share = timing.shares.get(side)
+    return "" if share is None or share.at_held_clock is None else f"{100 * share.at_held_clock:.1f} %"
+
+
+def _kernels(rows: Sequence[PairResult]) -> Section:
+    columns = _columns("target, side, kernel, built for, >registers, >spilled, >shared memory, >launches, >occupancy")
+    entries = [
+        (
+            row.target,
+            side,
+            kernel.name,
+            f"sm_{kernel.architecture}",
+            str(kernel.registers),
+            bytes_text(kernel.spill_bytes),
+            bytes_text(kernel.shared_bytes),
+            "" if kernel.launches is None else str(kernel.launches),
+            "" if kernel.occupancy_percent is None else f"{kernel.occupancy_percent:.0f} %",
+        )
+        for row in rows
+        for side, result in row.sides.items()
+        for kernel in result.kernels
+    ]
+    return Section("Kernels", columns, entries)
+
+
+def _device(rows: Sequence[PairResult]) -> Section:
+    columns = _columns("target, >SM clock MHz, >memory clock MHz, >power W, >temperature °C, held back by, >throttled, >energy")
+    entries = [
+        (
+            row.target + at_shape(shape),
+            *map(_spread, (seen.sm_clock_mhz, seen.memory_clock_mhz, seen.power_w, seen.temperature_c)),
+            ", ".join(f"{reason} {100 * part:.0f} %" for reason, part in seen.reasons.items()),
+            f"{100 * seen.throttled_share:.0f} %",
+            "" if seen.energy is None else f"{seen.energy.joules:.0f} J in {seen.energy.seconds:.1f} s",
+        )
+        for row in rows
+        for shape, timing in row.timings.items()
+        if (seen := timing.telemetry).samples
+    ]
+    return Section("What the device did meanwhile", columns, entries)
+
+
+def _spread(spread: Spread | None) -> str:
+    """A median with the least and the most: `1980 (1755 to 1980)`."""
+    return "" if spread is None else f"{spread.median:.0f} ({spread.minimum:.0f} to {spread.maximum:.0f})"
 
 
 def _metrics(rows: Sequence[PairResult]) -> Section:

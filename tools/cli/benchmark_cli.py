@@ -108,11 +108,11 @@ def doctor() -> None:
 
 @app.command()
 def report(run: Annotated[Path, typer.Argument(help="A run's folder, or its run.json.")]) -> None:
-    """Print a run's Markdown report."""
-    from common.python.artifacts import load
-    from common.python.report import markdown
+    """Write a run's reports, for a browser and for a pull request, beside it, and print where they are."""
+    from common.python.artifacts import folder_of, load, write_reports
 
-    print(markdown(*load(run)), end="")
+    for path in write_reports(folder_of(run), *load(run)):
+        print(path)
 
 
 def _suite(settings: Any) -> None:

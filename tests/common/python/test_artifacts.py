@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 from common.python import artifacts
-from common.python.artifacts import RunFolder, load, write_whole
+from common.python.artifacts import RunFolder, folder_of, load, write_reports, write_whole
 from common.python.errors import BenchmarkError, Status
 from common.python.results import DOCUMENTS
 from common.python.settings import PROJECT_ROOT, Settings
@@ -90,6 +90,7 @@ def test_the_folder_holds_what_a_run_promises(folder):
         "run.json",
         "metrics.json",
         "report.md",
+        "report.html",
         "junit.xml",
         "ch07_transpose/metrics.json",
         "ch07_transpose/baseline/metrics.json",
@@ -99,6 +100,18 @@ def test_the_folder_holds_what_a_run_promises(folder):
         "ch07_broken/optimized/metrics.json",
         "labs_end_to_end_moe/metrics.json",
     }
+
+
+def test_reports_can_be_written_again_from_what_was_kept(folder):
+    path = a_finished_run(folder)
+    reports = [path / "report.md", path / "report.html"]
+    before = [report.read_text() for report in reports]
+    for report in reports:
+        report.unlink()
+
+    for named in (path, path / "run.json"):
+        assert write_reports(folder_of(named), *load(named)) == tuple(reports)
+        assert [report.read_text() for report in reports] == before
 
 
 def test_every_written_document_keeps_its_published_schema(folder):

@@ -8,8 +8,8 @@ from markdown_it import MarkdownIt
 
 from common.python.errors import Status
 from common.python.report import junit, markdown
-from common.python.results import ReportedMetric, VerdictKind
-from tests.common.python.factories import a_change, a_failure, a_proof, a_row, a_run, a_timing, a_verdict
+from common.python.results import Energy, Interval, KernelUse, ReportedMetric, Share, Spread, TelemetrySummary, VerdictKind
+from tests.common.python.factories import a_change, a_failure, a_proof, a_row, a_run, a_side, a_timing, a_verdict
 
 A_TIME = re.compile(r"\d (ns|µs|ms|s)\b|\dx\b")
 
@@ -104,8 +104,44 @@ def test_error_set_up_and_memory_stand_beside_the_time():
     entries = tables_of(markdown(a_run(), [a_row()]))["Each side"][1:]
 
     assert entries[1] == [
-        *("ch07:transpose", "optimized", "36.7 µs [36.3, 37.1]", "1.5e-06 abs, 2.5e-07 rel"),
+        *("ch07:transpose", "optimized", "36.7 µs [36.3, 37.1]", "", "", "1.5e-06 abs, 2.5e-07 rel"),
         *("build 1.00 s, load 10.0 ms, prepare 500 ms, first call 2.00 ms", "5,209", "3.00 MiB"),
+    ]
+
+
+def test_a_share_of_the_ceiling_has_the_interval_of_its_time():
+    time = Interval(estimate=100.0, low=80.0, high=125.0)
+    shares = {"optimized": Share(key="bf16", share=0.8, floor_ns=80.0, at_held_clock=0.875)}
+    row = a_row(timings={"default": a_timing(time_ns={"baseline": time, "optimized": time}, speedups={}, shares=shares)})
+
+    baseline, optimized = tables_of(markdown(a_run(), [row]))["Each side"][1:]
+
+    assert optimized[3:5] == ["80.0 % [64.0, 100.0] of bf16", "87.5 %"]
+    assert baseline[3:5] == ["", ""]
+
+
+def test_what_each_kernel_takes_is_shown_and_what_no_step_showed_is_left_open():
+    kernels = [
+        KernelUse(
+            name="gemm<128>", architecture="90a", registers=168, spill_bytes=0, shared_bytes=196_608, launches=1, occupancy_percent=12.5
+        ),
+        KernelUse(name="drain", architecture="90a", registers=32, spill_bytes=16, shared_bytes=0),
+    ]
+    row = a_row(sides={"baseline": a_side("baseline"), "optimized": a_side(kernels=kernels)})
+
+    assert tables_of(markdown(a_run(), [row]))["Kernels"][1:] == [
+        ["ch07:transpose", "optimized", r"gemm\<128>", "sm_90a", "168", "0 B", "192 KiB", "1", "12 %"],
+        ["ch07:transpose", "optimized", "drain", "sm_90a", "32", "16.0 B", "0 B", "", ""],
+    ]
+
+
+def test_what_the_device_did_is_told_where_it_was_watched():
+    power = Spread(minimum=120.0, median=420.4, mean=400.0, maximum=690.0)
+    seen = TelemetrySummary(samples=9, power_w=power, reasons={"power cap": 0.25}, energy=Energy(joules=812.0, seconds=2.1))
+    rows = [a_row(), a_row("ch07:watched", timings={"default": a_timing(telemetry=seen)})]
+
+    assert tables_of(markdown(a_run(), rows))["What the device did meanwhile"][1:] == [
+        ["ch07:watched", "", "", "420 (120 to 690)", "", "power cap 25 %", "0 %", "812 J in 2.1 s"]
     ]
 
 
