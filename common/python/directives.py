@@ -15,7 +15,7 @@ from common.python.errors import BenchmarkError
 KEYS = ("needs", "instead", "proves", "has", "nvcc", "scratch", "allows", "reason", "expects", "baseline")
 _LINE = re.compile(r"^\s*(?://|#)\s*([a-z]+):(?!:)\s*(.*?)\s*$")
 _SCRATCH = re.compile(r"^(?P<type>\w[\w\s]*?)\s+(?P<name>\w+)\s*\[(?P<count>[^\]]+)\]$")
-_ALLOWED = ("alloc", "sync")
+_ALLOWED = ("alloc", "sync", "grid")
 
 
 @dataclass(frozen=True)

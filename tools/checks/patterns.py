@@ -36,8 +36,9 @@ def _baseline(source: Source) -> bool:
     return source.is_example and source.name.startswith("baseline_")
 
 
-def _silent_baseline(source: Source) -> bool:
-    return _baseline(source) and not re.search(r"^\s*(//|#) allows:.*\bsync\b", source.text, re.MULTILINE)
+def _baseline_that_does_not_allow(what: str) -> Callable[[Source], bool]:
+    allowed = re.compile(rf"^\s*(//|#) allows:.*\b{what}\b", re.MULTILINE)
+    return lambda source: _baseline(source) and not allowed.search(source.text)
 
 
 def _ours_but_environment(source: Source) -> bool:
@@ -77,12 +78,18 @@ PATTERNS = (
     Pattern(
         "honest baseline",
         _baseline,
-        _any(r"(?<!asm )\bvolatile\b", r"\btime\.sleep\b", r"\bu?sleep\s*\(", r"nanosleep", r"<<<\s*1\s*,\s*1\s*[,>]"),
+        _any(r"(?<!asm )\bvolatile\b", r"\btime\.sleep\b", r"\bu?sleep\s*\(", r"nanosleep"),
         _HONEST,
     ),
     Pattern(
         "honest baseline",
-        _silent_baseline,
+        _baseline_that_does_not_allow("grid"),
+        _any(r"<<<\s*1\s*,\s*1\s*[,>]"),
+        f"{_HONEST}, or `allows: grid` where the grid's size is the idea",
+    ),
+    Pattern(
+        "honest baseline",
+        _baseline_that_does_not_allow("sync"),
         _any(r"\bcuda(Device|Stream|Event)Synchronize\b", r"\.synchronize\(\)"),
         f"{_HONEST}, or `allows: sync` where the sync is the idea",
     ),

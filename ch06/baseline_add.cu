@@ -1,0 +1,12 @@
+// Baseline: the loop of a CPU program, moved into a kernel: one thread adds all elements, one after the other.
+// allows: grid
+#include "common/cuda/launch.cuh"
+
+__global__ void add(const float* a, const float* b, float* c, int n) {
+    for (int i = 0; i < n; i++) c[i] = a[i] + b[i];
+}
+
+LAUNCH(const float* a, const float* b, float* c, int n, cudaStream_t stream) {
+    add<<<1, 1, 0, stream>>>(a, b, c, n);
+    return cudaGetLastError();
+}

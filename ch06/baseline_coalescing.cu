@@ -1,0 +1,16 @@
+// Baseline: x counts rows, as in x[r][c]: the 32 threads of a warp are on 32 rows, and each access touches 32 sectors for 32 floats.
+#include "common/cuda/launch.cuh"
+
+constexpr int WIDE = 32, HIGH = 8;  // threads of a block
+
+__global__ void scale_columns(const float* x, const float* scale, float* y, int rows, int cols) {
+    int r = blockIdx.x * WIDE + threadIdx.x;
+    int c = blockIdx.y * HIGH + threadIdx.y;
+    if (r < rows && c < cols) y[size_t(r) * cols + c] = x[size_t(r) * cols + c] * scale[c];
+}
+
+LAUNCH(const float* x, const float* scale, float* y, int rows, int cols, cudaStream_t stream) {
+    dim3 grid(ceil_div(rows, WIDE), ceil_div(cols, HIGH));
+    scale_columns<<<grid, dim3(WIDE, HIGH), 0, stream>>>(x, scale, y, rows, cols);
+    return cudaGetLastError();
+}

@@ -1,0 +1,26 @@
+// Baseline: a thread an element, so the lanes of a warp take turns: the 16 even ones run f while 16 wait, then the 16 odd ones run g.
+#include "common/cuda/launch.cuh"
+
+constexpr float DECAY = 63.0f / 64;
+constexpr int ROUNDS = 128;
+constexpr int THREADS = 256;
+
+__device__ float f(float v) {
+    for (int k = 0; k < ROUNDS; k++) v = fmaf(DECAY, v, 1 - DECAY);
+    return v;
+}
+
+__device__ float g(float v) {
+    for (int k = 0; k < ROUNDS; k++) v = fmaf(-DECAY, v, 0.5f);
+    return v;
+}
+
+__global__ void filter(const float* x, float* y, int n) {
+    int i = blockIdx.x * THREADS + threadIdx.x;
+    if (i < n) y[i] = threadIdx.x % 2 == 0 ? f(x[i]) : g(x[i]);
+}
+
+LAUNCH(const float* x, float* y, int n, cudaStream_t stream) {
+    filter<<<ceil_div(n, THREADS), THREADS, 0, stream>>>(x, y, n);
+    return cudaGetLastError();
+}

@@ -1,0 +1,18 @@
+// Optimized: the same loop, started by many threads at once; each begins at its own index and takes every thread-count-th element.
+// expects: 5000x, a thread waits out 500 ns of memory latency for every 4 elements; 132 SMs x 2048 threads wait together
+// reason: one thread against all that an SM can hold, on every SM: the ratio is the GPU's parallelism, and the point of the chapter
+// proves: grid > baseline
+#include "common/cuda/launch.cuh"
+
+constexpr int THREADS = 256;
+constexpr int BLOCKS = 132 * 8;  // 2048 threads an SM of an H200; the loop covers any n with any number of blocks
+
+__global__ void add(const float* a, const float* b, float* c, int n) {
+    int first = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+    for (int i = first; i < n; i += threads) c[i] = a[i] + b[i];
+}
+
+LAUNCH(const float* a, const float* b, float* c, int n, cudaStream_t stream) {
+    add<<<BLOCKS, THREADS, 0, stream>>>(a, b, c, n);
+    return cudaGetLastError();
+}

@@ -1,0 +1,31 @@
+// Optimized: threads are counted over the whole table, in blocks of the size that the occupancy API picks: no lane but the last is idle.
+// expects: 1.28x, 128 lanes are issued for 100 entries; all else is the same arithmetic
+// proves: block > baseline
+#include "common/cuda/launch.cuh"
+
+constexpr int DEGREE = 64;
+
+__device__ float polynomial(float x) {
+    float y = 0;
+#pragma unroll
+    for (int k = DEGREE; k >= 0; k--) y = fmaf(y, x, (k % 5 - 2) / 4.0f);
+    return y;
+}
+
+__global__ void evaluate(const float* x, float* y, int rows, int cols) {
+    size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < size_t(rows) * cols) y[i] = polynomial(x[i]);
+}
+
+PREPARE(int rows, int cols, cudaStream_t stream, void** state) {
+    int fewest_blocks = 0, threads = 0;
+    cudaError_t error = cudaOccupancyMaxPotentialBlockSize(&fewest_blocks, &threads, evaluate, 0, 0);
+    *state = reinterpret_cast<void*>(size_t(threads));
+    return error;
+}
+
+LAUNCH(const float* x, float* y, int rows, int cols, cudaStream_t stream, void* state) {
+    size_t threads = reinterpret_cast<size_t>(state);
+    evaluate<<<ceil_div(size_t(rows) * cols, threads), threads, 0, stream>>>(x, y, rows, cols);
+    return cudaGetLastError();
+}

@@ -1,0 +1,29 @@
+// Optimized: in each block the first four warps take the even elements and the last four the odd ones: no warp runs both filters.
+// expects: 2x, every instruction of a filter has 32 lanes at work instead of 16; 8 sectors a request instead of 4, of lines in the L1
+// proves: counter smsp__thread_inst_executed_per_inst_executed.ratio > 1.5 x baseline
+#include "common/cuda/launch.cuh"
+
+constexpr float DECAY = 63.0f / 64;
+constexpr int ROUNDS = 128;
+constexpr int THREADS = 256;
+
+__device__ float f(float v) {
+    for (int k = 0; k < ROUNDS; k++) v = fmaf(DECAY, v, 1 - DECAY);
+    return v;
+}
+
+__device__ float g(float v) {
+    for (int k = 0; k < ROUNDS; k++) v = fmaf(-DECAY, v, 0.5f);
+    return v;
+}
+
+__global__ void filter(const float* x, float* y, int n) {
+    int odd = threadIdx.x / (THREADS / 2);  // the same for a whole warp
+    int i = blockIdx.x * THREADS + 2 * (threadIdx.x % (THREADS / 2)) + odd;
+    if (i < n) y[i] = odd == 0 ? f(x[i]) : g(x[i]);
+}
+
+LAUNCH(const float* x, float* y, int n, cudaStream_t stream) {
+    filter<<<ceil_div(n, THREADS), THREADS, 0, stream>>>(x, y, n);
+    return cudaGetLastError();
+}

@@ -1,0 +1,58 @@
+"""Chapter 6: the tolerances have teeth, the demos build with the line they print, and what the comments count is so."""
+
+import re
+import shlex
+import shutil
+import subprocess
+
+import pytest
+
+from common.python.loader import load_workload
+from tests.teeth import ROOT, assert_teeth
+
+CHAPTER = ROOT / "ch06"
+DEMOS = ("my_first_kernel", "simple_kernel", "2d_kernel", "unified_memory", "occupancy_api")
+
+
+@pytest.mark.parametrize(
+    ("pair", "shape", "options"),
+    [
+        ("add", {"n": 255}, {}),
+        ("coalescing", {"rows": 33, "cols": 65}, {}),
+        ("block_sizing", {"rows": 37, "cols": 33}, {}),
+        ("shared_memory", {"n": 10_007}, {"reduced": ("weights", 0)}),
+        ("warp_divergence", {"n": 513}, {}),
+    ],
+)
+def test_tolerances_have_teeth(pair, shape, options):
+    assert_teeth(load_workload(CHAPTER / f"workload_{pair}.py"), shape, **options)
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
+@pytest.mark.parametrize("demo", DEMOS)
+def test_a_demo_builds_with_its_own_line_and_checks_its_calls(demo, tmp_path):
+    command, run = (CHAPTER / f"{demo}.cu").read_text().splitlines()[1].removeprefix("// ").split(" && ")
+    assert run == f"build/{demo}"
+    built = tmp_path / demo
+    subprocess.run([word if word != run else str(built) for word in shlex.split(command)], cwd=ROOT, check=True, capture_output=True)
+    ended = subprocess.run([built], capture_output=True, text=True, check=False)
+    assert (ended.returncode == 0) or "CUDA driver" in ended.stderr or "no CUDA-capable device" in ended.stderr
+
+
+@pytest.mark.parametrize("pair", ["add", "coalescing", "shared_memory", "warp_divergence"])
+def test_sides_differ_in_their_idea_and_not_in_their_block(pair):
+    blocks = [
+        re.findall(r"constexpr int (?:THREADS|WIDE)[^;]*;", (CHAPTER / f"{side}_{pair}.cu").read_text())
+        for side in ("baseline", "optimized")
+    ]
+    assert blocks[0] in ([], blocks[1])
+
+
+def test_a_window_of_32_floats_lies_across_two_lines_for_31_of_32_alignments():
+    lines = [len({(offset + lane) * 4 // 128 for lane in range(32)}) for offset in range(32)]
+    assert sorted(lines) == [1] + [2] * 31
+
+
+def test_rows_of_100_fill_100_of_128_lanes():
+    warps = -(-100 // 32)
+    assert 32 * warps / 100 == 1.28
