@@ -82,6 +82,7 @@ class Line:
     baseline: str = ""
     side: str = ""
     speedup: str = ""
+    share: str = ""
     status: str = ""
     verdict: str = ""
     proofs: str = ""
@@ -107,8 +108,13 @@ def _lines_of_shape(row: PairResult, shape: str, timing: PairTiming) -> list[Lin
         units=str(len(timing.units)),
         conditions=conditions_text(timing),
     )
-    figures = {side: {"side": _time_of(timing, side), "speedup": _speedup_of(timing, side)} for side in timing.time_ns if side != BASELINE}
+    figures = {
+        side: {"side": _time_of(timing, side), "speedup": _speedup_of(timing, side), "share": _share_of(timing, side)}
+        for side in timing.time_ns
+        if side != BASELINE
+    }
     own = figures.pop(OPTIMIZED, {})
+    own["share"] = " → ".join(filter(None, (_share_of(timing, BASELINE), own.get("share", ""))))
     return [replace(first, **own), *(Line(f"\N{BOX DRAWINGS LIGHT UP AND RIGHT} {side}", **figure) for side, figure in figures.items())]
 
 
@@ -135,6 +141,14 @@ def _time_of(timing: PairTiming, side: str) -> str:
 
 def _speedup_of(timing: PairTiming, side: str) -> str:
     return speedup_text(timing.speedups[side]) if side in timing.speedups else ""
+
+
+def _share_of(timing: PairTiming, side: str) -> str:
+    """The side's share of the ceiling: 93 %, and under a tenth 4.1 %."""
+    if side not in timing.shares:
+        return ""
+    percent = 100 * timing.shares[side].share
+    return f"{percent:.{0 if percent >= 10 else 1}f} %"
 
 
 def proofs_text(row: PairResult) -> str:

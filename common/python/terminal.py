@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
@@ -16,16 +17,18 @@ from rich.table import Table
 from rich.text import Text
 
 from common.python.artifacts import document_text
+from common.python.ceiling import MachineCeilings
 from common.python.doctor import Finding
 from common.python.errors import Status
-from common.python.figures import Line, counts_text, lines_of, machine_text, one_line, remarks
+from common.python.figures import Line, at_shape, counts_text, lines_of, machine_text, one_line, remarks, speedup_text, verdict_text
 from common.python.planning import Plan
-from common.python.results import Metrics, PairResult, Run
+from common.python.results import OPTIMIZED, Metrics, PairResult, Run
+from common.python.roofline import value_text
 
 PIPED_WIDTH = 140
 _GAP = 2
 _NARROWEST_NAME = 20
-_BREAKS_NAMES, _ALWAYS = 4, 9
+_BREAKS_NAMES, _ALWAYS = 5, 9
 
 
 def console_for(*, json_output: bool) -> Console:
@@ -121,8 +124,9 @@ _COLUMNS = (
     _Column("baseline", _BREAKS_NAMES, lambda line: line.baseline, "right"),
     _Column("optimized", _BREAKS_NAMES + 1, lambda line: line.side, "right"),
     _Column("speedup [95 %]", _ALWAYS, lambda line: line.speedup, "right"),
+    _Column("share", 3, lambda line: line.share, "right"),
     _Column("outcome", _ALWAYS, lambda line: line.verdict or line.status),
-    _Column("proofs", 3, lambda line: line.proofs),
+    _Column("proofs", 4, lambda line: line.proofs),
     _Column("units", 2, lambda line: line.units, "right"),
     _Column("conditions", 1, lambda line: line.conditions),
 )
@@ -142,6 +146,25 @@ def print_results(rows: Sequence[PairResult], run: Run, console: Console) -> Non
         _say(console, sentence)
     console.print()
     _say(console, Text(f"{counts_text(rows)}{', interrupted' if run.interrupted else ''}"))
+
+
+def print_comparison(before: Mapping[str, PairResult], after: Sequence[PairResult], missing: Iterable[str], console: Console) -> None:
+    """A table of what two runs both timed, then their verdicts in whole sentences, then what only one of them has."""
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    for title in ("target", "speedup in A [95 %]", "speedup in B [95 %]", "verdict"):
+        table.add_column(title, justify="right" if title.startswith("speedup") else "left", no_wrap=title != "target", overflow="fold")
+    sentences = []
+    for row in after:
+        for shape, verdict in row.verdicts.items():
+            speedups = [known.timings[shape].speedups.get(OPTIMIZED) for known in (before[row.target], row)]
+            name = f"{row.target}{at_shape(shape)}"
+            table.add_row(Text(name), *(Text(speedup_text(speedup) if speedup else "") for speedup in speedups), Text(verdict.kind))
+            sentences.append(f"{name}: {verdict_text(verdict)}")
+    if sentences:
+        console.print(table)
+        console.print()
+    for sentence in [*sentences, *missing]:
+        _say(console, Text(sentence))
 
 
 def print_plans(plans: Iterable[Plan], notes: Iterable[str], console: Console) -> None:
@@ -184,6 +207,33 @@ def _fitting(lines: list[Line], width: int) -> list[_Column]:
         if needed > width and column.importance < _ALWAYS:
             columns.remove(column)
     return columns
+
+
+def print_ceilings(found: MachineCeilings, path: Path, console: Console) -> None:
+    """A table of one machine's ceilings, what is missing and why, and where all of it is kept."""
+    versions = [f"driver {found.driver}"] if found.driver else []
+    _say(console, Text(f"\n{', '.join([found.name, *versions, f'torch {found.torch}', found.measured, f'{found.seconds:.0f} s'])}"))
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    for title in ("ceiling", "value", "half-width", "mode", "L2 before", "SM clock", "samples", "how"):
+        numeric = title in ("value", "half-width", "SM clock", "samples")
+        table.add_column(title, justify="right" if numeric else "left", no_wrap=title != "how", overflow="fold")
+    for ceiling in found.ceilings:
+        table.add_row(
+            Text(ceiling.name),
+            Text(value_text(ceiling.value.estimate, ceiling.unit)),
+            Text(f"{ceiling.value.half_width_percent:.2f} %"),
+            Text(ceiling.mode),
+            Text("" if ceiling.l2 == "none" else ceiling.l2),
+            Text("" if ceiling.sm_clock_hz is None else f"{ceiling.sm_clock_hz / 1e6:.0f} MHz"),
+            Text(str(ceiling.samples)),
+            Text(ceiling.how),
+        )
+    console.print(table)
+    for name, reason in found.missing.items():
+        _say(console, Text(f"not measured: {name}: {one_line(reason)}"))
+    for note in found.notes:
+        _say(console, Text(one_line(note)))
+    _say(console, Text(str(path)))
 
 
 _STYLE_OF_LEVEL = {"ok": "green", "warn": "yellow", "bad": "red"}

@@ -107,6 +107,26 @@ def doctor() -> None:
 
 
 @app.command()
+def peak(
+    device: Annotated[str, typer.Option("--device", help="auto, cuda or cpu. Default: auto, the GPUs and the CPU.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of the documents and nothing else.")] = False,
+) -> None:
+    """Measure this machine's ceilings and keep them: `run` shows each side's share of them."""
+    from common.python.peak import measure_peaks
+    from common.python.settings import Device
+    from common.python.terminal import console_for, print_ceilings
+
+    if device not in set(Device):
+        raise BenchmarkError(f"--device {device}: expected one of {', '.join(Device)}")
+    console = console_for(json_output=as_json)
+    found = measure_peaks(Device(device), lambda line: console.print(line, soft_wrap=True))
+    for ceilings, path in found:
+        print_ceilings(ceilings, path, console)
+    if as_json:
+        print(json.dumps([ceilings.model_dump(mode="json") for ceilings, _ in found], indent=2))
+
+
+@app.command()
 def report(run: Annotated[Path, typer.Argument(help="A run's folder, or its run.json.")]) -> None:
     """Write a run's reports, for a browser and for a pull request, beside it, and print where they are."""
     from common.python.artifacts import folder_of, load, write_reports

@@ -37,7 +37,7 @@ def test_a_row_that_passed_shows_times_speedup_verdict_and_proofs():
     row = a_row(verdicts={"default": a_verdict("SAME")}, proofs=(a_proof(), a_proof("unchecked")))
 
     assert tables_of(markdown(a_run(), [row]))["Results"] == [
-        ["target", "baseline", "optimized", "speedup [95 %]", "status", "verdict", "proofs"],
+        ["target", "baseline", "optimized", "speedup [95 %]", "share of ceiling", "status", "verdict", "proofs"],
         ["ch07:transpose", "84.7 µs", "36.7 µs", "2.31x [2.28, 2.34]", "PASSED", "SAME", "1 of 2"],
     ]
 
