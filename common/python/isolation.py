@@ -8,10 +8,13 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, TypeVar
+
+import psutil
 
 from common.python import protocol
 from common.python.connection import Closed, Connection, ProtocolError, Silent, read_answer
@@ -22,7 +25,8 @@ T = TypeVar("T", bound=Answer)
 
 _START_S = 120.0  # importing torch from a cold disk
 _GOODBYE_S = 5.0
-_ENDING_S = 1.0  # for a child that closed its socket to end
+_ENDING_S = 1.0  # for a child that closed its socket to end, or was told to stop
+_GLANCE_S = 5e-5
 
 ANY_CORE = -1
 
@@ -145,6 +149,7 @@ class Child:
 
     def finish(self, request: Request, expected: type[T], seconds: float) -> T:
         """The answer to a request that `begin` sent. Raises as `ask` does."""
+        _signal_group(self._pid, signal.SIGCONT)  # again: one that was at work until now may have stopped it
         try:
             answer = read_answer(self._connection.receive(seconds), request, expected)
         except Closed:
@@ -158,7 +163,7 @@ class Child:
         except ProtocolError as error:
             self.kill()
             raise SideFailure(Status.CRASHED, f"something wrote on the harness's socket: {error}") from error
-        _signal_group(self._pid, signal.SIGSTOP)  # who is not asked anything stands still, and can disturb no other's timing
+        _hold_still(self._pid)
         if isinstance(answer, Failed):
             raise SideFailure(answer.status, answer.reason)
         return answer
@@ -200,6 +205,15 @@ class Child:
 def _signal_group(pid: int, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):  # it is gone, or has not made its group yet
         os.killpg(pid, number)
+
+
+def _hold_still(pid: int) -> None:
+    """Stop the child until it is asked again, so that it can disturb no other's timing; back when it has stopped."""
+    _signal_group(pid, signal.SIGSTOP)
+    deadline = time.monotonic() + _ENDING_S
+    with contextlib.suppress(psutil.NoSuchProcess):
+        while psutil.Process(pid).status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE) and time.monotonic() < deadline:
+            time.sleep(_GLANCE_S)
 
 
 def _holds_data(end: socket.socket) -> bool:

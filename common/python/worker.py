@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nvtx
+import psutil
 import torch
 
 from common.python import cuda_build, protocol
@@ -27,7 +29,6 @@ from common.python.verification import changed, check_inputs, check_placement, d
 from common.python.workload import Shape, Workload, call_by_name
 
 _LINGER_S = 0.02  # how long a CPU side that returned too early is given to show itself
-_CORE_SLACK = 1.05  # of the CPU time that a side's cores have: what two clocks may disagree by
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Worker:
         self._outputs: dict[str, torch.Tensor] = {}
         self._sampler: Sampler | None = None
         self._broken = seal()
-        self._cores = len(os.sched_getaffinity(0))
+        self._cores = os.sched_getaffinity(0)
 
     def answer(self, request: AnyRequest) -> Answer:
         """Do what `request` asks, in an NVTX range of its name. Raises SideFailure, or whatever the side raises."""
@@ -231,20 +232,16 @@ class Worker:
         sampler.hold = request.hold
         each = sampler.calls_per_sample
         picks: list[Call] = []
-        broken, process_time, perf_counter = self._broken, time.process_time, time.perf_counter  # bound before a step can replace them
+        broken = self._broken  # bound before a step can replace it
 
         def keep(i: int) -> None:
             mine = [pick for pick in request.picks if pick // each == i]
             if mine:
                 _require_whole(broken())
-            picks.extend(self._picked(sampler, pick % each, request.seed + pick, f"{request.prefix}_{pick}") for pick in mine)
+                picks.extend(self._picked(sampler, pick % each, request.seed + pick, f"{request.prefix}_{pick}") for pick in mine)
+                self._require_own_cores()
 
-        spent, begin = process_time(), perf_counter()
         samples, void = sampler.block(request.seed, request.count, keep, sustained=request.sustained)
-        spent, passed = process_time() - spent, perf_counter() - begin
-        if self._loaded.device.type == "cpu" and spent > _CORE_SLACK * self._cores * passed:
-            found = f"found {spent:.3g} s of CPU time in {passed:.3g} s"
-            raise SideFailure(Status.STREAM_ESCAPE, f"{found}; expected all work on the {self._cores} cores that it was given")
         return protocol.Timed(
             nonce=request.nonce,
             samples_ns=[sample.ns for sample in samples],
@@ -267,6 +264,13 @@ class Worker:
         digest = self._prepared.copies[copy][0].digest()
         return Call(seed=seed, digest=digest, modified=[], escaped=False, outputs=dump(now, prefix))
 
+    def _require_own_cores(self) -> None:
+        if away := _cores_in_use() - self._cores:
+            found, expected = (", ".join(map(str, sorted(cores))) for cores in (away, self._cores))
+            raise SideFailure(
+                Status.STREAM_ESCAPE, f"found a thread or process of it that may run on cores {found}; expected cores {expected} alone"
+            )
+
     @property
     def _loaded(self) -> _Loaded:
         if self._maybe_loaded is None:
@@ -278,6 +282,16 @@ class Worker:
         if self._maybe_prepared is None:
             raise SideFailure(Status.CRASHED, "a worker was asked to call a step before it was prepared; expected prepare first")
         return self._maybe_prepared
+
+
+def _cores_in_use() -> set[int]:
+    """The cores on which the threads of this process and of its children may run."""
+    cores: set[int] = set()
+    for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
+        with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+            for thread in process.threads():
+                cores |= os.sched_getaffinity(thread.id)
+    return cores
 
 
 def _wait(device: torch.device) -> None:
