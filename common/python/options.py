@@ -107,6 +107,7 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
             panel=_MEASURING,
             text="Scales the limits: build 300 s, prepare 240, measure 120 a side, profile 180.",
             min=0.001,
+            max=1_000_000,
         ),
         1.0,
     ),

@@ -35,7 +35,7 @@ class RunCommand(typer.core.TyperCommand):
 def spell_out_profile(arguments: list[str]) -> list[str]:
     """`arguments` with the level written behind every bare --profile."""
     spelt: list[str] = []
-    for argument, following in zip(arguments, [*arguments[1:], "--"], strict=True):
+    for argument, following in itertools.pairwise([*arguments, "--"]):
         bare = argument == "--profile" and following.startswith("-")
         spelt.append("--profile=minimal" if bare else argument)
     return spelt
