@@ -15,7 +15,7 @@ from common.python.expectations import (
 )
 from common.python.planning import Plan, gpus_of
 from common.python.results import PairResult, Run, Verdict
-from common.python.standards import Standards
+from common.python.standards import PROMOTION, Standards
 
 
 def accept(row: PairResult, plan: Plan, standards: Standards, run: Run, machine: Machine) -> PairResult:
@@ -38,4 +38,4 @@ def accept(row: PairResult, plan: Plan, standards: Standards, run: Run, machine:
 
 
 def _accepted(verdict: Verdict) -> Verdict:
-    return verdict.model_copy(update={"accepted": True, "sentence": f"{verdict.sentence.partition('; promote')[0]}; accepted"})
+    return verdict.model_copy(update={"accepted": True, "sentence": f"{verdict.sentence.removesuffix(PROMOTION)}; accepted"})

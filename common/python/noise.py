@@ -12,8 +12,9 @@ from typing import Final, Literal, Self
 
 from pydantic import PositiveInt
 
-from common.python.artifacts import ARTIFACTS, document_text, read_document, write_whole
+from common.python.artifacts import document_text, read_document, write_whole
 from common.python.gate import LOOK_CONFIDENCE, MOST_UNITS
+from common.python.machine_ceilings import MACHINES
 from common.python.results import SCHEMA_VERSION, Document, PairTiming
 from common.python.stats import TIME, Known, gated_logs, shortest_ns, t_quantile
 
@@ -118,9 +119,9 @@ def floors_of(timings: Iterable[tuple[str, PairTiming]]) -> dict[StepClass, Floo
     return {step: Floor.of(trials[step]) for step in StepClass if step in trials}
 
 
-def noise_path(machine: str, folder: Path = ARTIFACTS) -> Path:
-    """Where the floor of a machine is kept: `machine` is the uuid of its first GPU, or cpu."""
-    return folder / "machines" / f"{machine}.noise.json"
+def noise_path(machine: str, folder: Path = MACHINES) -> Path:
+    """Where the floor of a machine is kept, beside its ceilings."""
+    return folder / f"{machine}.noise.json"
 
 
 def read_noise(path: Path) -> Noise:
@@ -140,7 +141,7 @@ def sentences(floor: NoiseFloor, gate_percent: float) -> list[str]:
         count = len(measured.trials)
         seen = measured.visible_percent(gate_percent)
         found.append(
-            f"{step}: two sides of the same code differed by up to {measured.percent:.2f} % in {SHARE:.0%} of {count} trials; "
-            f"a gate of {gate_percent:g} % sees changes of {seen:.1f} % and more"
+            f"{step}: on this machine a gate of {gate_percent:g} % sees changes of {seen:.1f} % and more; two sides of the same code "
+            f"differed by {measured.percent:.2f} % at the most that {SHARE:.0%} of {count} trials kept to"
         )
     return found

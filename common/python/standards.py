@@ -6,10 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from common.python.environment import Machine
+from common.python.environment import Gpu, Machine
 from common.python.expectations import Expectation, Expectations, expectations_path, gpu_key, key_text, read_expectations
 from common.python.figures import percent_text
 from common.python.gate import FALSE_DISCOVERY, FORESEEN_UNITS, LEAST_UNITS, NO_CHANGE, Difference, units_needed
+from common.python.machine_ceilings import machine_key
 from common.python.noise import Noise, class_of, noise_path, read_noise
 from common.python.planning import CPU_SHAPE, Plan, gpus_of
 from common.python.results import OPTIMIZED, Change, PairTiming, StopReason, Unit, Verdict, VerdictKind
@@ -19,6 +20,7 @@ from common.python.stats import TIME, Known, Mean, gated_logs, median_ns, shorte
 SHARE_BAND_PERCENT = 3.0
 SPEEDUP = "speedup"
 NOISE_COMMAND = "noise"
+PROMOTION = "; promote it with --accept-regressions?"
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Standards:
         self._files: dict[str, Expectations] = {}
         # Two sides that should be alike are held to no change: a side against its own past, and the pairs that measure noise.
         self._alike = settings.against is not None or settings.command == NOISE_COMMAND
-        self.noise: Noise = read_noise(noise_path(machine_key(settings, machine)))
+        self.noise: Noise = read_noise(noise_path(machine_key(machine, first_gpu(settings, machine))))
         for plan in plans:
             if key := gpu_key(gpus_of(plan, machine)):
                 self._files[plan.target] = read_expectations(expectations_path(plan.selection.pair.workload.parent, key))
@@ -104,7 +106,7 @@ class Standards:
         changes = {name: standard.change(timing.units, band, self.known(plan, timing.units))}
         if expectation:
             changes |= _share_changes(timing, expectation)
-        return _verdict(changes, _what_it_takes(timing, standard, band), promotable=expectation is not None)
+        return verdict_of(changes, what_it_takes(timing, standard.expected, band), promotable=expectation is not None)
 
     def _why_new(self, plan: Plan, shape: str) -> str:
         expectation = self._expected(plan, shape)
@@ -122,9 +124,9 @@ def _conditions(plan: Plan, shape: str) -> dict[str, object]:
     return {"shape": plan.timed[shape], "goal": described.goal, "clock": plan.clock, "cache": described.cache}
 
 
-def machine_key(settings: Settings, machine: Machine) -> str:
-    """What this machine's noise floor and lock are kept under: the uuid of its first GPU, or cpu."""
-    return machine.gpus[0].uuid if machine.gpus and settings.device is not Device.CPU else "cpu"
+def first_gpu(settings: Settings, machine: Machine) -> Gpu | None:
+    """The GPU whose noise floor counts; None where a run is on the CPU."""
+    return machine.gpus[0] if machine.gpus and settings.device is not Device.CPU else None
 
 
 def _share_changes(timing: PairTiming, expectation: Expectation) -> dict[str, Change]:
@@ -140,30 +142,32 @@ def _share_changes(timing: PairTiming, expectation: Expectation) -> dict[str, Ch
     return changes
 
 
-def _verdict(changes: Mapping[str, Change], what_it_takes: str, *, promotable: bool) -> Verdict:
-    """The worst of what is decided; a share that is not decided says nothing, since its band is wide and its time absolute."""
-    ratio, *shares = changes.values()
+def verdict_of(changes: Mapping[str, Change], to_decide: str, *, promotable: bool) -> Verdict:
+    """The verdict that these changes make, the gated ratio first; `to_decide` is said where nothing is.
+
+    A share of the ceiling speaks only where it is decided: its band is wide, and it rests on an absolute time.
+    """
+    (name, ratio), *shares = changes.items()
     kind = ratio.kind
-    if any(share.kind is VerdictKind.REGRESSED for share in shares):
+    if any(share.kind is VerdictKind.REGRESSED for _, share in shares):
         kind = VerdictKind.REGRESSED
-    elif kind is VerdictKind.SAME and any(share.kind is VerdictKind.IMPROVED for share in shares):
+    elif kind is VerdictKind.SAME and any(share.kind is VerdictKind.IMPROVED for _, share in shares):
         kind = VerdictKind.IMPROVED
-    telling = {name: change for name, change in changes.items() if change.kind is kind} or dict([*changes.items()][:1])
-    found = ", ".join(f"{name} {percent_text(change.percent)}" for name, change in telling.items())
-    band = next(iter(telling.values())).band_percent
-    promotion = "; promote it with --accept-regressions?" if promotable else ""
-    ends = {
-        VerdictKind.SAME: f"{found}, within {band:.2g} %",
-        VerdictKind.IMPROVED: f"{found}, beyond {band:.2g} %{promotion}",
-        VerdictKind.REGRESSED: f"{found}, beyond {band:.2g} %",
-        VerdictKind.INCONCLUSIVE: f"cannot decide at {band:.2g} %: {found}; {what_it_takes}",
-    }
-    return Verdict(kind=kind, sentence=ends[kind], changes=dict(changes))
+    if kind in (VerdictKind.SAME, VerdictKind.INCONCLUSIVE):
+        found = f"{name} {percent_text(ratio.percent)}"
+        band = f"{ratio.band_percent:.2g} %"
+        sentence = f"{found}, within {band}" if kind is VerdictKind.SAME else f"cannot decide at {band}: {found}; {to_decide}"
+    else:
+        telling = [(name, change) for name, change in changes.items() if change.kind is kind]
+        sentence = ", ".join(f"{name} {percent_text(change.percent)}, beyond {change.band_percent:.2g} %" for name, change in telling)
+    if kind is VerdictKind.IMPROVED and promotable:
+        sentence += PROMOTION
+    return Verdict(kind=kind, sentence=sentence, changes=dict(changes))
 
 
-def _what_it_takes(timing: PairTiming, standard: Standard, band_percent: float) -> str:
-    more = units_needed(gated_logs(timing.units, standard.goal), standard.expected, band_percent)
+def what_it_takes(timing: PairTiming, expected: Mean, band_percent: float) -> str:
+    """How many more units, and seconds, would decide, if they go on like those of `timing`."""
+    more = units_needed(gated_logs(timing.units, timing.goal), expected, band_percent)
     if more is None:
-        return f"not even {FORESEEN_UNITS} units would: it lies at the band's edge, or was accepted from too few"
-    seconds = more * timing.seconds / len(timing.units)
-    return f"about {more} more units, {seconds:.0f} s"
+        return f"not even {FORESEEN_UNITS} units would: it lies at the band's edge, or too little is known of what it was"
+    return f"about {more} more units, {more * timing.seconds / len(timing.units):.0f} s"

@@ -22,14 +22,15 @@ from common.python.discovery import discover
 from common.python.doctor import fitness, unfit
 from common.python.environment import Machine, child_environment, describe_machine, lock
 from common.python.errors import ExitCode, Status, UnfitEnvironment
+from common.python.exit_codes import exit_code_of
 from common.python.isolation import ForkServer
 from common.python.machine_ceilings import kept_ceilings
 from common.python.planning import Plan, make_plans
 from common.python.regressions import confirmed, is_to_be_confirmed, standing, unconfirmed
-from common.python.results import PairResult, Run, exit_code_of
+from common.python.results import PairResult, Run
 from common.python.revisions import against, checkout
 from common.python.settings import PROJECT_ROOT, Device, Settings
-from common.python.standards import Standards, machine_key
+from common.python.standards import Standards, first_gpu
 from common.python.targets import Selection, select
 
 
@@ -81,7 +82,8 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         machine = describe_machine(settings.root)
         for note in request.notes:
             watcher.note(note)
-        stack.enter_context(lock(machine_key(settings, machine), f"benchmark_cli {settings.command}"))
+        gpu = first_gpu(settings, machine)
+        stack.enter_context(lock(gpu.uuid if gpu else "cpu", f"benchmark_cli {settings.command}"))
         if problem := unfit(fitness(machine, settings.root)):
             raise UnfitEnvironment(f"found {problem}; expected a machine that is fit to measure on")
         server = stack.enter_context(_server(settings, machine))

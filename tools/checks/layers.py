@@ -10,17 +10,17 @@ from tools.checks.source import Finding, Source
 
 # The modules of common/python, lowest first: each may import those before it.
 LAYERS = (
-    *("errors", "results", "ceiling", "stats", "gate", "settings", "features", "directives"),
+    *("errors", "results", "exit_codes", "ceiling", "stats", "gate", "settings", "features", "directives"),
     *("identity", "claims", "workload", "environment"),
     *("discovery", "targets", "revisions", "protocol", "connection", "disassembly", "evidence"),
     *("figures", "roofline", "report", "charts", "listings", "html_pair", "html_report", "artifacts"),
-    *("noise", "expectations", "machine_ceilings"),
+    *("machine_ceilings", "noise", "expectations"),
     *("random_inputs", "cuda_build", "cuda_launch", "loader", "device_helpers", "verification", "escape", "timing", "seal"),
     *("launch_trace", "triton_ahead", "host_ceilings", "ceilings"),
     *("worker", "referee", "describer", "isolation_child"),
     *("isolation", "telemetry", "doctor"),
-    *("planning", "standards", "acceptance", "regressions"),
-    *("bench", "proving", "throttle", "stopping", "measurement", "benchmark_harness", "suite"),
+    *("planning", "standards", "acceptance", "regressions", "comparison"),
+    *("bench", "proving", "throttle", "stopping", "measurement", "benchmark_harness", "suite", "trials"),
     *("peak", "terminal", "options", "show", "scaffold"),
 )
 

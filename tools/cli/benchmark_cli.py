@@ -135,6 +135,56 @@ def report(run: Annotated[Path, typer.Argument(help="A run's folder, or its run.
         print(path)
 
 
+Gate = Annotated[float, typer.Option("--gate", min=0.0, help="Smallest change that counts, in percent.")]
+
+
+@app.command()
+def compare(
+    run_a: Annotated[Path, typer.Argument(help="The folder of the run to compare with.")],
+    run_b: Annotated[Path, typer.Argument(help="The folder of the run that is held against it.")],
+    gate: Gate = 0.5,
+) -> None:
+    """Compare two runs row by row: a verdict each, exit 2 if any row of B is slower."""
+    from common.python.artifacts import load
+    from common.python.comparison import Comparison
+    from common.python.exit_codes import exit_code_of
+    from common.python.terminal import console_for, print_comparison
+
+    (document_a, rows_a), (document_b, rows_b) = load(run_a), load(run_b)
+    by_target = [{row.target: row for row in rows} for rows in (rows_a, rows_b)]
+    comparison = Comparison(document_a, by_target[0], document_b, by_target[1], gate)
+    rows = comparison.rows()
+    print_comparison(by_target[0], rows, comparison.missing(), console_for(json_output=False))
+    raise typer.Exit(exit_code_of(rows))
+
+
+@app.command()
+def noise(
+    trials: Annotated[int | None, typer.Option("--trials", min=1, help="Rounds of all pairs. Default: as many as fit 150 s.")] = None,
+    device: Annotated[str, typer.Option("--device", help="auto, cuda or cpu.")] = "auto",
+    gate: Gate = 0.5,
+) -> None:
+    """Time code against itself on this machine: the smallest change that a gate here can see. What it finds is kept."""
+    from common.python.noise import sentences
+    from common.python.settings import Settings
+    from common.python.terminal import Progress, console_for
+    from common.python.trials import measure_noise
+
+    console = console_for(json_output=False)
+    with Progress(console) as progress:
+        floor = measure_noise(Settings(device=_device(device), gate=gate), trials, progress)
+    for sentence in sentences(floor, gate):
+        console.print(sentence, soft_wrap=True)
+
+
+def _device(name: str) -> Any:
+    from common.python.settings import Device
+
+    if name not in list(Device):
+        raise BenchmarkError(f"--device {name}: found no such device; expected one of {', '.join(Device)}")
+    return Device(name)
+
+
 def _suite(settings: Any) -> None:
     from common.python.options import not_built_yet
     from common.python.suite import plan_only, run_suite

@@ -106,7 +106,6 @@ def test_a_machine_without_trials_has_no_floor(tmp_path):
 
 def test_a_file_that_is_no_noise_floor_is_an_error(tmp_path):
     path = noise_path("cpu", tmp_path)
-    path.parent.mkdir()
     path.write_text(json.dumps({"schema_version": 1, "floors": []}))
 
     with pytest.raises(BenchmarkError, match=r"cpu.noise.json: device: Field required"):
@@ -116,10 +115,8 @@ def test_a_file_that_is_no_noise_floor_is_an_error(tmp_path):
 def test_what_was_found_is_said_a_sentence_a_class():
     floor = a_noise_floor(**{StepClass.LONG: Floor.of([a_trial(0.21)]), StepClass.HOST: Floor.of([a_trial(3.0)])})
 
-    assert [sentence.split("; ") for sentence in sentences(floor, 0.5)] == [
-        [
-            f"{step}: two sides of the same code differed by up to {percent} % in 95% of 1 trials",
-            f"a gate of 0.5 % sees changes of {seen} % and more",
-        ]
-        for step, percent, seen in (("30 µs and more", "0.21", "0.5"), ("host clock", "3.00", "3.0"))
+    assert [sentence.split("; ")[0] for sentence in sentences(floor, 0.5)] == [
+        "30 µs and more: on this machine a gate of 0.5 % sees changes of 0.5 % and more",
+        "host clock: on this machine a gate of 0.5 % sees changes of 3.0 % and more",
     ]
+    assert "differed by 0.21 % at the most that 95% of 1 trials kept to" in sentences(floor, 0.5)[0]

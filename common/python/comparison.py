@@ -1,0 +1,78 @@
+"""Two runs, row by row: how much each gated figure changed, and whether that is more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from common.python.errors import Status
+from common.python.figures import at_shape, percent_text
+from common.python.gate import Difference
+from common.python.noise import class_of
+from common.python.regressions import standing
+from common.python.results import PairResult, PairTiming, Run, Verdict, VerdictKind
+from common.python.standards import SPEEDUP, verdict_of, what_it_takes
+from common.python.stats import TIME, Mean, gated_logs, shortest_ns
+
+_CONDITIONS = ("shape", "device", "clock", "cache", "mode", "goal")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Run B against run A; the band is that of `gate_percent`, or the higher of the noise floors that the two knew of."""
+
+    run_a: Run
+    rows_a: Mapping[str, PairResult]
+    run_b: Run
+    rows_b: Mapping[str, PairResult]
+    gate_percent: float
+
+    def rows(self) -> list[PairResult]:
+        """The rows of B that passed in both runs, with verdicts on how they differ from A."""
+        both = [row for row in self.rows_b.values() if row.target in self.rows_a and self._passed_twice(row.target)]
+        return standing([row.model_copy(update={"verdicts": dict(self._verdicts(row))}) for row in both])
+
+    def missing(self) -> list[str]:
+        """A sentence for every row and shape that only one run has, or that passed in one only."""
+        found = []
+        for target in sorted(self.rows_a.keys() | self.rows_b.keys()):
+            if not (target in self.rows_a and target in self.rows_b):
+                found.append(f"{target}: only in {'A' if target in self.rows_a else 'B'}")
+            elif not self._passed_twice(target):
+                found.append(f"{target}: {self.rows_a[target].status} in A, {self.rows_b[target].status} in B")
+            else:
+                shapes_a, shapes_b = (rows[target].timings.keys() for rows in (self.rows_a, self.rows_b))
+                found += [
+                    f"{target}{at_shape(shape)}: timed only in {'A' if shape in shapes_a else 'B'}" for shape in sorted(shapes_a ^ shapes_b)
+                ]
+        return found
+
+    def _passed_twice(self, target: str) -> bool:
+        return self.rows_a[target].status is self.rows_b[target].status is Status.PASSED
+
+    def _verdicts(self, row: PairResult) -> Iterator[tuple[str, Verdict]]:
+        past = self.rows_a[row.target]
+        for shape, timing in row.timings.items():
+            if shape in past.timings:
+                yield shape, self._verdict(past.timings[shape], timing)
+
+    def _verdict(self, before: PairTiming, after: PairTiming) -> Verdict:
+        logs = [gated_logs(timing.units, timing.goal) for timing in (before, after)]
+        if not all(logs):
+            return Verdict(kind=VerdictKind.NEW, sentence="not gated: a half has no speedup")
+        step = class_of(after.clock, shortest_ns(after.units))
+        band = max(self.gate_percent, *(run.noise_percent.get(step, 0.0) for run in (self.run_a, self.run_b)))
+        expected, measured = (Mean.of(of_one) for of_one in logs)
+        name = SPEEDUP if after.goal == TIME else after.goal
+        change = Difference.between(measured, expected).change(band)
+        if why_not := self._why_not(before, after):
+            return Verdict(kind=VerdictKind.NEW, sentence=f"not gated, {why_not}: {name} {percent_text(change.percent)}")
+        return verdict_of({name: change}, what_it_takes(after, expected, band), promotable=False)
+
+    def _why_not(self, before: PairTiming, after: PairTiming) -> str:
+        if differing := [name for name in _CONDITIONS if vars(before)[name] != vars(after)[name]]:
+            return f"since its {' and '.join(differing)} differ"
+        if after.device == "cpu":
+            return "since it was timed on a CPU"
+        models = [sorted({gpu["name"] for gpu in run.environment["gpus"]}) for run in (self.run_a, self.run_b)]
+        return "" if models[0] == models[1] else f"since A ran on {', '.join(models[0])} and B on {', '.join(models[1])}"

@@ -1,0 +1,42 @@
+"""A copy of n floats. A hundredth more of them lies behind the input, for the side that copies 1 % more bytes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from common import Spec, Workload
+
+
+def inputs(rand: Any, n: int) -> dict[str, Any]:
+    """`x`: n floats, and n / 100 more in whole 32-byte sectors."""
+    return {"x": rand.normal(n + (n // 100 & ~7))}
+
+
+def outputs(n: int) -> dict[str, Spec]:
+    """`y`: the first n of them."""
+    return {"y": Spec((n,), torch.float32)}
+
+
+def reference(x: torch.Tensor, n: int) -> torch.Tensor:
+    """The first n floats."""
+    return x[:n]
+
+
+def work(n: int) -> dict[str, float]:
+    """Each of the n floats is read and written once."""
+    return {"dram_read": 4 * n, "dram_write": 4 * n}
+
+
+WORKLOAD = Workload(
+    inputs=inputs,
+    outputs=outputs,
+    reference=reference,
+    work=work,
+    time_at={"512 MB": {"n": 128 << 20}, "64 MB": {"n": 16 << 20}, "24 MB": {"n": 6 << 20}, "16 kB": {"n": 4 << 10}},
+    cpu_at={"n": 4 << 20},
+    check_at=({"n": 1}, {"n": 4099}),
+    rtol=0.0,  # a copy is exact
+    atol=0.0,
+)
