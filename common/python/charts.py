@@ -16,7 +16,7 @@ from typing import Literal
 from common.python.figures import time_text
 from common.python.results import Interval
 
-BOX_WIDTH, BOX_HEIGHT = 2000, 500
+BOX_WIDTH, BOX_HEIGHT = 1000, 250
 MOST_TICKS = 6
 _NEAREST_TO_ONE = 1.05  # an axis of speedups reaches at least this far, so that noise does not fill it
 _FURTHEST = 1e6  # what a log axis can be asked to show of one interval
@@ -25,7 +25,7 @@ _FENCE = 3.0  # interquartile ranges beyond the quartiles: Tukey's outer fence
 _LOWEST_SHARE = 0.5  # a roofline reaches at least down to this
 _BESIDE, _OVER_ROOF = 2.0, 1.12  # factors of room around the dots
 _WIDEST_GAP = 3.0  # percent of the width that keeps two numbers apart
-_MARK = 14  # box units: the length of a mark at the edge, for a sample beyond it
+_MARK = 7  # box units: the length of a mark at the edge, for a sample beyond it
 
 Effect = Literal["faster", "slower", "undecided"]
 

@@ -196,7 +196,7 @@ def tables(row: PairResult, _: Run) -> Iterator[Part]:
     for section in sections([row]):
         if section.folded:
             entries = [(entry[0].removeprefix(row.target).strip(), *entry[1:]) for entry in section.rows]
-            yield Part("table", section.title, _compact((Column("shape"), *section.columns[1:]), section.title, entries))
+            yield Part("table", section.title, compact(Section(section.title, (Column("shape"), *section.columns[1:]), entries)))
 
 
 def checks(row: PairResult, _: Run) -> Iterator[Part]:
@@ -215,10 +215,11 @@ def checks(row: PairResult, _: Run) -> Iterator[Part]:
         yield Part("table", "Checked against the reference", Section("", columns, entries), folded=True)
 
 
-def _compact(columns: Sequence[Column], title: str, entries: Sequence[tuple[str, ...]]) -> Section:
-    """A section without the columns that say nothing."""
-    kept = [number for number in range(len(columns)) if any(entry[number] for entry in entries)]
-    return Section(title, tuple(columns[number] for number in kept), [tuple(entry[number] for number in kept) for entry in entries])
+def compact(section: Section) -> Section:
+    """`section` without the columns that say nothing."""
+    kept = [number for number in range(len(section.columns)) if any(entry[number] for entry in section.rows)]
+    rows = [tuple(entry[number] for number in kept) for entry in section.rows]
+    return Section(section.title, tuple(section.columns[number] for number in kept), rows)
 
 
 PARTS: tuple[Callable[[PairResult, Run], Iterator[Part]], ...] = (why, code, samples, tables, checks)

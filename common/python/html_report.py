@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 import jinja2
@@ -16,8 +17,8 @@ from pydantic import ValidationError
 from common.python.ceiling import Ceiling, MachineCeilings
 from common.python.charts import BOX_HEIGHT, BOX_WIDTH, Reach, Roofline, SpeedupAxis, Whisker, roofline, speedup_axis
 from common.python.errors import BenchmarkError, ExitCode
-from common.python.figures import at_shape, interval_text, machine_text, one_line, settings_text, speedup_text, time_text
-from common.python.html_pair import PARTS, headlines, kind_of
+from common.python.figures import at_shape, interval_text, lines_of, machine_text, one_line, settings_text, speedup_text, time_text
+from common.python.html_pair import PARTS, compact, headlines, kind_of
 from common.python.report import Column, Section, sections, share_interval, share_text, summary
 from common.python.results import OPTIMIZED, PairResult, Run, VerdictKind
 from common.python.roofline import value_text
@@ -136,10 +137,13 @@ def _machine(run: Run) -> Section:
     return Section("Machine", (Column("fact"), Column("value")), entries)
 
 
-def _results(pairs: Sequence[Pair]) -> tuple[tuple[Column, ...], list[tuple[Pair, Sequence[tuple[str, ...]]]]]:
-    """The columns of the table of results, and each pair's lines of it."""
-    tables = [(pair, sections([pair.row])[0]) for pair in pairs]
-    return (tables[0][1].columns if tables else ()), [(pair, table.rows) for pair, table in tables]
+def _results(pairs: Sequence[Pair]) -> tuple[tuple[Column, ...], list[tuple[Pair, list[tuple[str, ...]]]]]:
+    """The columns of the table of results, but those that say nothing in this run, and each pair's lines of it."""
+    if not pairs:
+        return (), []
+    table = compact(sections([pair.row for pair in pairs])[0])
+    lines = iter(table.rows)
+    return table.columns, [(pair, list(islice(lines, len(lines_of(pair.row))))) for pair in pairs]
 
 
 def _speedup_chart(pairs: Sequence[Pair]) -> tuple[SpeedupAxis, list[SpeedupRow]]:
