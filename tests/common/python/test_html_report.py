@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
+from common.python.charts import BOX_HEIGHT
 from common.python.errors import BenchmarkError, Status
 from common.python.html_report import html
 from common.python.results import Block, Interval, Share, Unit
@@ -361,6 +362,24 @@ def test_every_sample_of_every_side_and_unit_is_drawn(page):
     assert "18 samples" in first[1][1]
     paths = [found["d"] for found, _ in page.all("path", class_="dots")][:3]
     assert [path.count("h0") for path in paths] == [6, 18, 18]
+
+
+def test_the_speedup_of_a_process_pair_is_the_ratio_of_its_medians():
+    def unit(baseline, optimized):
+        blocks = {"baseline": (Block(seed=1, samples_ns=baseline),), "optimized": (Block(seed=2, samples_ns=optimized),)}
+        return Unit(order=("baseline", "optimized"), blocks=blocks)
+
+    units = (unit((100.0, 300.0, 100.0), (50.0, 50.0, 1.0)), unit((300.0, 300.0, 1.0), (100.0, 900.0, 100.0)))
+    timing = a_timing({"baseline": 250.0, "optimized": 100.0}, units=units, speedups={"optimized": an_interval(2.5, 0.1)})
+    page = Page(html(a_run(), [a_row(timings={"default": timing})]))
+    figure = next(text for text in page.texts("figure", class_="panel") if text.startswith("Speedup of optimized"))
+    first, step = map(int, re.findall(r"m\d+([+-]\d+)h0", page.all("path", class_="dots")[0][0]["d"]))
+
+    # 2x and 3x lie 20 % below and above the estimate, at the bottom and at the top of the plot.
+    assert "-20 %" in figure
+    assert "+20 %" in figure
+    assert first > 0.9 * BOX_HEIGHT
+    assert first + step < 0.1 * BOX_HEIGHT
 
 
 def test_the_clock_that_samples_held_is_told_and_drawn_where_it_moved():
