@@ -42,9 +42,10 @@ struct Launch {
 
     template <typename... Arguments>
     void operator()(Arguments... arguments) const {
+        const Config config{name, grid, block, shared};
         auto call = [kernel = kernel, arguments...] { kernel(arguments...); };
         using Call = decltype(call);
-        run({name, grid, block, shared}, [](const void* closure) { (*static_cast<const Call*>(closure))(); }, &call, sizeof call);
+        enqueue([=] { run(config, [](const void* closure) { (*static_cast<const Call*>(closure))(); }, &call, sizeof call); });
     }
 };
 template <typename Kernel>
@@ -85,7 +86,7 @@ inline unsigned ballot(const char* operation, unsigned mask, int predicate, Plac
 }
 template <typename T, typename Change>
 CUDA_ON_CPU_INLINE T atomic(T* address, Change change) {
-    access(address, sizeof(T), true, true);
+    access_atomically(address, sizeof(T));
     T old;
     move_bytes(&old, address, sizeof old);
     const T changed = change(old);

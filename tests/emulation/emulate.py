@@ -1,14 +1,14 @@
 """A CUDA side on the CPU: `check_side` compares what a plain .cu computes with its workload's reference, and needs no GPU.
 
 How to use it. `check_side(Path("ch07/workload_transpose.py"), Path("ch07/optimized_transpose.cu"))` builds the side with g++ against an
-emulated CUDA (`cuda_on_cpu.hpp`; `runtime.cpp` is the machine), binds it with the project's own `CudaSide` on CPU tensors, and runs every
+emulated CUDA (`cuda_on_cpu.hpp`; `threads.cpp` and `memory.cpp` are the machine), binds it with the project's own `CudaSide` on CPU tensors, and runs every
 `check_at` shape on two seeds, outputs and scratch poisoned, live inputs rewritten after `prepare`, the threads of a block taking their turns
 forward, backward and shuffled. It raises AssertionError with one sentence for: a mismatch with the reference; an access outside an array, or
 a write to one that is const; a race on shared memory; a barrier that not all threads reach; what the language leaves undefined (a misaligned
 vector, an index out of bounds, an overflow); an input that changed; an output that depends on the order of threads though nothing is atomic.
-What it cannot emulate (inline PTX, TMA, tensor cores, clusters, graphs, libcu++) it names in NotEmulated. By hand:
+What it cannot emulate (inline PTX, TMA, tensor cores, clusters, libcu++) it names in NotEmulated. By hand:
 `python -m tests.emulation.emulate ch07/optimized_transpose.cu` checks a side, and `--show` prints what is compiled. A shape of more than
-2^20 elements is not run but noted, and a launch of more than 2^29 accesses fails, so keep `check_at` small: a second a side is the aim.
+2^20 elements is not run but noted, and a launch of more than 2^28 accesses fails, so keep `check_at` small: a second a side is the aim.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ _HERE = Path(__file__).parent
 _CPU = torch.device("cpu")
 _ORDERS = {"forward": 0, "backward": 1, "shuffled": 2}
 
-# -fsanitize makes g++ call a hook at every access; runtime.cpp has the hooks, so the sanitizers' own runtimes are not linked.
-_RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-U_FORTIFY_SOURCE", "-fvisibility=hidden")
+# -fsanitize makes g++ call a hook at every access; memory.cpp has the hooks, so the sanitizers' own runtimes are not linked.
+_MACHINE_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-U_FORTIFY_SOURCE", "-fvisibility=hidden")
 _SIDE_FLAGS = (
     *("-std=c++17", "-O1", "-g", "-fPIC", "-w", "-ffp-contract=off", "-fno-gnu-unique", "-fsanitize=thread"),
     "-fsanitize=alignment,null,bounds,shift-exponent,signed-integer-overflow,integer-divide-by-zero,return",
@@ -185,6 +185,7 @@ def build(source: Path, *, cache: Path = CACHE) -> Path:
     return library
 
 
+@functools.cache
 def _initialised() -> tuple[str, ...]:
     """g++ 12 and later can fill variables that a side forgot to initialise, so that they are wrong every time."""
     major = int(_run(["g++", "-dumpversion"], _HERE).split(".")[0])
@@ -193,16 +194,17 @@ def _initialised() -> tuple[str, ...]:
 
 @functools.cache
 def _machine(cache: Path) -> Path:
-    """The compiled runtime.cpp, under a name that stands for all of the emulation."""
+    """The compiled machine, under a name that stands for all of the emulation."""
     version = _run(["g++", "--version"], _HERE)
     texts = [path.read_text() for path in sorted(_HERE.glob("*.[ch]pp"))]
-    key = hashlib.sha256("\0".join([*texts, *_RUNTIME_FLAGS, version]).encode()).hexdigest()[:16]
+    key = hashlib.sha256("\0".join([*texts, *_MACHINE_FLAGS, version]).encode()).hexdigest()[:16]
     made = cache / f"emulation-{key}.o"
     if not made.exists():
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache, prefix=".building-") as folder:
             built = Path(folder, made.name)
-            _run(["g++", *_RUNTIME_FLAGS, "-c", str(_HERE / "runtime.cpp"), "-o", str(built)], _HERE)
+            sources = [str(_HERE / "threads.cpp"), str(_HERE / "memory.cpp")]
+            _run(["g++", *_MACHINE_FLAGS, "-r", *sources, "-o", str(built)], _HERE)
             built.replace(made)
     return made
 

@@ -11,6 +11,7 @@ enum cudaError {
     cudaErrorInvalidConfiguration = 9,
     cudaErrorNotSupported = 801,
     cudaErrorLaunchFailure = 719,
+    cudaErrorStreamCaptureUnsupported = 900,
 };
 typedef cudaError cudaError_t;
 typedef struct CUstream_st* cudaStream_t;
@@ -62,20 +63,28 @@ constexpr int MULTIPROCESSORS = 3;
 constexpr int L2_BYTES = 50 << 20;
 constexpr int BEST_BLOCK = 768;
 
+inline cudaError_t now() { return cudaError_t(last_error(false)); }
 inline cudaError_t copy(void* to, const void* from, size_t bytes) {
-    if (!host_access(to, bytes, true) || !host_access(from, bytes, false)) return cudaErrorInvalidValue;
-    memmove(to, from, bytes);
-    return cudaSuccess;
+    enqueue([=] {
+        if (host_access(to, bytes, true) && host_access(from, bytes, false)) memmove(to, from, bytes);
+    });
+    return now();
 }
 inline cudaError_t fill(void* to, int value, size_t bytes) {
-    if (!host_access(to, bytes, true)) return cudaErrorInvalidValue;
-    memset(to, value, bytes);
-    return cudaSuccess;
+    enqueue([=] {
+        if (host_access(to, bytes, true)) memset(to, value, bytes);
+    });
+    return now();
+}
+inline cudaError_t wait() {
+    forbid_capture();
+    return now();
 }
 template <typename T>
 cudaError_t make(T** made, size_t bytes, const char* name, bool of_host = false) {
+    forbid_capture();
     *made = static_cast<T*>(allocate(bytes, name, of_host));
-    return cudaSuccess;
+    return now();
 }
 inline cudaError_t drop(void* made) { return release(made) ? cudaSuccess : cudaErrorInvalidValue; }
 template <typename Handle>
@@ -112,7 +121,10 @@ inline cudaError_t cudaFree(void* made) { return cuda_on_cpu::drop(made); }
 inline cudaError_t cudaFreeAsync(void* made, cudaStream_t) { return cuda_on_cpu::drop(made); }
 inline cudaError_t cudaFreeHost(void* made) { return cuda_on_cpu::drop(made); }
 
-inline cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) { return cuda_on_cpu::copy(to, from, bytes); }
+inline cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind) {
+    cuda_on_cpu::wait();
+    return cuda_on_cpu::copy(to, from, bytes);
+}
 inline cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind, cudaStream_t = 0) {
     return cuda_on_cpu::copy(to, from, bytes);
 }
@@ -124,7 +136,10 @@ inline cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from
             return code;
     return cudaSuccess;
 }
-inline cudaError_t cudaMemset(void* to, int value, size_t bytes) { return cuda_on_cpu::fill(to, value, bytes); }
+inline cudaError_t cudaMemset(void* to, int value, size_t bytes) {
+    cuda_on_cpu::wait();
+    return cuda_on_cpu::fill(to, value, bytes);
+}
 inline cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t = 0) { return cuda_on_cpu::fill(to, value, bytes); }
 template <typename T>
 cudaError_t cudaMemcpyToSymbol(T& symbol, const void* from, size_t bytes, size_t offset = 0, cudaMemcpyKind = cudaMemcpyHostToDevice) {
@@ -145,7 +160,7 @@ inline cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cuda_on_cpu::
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) { return cuda_on_cpu::handle(stream); }
 inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned, int) { return cuda_on_cpu::handle(stream); }
 inline cudaError_t cudaStreamDestroy(cudaStream_t) { return cudaSuccess; }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaPeekAtLastError(); }
+inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cuda_on_cpu::wait(); }
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0) { return cudaSuccess; }
 inline cudaError_t cudaStreamSetAttribute(cudaStream_t, cudaStreamAttrID, const cudaStreamAttrValue*) { return cudaSuccess; }
 inline cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
@@ -154,10 +169,43 @@ inline cudaError_t cudaEventCreate(cudaEvent_t* event) { return cuda_on_cpu::han
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) { return cuda_on_cpu::handle(event); }
 inline cudaError_t cudaEventDestroy(cudaEvent_t) { return cudaSuccess; }
 inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t = 0) { return cudaSuccess; }
-inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaPeekAtLastError(); }
-inline cudaError_t cudaDeviceSynchronize() { return cudaPeekAtLastError(); }
+inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cuda_on_cpu::wait(); }
+inline cudaError_t cudaDeviceSynchronize() { return cuda_on_cpu::wait(); }
 inline cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
 inline cudaError_t cudaSetDevice(int) { return cudaSuccess; }
+
+// A graph is the work that was captured, in its order; it keeps pointers, and finds there what lies there when it is launched.
+typedef struct CUgraph_st {
+    std::vector<cuda_on_cpu::Work> work;
+} *cudaGraph_t, *cudaGraphExec_t;
+typedef struct CUgraphNode_st* cudaGraphNode_t;
+enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed };
+inline cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
+    cuda_on_cpu::begin_capture();
+    return cuda_on_cpu::now();
+}
+inline cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
+    *graph = new CUgraph_st{cuda_on_cpu::end_capture()};
+    return cuda_on_cpu::now();
+}
+inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long = 0) {
+    *made = new CUgraph_st(*graph);
+    return cuda_on_cpu::now();
+}
+inline cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cuda_on_cpu::now(); }
+inline cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t) {
+    for (const cuda_on_cpu::Work& work : graph->work) cuda_on_cpu::enqueue(work);
+    return cuda_on_cpu::now();
+}
+inline cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t*, size_t* count) {
+    *count = graph->work.size();
+    return cudaSuccess;
+}
+inline cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+    delete graph;
+    return cudaSuccess;
+}
+inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) { return cudaGraphDestroy(graph); }
 
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* found, int) {
     *found = {"emulated",

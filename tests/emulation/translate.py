@@ -26,7 +26,7 @@ _NOT_EMULATED = {
     "inline PTX": re.compile(r"\b(?:asm|__asm__)\b"),
     "a thread-block cluster": re.compile(r"\b__cluster_dims__\b|\bcudaLaunchAttributeClusterDimension\b"),
     "a launch through a configuration": re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\w*\b"),
-    "a CUDA graph": re.compile(r"\bcudaGraph\w*\b|\bcudaStreamBeginCapture\b"),
+    "a graph that is not captured": re.compile(r"\bcudaGraph(?:Add|Conditional|Exec(?!Destroy|_t))\w*\b"),
     "a grid-wide group": re.compile(r"\bthis_(?:grid|cluster)\b"),
 }
 
