@@ -60,13 +60,13 @@ _PRESENCE = re.compile(
 
 @dataclass(frozen=True)
 class Technique:
-    """A row of techniques.tsv. In a kernel without `beside`, or with `unless`, a match is no evidence; `trap` says why."""
+    """A row of techniques.tsv. In a kernel without `beside`, or with one of `unless`, a match is no evidence; `trap` says why."""
 
     name: str
     pattern: re.Pattern[str]
     architectures: tuple[str, ...]
     beside: str = ""
-    unless: str = ""
+    unless: tuple[str, ...] = ()
     trap: str = ""
 
 
@@ -110,8 +110,8 @@ def techniques() -> Mapping[str, Technique]:
     for line in _TECHNIQUES.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             name, pattern, architectures, condition, trap = [*line.split("\t"), "", ""][:5]
-            word, _, other = condition.partition(" ")
-            beside, unless = (other if word == "with" else ""), (other if word == "without" else "")
+            word, _, others = condition.partition(" ")
+            beside, unless = (others if word == "with" else ""), (tuple(others.split(",")) if word == "without" else ())
             rows[name] = Technique(name, re.compile(pattern), tuple(architectures.split(",")), beside, unless, trap)
     return rows
 

@@ -111,7 +111,7 @@ def _on(claim: Claim, mine: Seen, baselines: Sequence[Seen]) -> tuple[bool | Non
         return False, amount.told
     held = [_compare(each, claim.relation, claim.bound) for each in theirs]
     if True in held:
-        return False, f"that the baseline has it too: {baseline}"
+        return False, f"the same in the baseline: {baseline}"
     return _all([holds, *(None if each is None else True for each in held)]), told
 
 
@@ -182,7 +182,7 @@ def _is_evidence(technique: Technique, kernel: Kernel) -> bool:
     rows = techniques()
     if technique.beside and not _count(rows[technique.beside], kernel):
         return False
-    return not technique.unless or not _count(rows[technique.unless], kernel)
+    return not any(_count(rows[name], kernel) for name in technique.unless)
 
 
 def _in_code(measure: Measure, seen: Seen) -> Amount:

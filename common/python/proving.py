@@ -1,4 +1,4 @@
-"""The evidence for one row's claims: code out of the built libraries, Triton ahead of time, and where there is a GPU a step that is watched."""
+"""The evidence for a row's claims: code out of built libraries, Triton ahead of time, and where there is a GPU a step that is watched."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ from common.python.random_inputs import Rand
 _WARP = 32
 _SHARED_BYTES = 227 << 10  # that a block may ask for, on 9.0 and 10.0
 _SMS = {(9, 0): 132, (10, 0): 148}  # H100 and H200; B200
+_NO_CUDA = "not linked with support for cuda"
 _ADDRESS = 1 << 20  # where every storage begins: aligned as the allocator would
 
 
@@ -117,6 +118,18 @@ class _Operations(TorchDispatchMode):
 
 def compile_ahead(request: protocol.Ahead) -> Observed:
     """One step of the side, as if on a GPU; Triton stays without its own driver. Lets through what the side and the compiler raise."""
+    try:
+        return _observe(request, torch.device("cuda", 0), "")
+    except RuntimeError as error:
+        if _NO_CUDA not in str(error):
+            raise
+    # A side that slices its tensors cannot stand on a GPU that PyTorch was not built for; what it does on a CPU may be less.
+    return _observe(
+        request, torch.device("cpu"), "its step was made as on a CPU, for this PyTorch knows no CUDA; the rest is seen on a GPU"
+    )
+
+
+def _observe(request: protocol.Ahead, device: torch.device, missed: str) -> Observed:
     import triton
 
     driver = StandInDriver(request.capability, request.prefix)
@@ -125,14 +138,14 @@ def compile_ahead(request: protocol.Ahead) -> Observed:
     with _stand_in_for_cuda(request.capability), FakeTensorMode(allow_non_fake_inputs=True):
         workload = load_workload(Path(request.workload))
         side = load_side(Path(request.side), workload, None)
-        rand = _NoData(0, torch.device("cuda", 0), Path(request.prefix).parent)
+        rand = _NoData(0, device, Path(request.prefix).parent)
         step = side.prepare(workload.inputs(rand, **request.shape), request.shape)
         step()  # what a first call sets up is not of the step
         driver.recording = True
         with operations:
             step()
-    seen = ", ".join(dict.fromkeys(operations.names))
-    missed = f"step also calls {seen}, whose kernels are seen on a GPU" if seen else ""
+    if operations.names:
+        missed = f"step also calls {', '.join(dict.fromkeys(operations.names))}, whose kernels are seen on a GPU"
     return Observed(nonce=request.nonce, launches=driver.launches, spans=[], cubins=driver.cubins, missed=missed)
 
 

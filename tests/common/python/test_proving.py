@@ -1,0 +1,140 @@
+"""A technique named is a technique shown: what is not so is UNPROVEN, exit 4, and without a GPU what can be known is known."""
+
+import json
+
+import pytest
+
+from tests.commands import OPTIMIZED, benchmark, write_pair
+from tests.common.python.probes import CASES, needs_nvcc
+
+
+def rows_of(folder):
+    """The rows that the run in `folder` left, by the name behind the colon."""
+    return {row["target"].partition(":")[2]: row for row in json.loads((folder / "metrics.json").read_text())["rows"]}
+
+
+def proofs_of(row, side="optimized"):
+    return {proof["claim"]: (proof["state"], proof["detail"]) for proof in row["proofs"] if proof["side"] == side}
+
+
+@pytest.fixture(scope="module")
+def verified(tmp_path_factory):
+    """How `verify` of all cases on a CPU ended, and its rows."""
+    folder = tmp_path_factory.mktemp("verified")
+    finished = benchmark("verify", "--root", CASES, "--device", "cpu", "--artifacts-dir", folder / "run", scratch=folder)
+    return finished, rows_of(folder / "run")
+
+
+@needs_nvcc
+def test_a_run_with_a_wrong_claim_exits_4(verified):
+    finished, rows = verified
+    assert finished.code == 4
+    assert {name: row["status"] for name, row in rows.items()} == {
+        "copy_absent": "UNPROVEN",
+        "copy_idle": "SKIPPED",
+        "copy_spilled": "SKIPPED",
+        "copy_tile": "SKIPPED",
+        "product": "PASSED",
+        "twice": "UNPROVEN",
+    }
+
+
+@needs_nvcc
+def test_a_technique_that_is_not_there_is_unproven(verified):
+    row = verified[1]["copy_absent"]
+    assert row["reason"] == "optimized_copy_absent.cu: found none in copy (sm_90a, sm_100a); expected `tma_load_tile`"
+    assert proofs_of(row)["tma_load_tile"][0] == "failed"
+
+
+@needs_nvcc
+def test_a_technique_that_the_baseline_has_too_is_unproven(verified):
+    row = verified[1]["twice"]
+    assert row["reason"] == (
+        "optimized_twice.cu: found the same in the baseline: 1 in copy_tile (sm_90a, sm_100a); expected `tma_load_tile`"
+    )
+    # The borrowed baseline's own claims against its own baseline are none of this row's; what it has is.
+    assert "tma_load_tile in copy_tile" not in proofs_of(row, "baseline")
+    assert proofs_of(row, "baseline")["mbarrier_expect_tx"][0] == "proven"
+
+
+@needs_nvcc
+def test_the_control_is_proven_for_hopper_and_blackwell_without_a_gpu(verified):
+    row = verified[1]["copy_tile"]
+    proofs = proofs_of(row)
+    assert proofs.pop("launches == 1") == ("unchecked", "which kernels a step launches is seen on a GPU")
+    assert {state for state, _ in proofs.values()} == {"proven"}
+    assert proofs["tma_load_tile in copy_tile"][1].endswith("(sm_90a, sm_100a)")
+    kernels = {kernel["architecture"]: kernel for kernel in row["sides"]["optimized"]["kernels"]}
+    assert set(kernels) == {"90a", "100a"}
+    assert all(kernel["shared_bytes"] >= 4096 and kernel["launches"] is None for kernel in kernels.values())
+
+
+@needs_nvcc
+def test_registers_that_spill_are_a_finding(verified):
+    row = verified[1]["copy_spilled"]
+    spilled = {kernel["architecture"]: kernel["spill_bytes"] for kernel in row["sides"]["optimized"]["kernels"]}
+    for architecture in ("90a", "100a"):
+        expected = f"copy on sm_{architecture} spills {spilled[architecture]} bytes of registers; expected none in an optimized side"
+        assert f"optimized_copy_spilled.cu: {expected}" in row["notes"]
+        assert spilled[architecture] > 0
+    assert not any("spills" in note for note in verified[1]["copy_tile"]["notes"])
+
+
+@needs_nvcc
+def test_equal_machine_code_is_a_finding(verified):
+    sentence = "its machine code is the baseline's: a difference in time is noise"
+    assert f"optimized_copy_absent.cu: {sentence}" in verified[1]["copy_absent"]["notes"]
+    assert not any(sentence in note for note in verified[1]["copy_tile"]["notes"])
+
+
+def test_a_triton_side_is_proven_ahead_of_time_and_checked_in_the_interpreter(verified):
+    row = verified[1]["product"]
+    proofs = proofs_of(row)
+    assert proofs.pop("kernel product_of_tiles") == (
+        "unchecked",
+        "1 kernel of product_of_tiles; baseline: what PyTorch launches is seen on a GPU",
+    )
+    assert {state for state, _ in proofs.values()} == {"proven"}
+    assert proofs["tcgen05_mma_f16_tf32"][1].endswith("(sm_100a)")
+    kernels = {kernel["architecture"]: kernel for kernel in row["sides"]["optimized"]["kernels"]}
+    assert {name: kernel["launches"] for name, kernel in kernels.items()} == {"90a": 1, "100a": 1}
+    assert all(kernel["shared_bytes"] >= 64 << 10 for kernel in kernels.values())
+
+
+@needs_nvcc
+def test_nothing_but_proofs_is_good(tmp_path):
+    """Where no side can run, `verify` has still done its work."""
+    where = ["--root", CASES, "--targets", "evidence_cases:copy_tile", "--device", "cpu"]
+    assert benchmark("verify", *where, "--artifacts-dir", tmp_path / "run", scratch=tmp_path).code == 0
+
+
+def test_a_claim_that_cannot_be_read_is_an_error_before_anything_runs(tmp_path):
+    write_pair(tmp_path, optimized=OPTIMIZED.replace("\n", "\n# proves: tma_load_tilee\n", 1))
+    finished = benchmark("verify", "--root", tmp_path, scratch=tmp_path)
+    assert finished.code == 1
+    assert finished.error.startswith("demo/optimized_double.py:2: found `proves: tma_load_tilee`; expected tma_load_tile")
+
+
+@pytest.mark.gpu
+@needs_nvcc
+def test_a_technique_in_a_kernel_that_never_runs_is_unproven(tmp_path):
+    finished = benchmark(
+        "verify", "--root", CASES, "--targets", "evidence_cases:copy_idle", "--artifacts-dir", tmp_path / "run", scratch=tmp_path
+    )
+    row = rows_of(tmp_path / "run")["copy_idle"]
+    assert (finished.code, row["status"]) == (4, "UNPROVEN")
+    assert "only in copy_tile, which step does not launch; it launches copy" in row["reason"]
+
+
+@pytest.mark.gpu
+@needs_nvcc
+@pytest.mark.parametrize("case", ["copy_tile", "product"])
+def test_on_a_gpu_every_claim_of_the_controls_is_proven(tmp_path, case):
+    finished = benchmark(
+        "verify", "--root", CASES, "--targets", f"evidence_cases:{case}", "--artifacts-dir", tmp_path / "run", scratch=tmp_path
+    )
+    row = rows_of(tmp_path / "run")[case]
+    assert (finished.code, row["status"]) == (0, "PASSED"), row["reason"]
+    assert {state for state, _ in proofs_of(row).values()} <= {"proven"}, row["proofs"]
+    watched = [kernel for kernel in row["sides"]["optimized"]["kernels"] if kernel["occupancy_percent"] is not None]
+    assert [kernel["launches"] for kernel in watched] == [1]
