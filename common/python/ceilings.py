@@ -21,7 +21,7 @@ import torch
 from common.python import protocol
 from common.python.device_helpers import Kernels, current_stream, device_helpers, sm_clock_hz
 from common.python.errors import SideFailure, Status
-from common.python.host_ceilings import Call, Findings, HostSurvey, Way, product, read_storage, wall_samples
+from common.python.host_ceilings import Call, Findings, HostSurvey, Way, product, read_storage, samples_of
 from common.python.protocol import Answer, AnyRequest
 from common.python.timing import DeviceTimer, L2State, Sample
 
@@ -248,7 +248,7 @@ class GpuSurvey:
         theirs, there = (torch.empty(_PEER_BYTES, dtype=torch.uint8, device=other).random_(0, 256) for _ in range(2))
         out, into = _PeerCopy(there, mine), _PeerCopy(back, theirs)
         for name, copies in zip(names, ([out], [into], [out, into]), strict=True):
-            samples = wall_samples(partial(_copy_all, copies), before=_wait_for_all)
+            samples = samples_of(partial(_copy_all, copies), before=_wait_for_all)
             way = Way(f"{_PEER_BYTES >> 30} GiB, {other}", float(len(copies) * _PEER_COPIES * _PEER_BYTES), samples)
             findings.keep(name, "bytes/s", [way])
 
@@ -262,9 +262,9 @@ class GpuSurvey:
             self._kernels.call(function, *arguments)
             # What Python takes for such a call is not the driver's: labs does nothing with as many arguments.
             empty = partial(_in_a_row, partial(ctypes.CDLL(None).labs, *arguments))
-            python_ns = min(sample.ns for sample in wall_samples(empty))
+            python_ns = min(sample.ns for sample in samples_of(empty))
             in_a_row = partial(_in_a_row, partial(self._kernels.driver[function], *arguments))
-            rounds = [wall_samples(in_a_row, before=torch.cuda.synchronize) for _ in range(_LAUNCH_ROUNDS)]
+            rounds = [samples_of(in_a_row, before=torch.cuda.synchronize) for _ in range(_LAUNCH_ROUNDS)]
             ways = [
                 Way(f"the host's time to launch {what}", float(_LAUNCHES_IN_A_ROW), [Sample(sample.ns - python_ns) for sample in samples])
                 for samples in rounds

@@ -1,7 +1,7 @@
 """What one thread of a CPU and its storage can do at most, and how samples of several ways become one ceiling: the best way's median.
 
-Memory is driven by torch's loops and by the C library's, whichever is faster; data is random and far larger than the caches. Other
-processes only ever slow a CPU down, so each way is tried in several rounds, and the best round counts.
+Memory is driven by torch's loops and by the C library's, whichever is faster; data is random and far larger than the caches. What other
+processes take is not the machine's: the thread's own CPU time is read, each way is tried in several rounds, and the best round counts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from time import perf_counter_ns
+from time import perf_counter_ns, thread_time_ns
 
 import psutil
 import torch
@@ -29,7 +29,7 @@ from common.python.timing import Sample
 
 _TAIL = 0.025  # on either side of a 95 % interval
 _SAMPLES = 6
-_ROUNDS = 5
+_ROUNDS = 3
 _LEAST_BUFFER_BYTES = 256 << 20
 _CACHES_PER_BUFFER = 4
 _MOST_MEMORY_SHARE = 0.1
@@ -90,20 +90,20 @@ def median_interval(values: Sequence[float]) -> Interval:
     return Interval(estimate=statistics.median(ordered), low=ordered[rank], high=ordered[-1 - rank])
 
 
-def wall_samples(call: Call, before: Call = lambda: None) -> list[Sample]:
-    """Times of `call` by the host's clock, `before` run ahead of each, after one of each that does not count."""
+def samples_of(call: Call, before: Call = lambda: None, clock_ns: Callable[[], int] = perf_counter_ns) -> list[Sample]:
+    """Times of `call` by `clock_ns`, `before` run ahead of each, after one of each that does not count."""
     samples = []
     for _ in range(_SAMPLES + 1):
         before()
-        begin = perf_counter_ns()
+        begin = clock_ns()
         call()
-        samples.append(Sample(float(perf_counter_ns() - begin)))
+        samples.append(Sample(float(clock_ns() - begin)))
     return samples[1:]
 
 
 def in_rounds(calls: Mapping[str, tuple[float, Call]]) -> list[Way]:
-    """Each call with its amount, by what it is, sampled in rounds that take turns."""
-    return [Way(how, amount, wall_samples(call)) for _ in range(_ROUNDS) for how, (amount, call) in calls.items()]
+    """Each call with its amount, by what it is, sampled in rounds that take turns, by this thread's CPU time."""
+    return [Way(how, amount, samples_of(call, clock_ns=thread_time_ns)) for _ in range(_ROUNDS) for how, (amount, call) in calls.items()]
 
 
 def product(name: str, size: int, device: torch.device) -> Call:
@@ -166,7 +166,7 @@ def read_storage(findings: Findings, folder: Path) -> None:
             findings.missing["storage_read"] = f"the page cache of the file system at {folder} keeps a file that it is asked to drop"
             return
         calls = {f"{count} at a time, {_READ_BYTES >> 20} MiB each": partial(_read_whole, file.path, count) for count in _READERS}
-        ways = [Way(how, _FILE_BYTES, wall_samples(call, before=file.leave_cache)) for how, call in calls.items()]
+        ways = [Way(how, _FILE_BYTES, samples_of(call, before=file.leave_cache)) for how, call in calls.items()]
     except OSError as error:
         raise SideFailure(Status.CRASHED, f"{file.path}: {error.strerror}; expected to read {_FILE_BYTES >> 20} MiB from it") from error
     finally:

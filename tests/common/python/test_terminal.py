@@ -3,15 +3,17 @@
 import io
 import json
 import re
+from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
 from common.python.errors import Status
-from common.python.results import Metrics
-from common.python.terminal import Progress, console_for, print_document, print_results
+from common.python.results import Metrics, Share
+from common.python.terminal import Progress, console_for, print_ceilings, print_document, print_results
 from tests.common.python.factories import a_failure, a_proof, a_row, a_run, a_timing, a_verdict
+from tests.common.python.synthetic_ceilings import CEILINGS, a_ceiling, synthetic_ceilings
 
 LONG = "ch10:warp_specialized_two_pipelines_multistream"
 REASON = "y[3] is 1 in partial[rows * 4] of [bold]baseline[/bold] :smile: /tmp/x; " + "expected 2 " * 20 + "[/]"
@@ -55,6 +57,42 @@ def test_a_wide_table_says_more_and_keeps_names_whole():
     assert "proofs" in wide.split("\n\n")[1]
     assert "conditions" not in narrow
     assert "proofs" not in narrow.split("\n\n")[1]
+
+
+def test_the_share_of_the_ceiling_stands_beside_the_speedup_where_there_is_room():
+    shares = {
+        "baseline": Share(key="dram", share=0.041, floor_ns=1e3, at_held_clock=None),
+        "optimized": Share(key="dram", share=0.934, floor_ns=1e3, at_held_clock=None),
+    }
+    row, half = a_row(timings={"default": a_timing(shares=shares)}), a_row("ch07:copy_optimized", timings={"default": _a_half(shares)})
+
+    assert "2.31x [2.28, 2.34]  4.1 % → 93 %  PASSED" in shown([row, half], 140)
+    assert "ch07:copy_optimized 36.7 µs 93 % PASSED" in " ".join(shown([row, half], 140).split())
+    assert "share" not in shown([row, half], 60)
+    assert "share" not in shown([a_row()], 140)
+
+
+def _a_half(shares):
+    return a_timing({"optimized": 36_700.0}, shares={"optimized": shares["optimized"]})
+
+
+def test_ceilings_are_a_table_with_what_is_missing_and_the_file():
+    console = a_console(140)
+    bf16 = a_ceiling("bf16", 799e12, "flop/s", l2="clean")
+    found = synthetic_ceilings(ceilings=(bf16, *CEILINGS[:1]), missing={"fp4": "needs compute capability 10.0"}, notes=("hot",))
+    print_ceilings(found, Path("artifacts/machines/GPU-synthetic.json"), console)
+    lines = [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
+
+    assert lines == [
+        "",
+        "a GPU that does not exist, driver 1.0, torch 2.0, 2026-01-02T03:04:05+00:00, 1 s",
+        "ceiling value half-width mode L2 before SM clock samples how",
+        "bf16 799 TFLOP/s 1.00 % burst clean 2000 MHz 12 made up",
+        "dram_read 4.00 TB/s 1.00 % burst clean 12 made up",
+        "not measured: fp4: needs compute capability 10.0",
+        "hot",
+        "artifacts/machines/GPU-synthetic.json",
+    ]
 
 
 def test_a_very_narrow_table_drops_times_before_the_speedup():
