@@ -11,7 +11,11 @@ from common.python.artifacts import write_whole
 from common.python.directives import Directives, read_directives
 from common.python.discovery import Pair, discover
 from common.python.errors import BenchmarkError, ExitCode
+from common.python.expectations import Expectations, key_text, read_expectations
+from common.python.figures import at_shape, speedup_text
+from common.python.results import BASELINE, OPTIMIZED
 from common.python.settings import PROJECT_ROOT
+from common.python.stats import TIME
 
 BEGIN = "<!-- table: begin -->"
 END = "<!-- table: end -->"
@@ -39,18 +43,26 @@ def table(pairs: list[Pair]) -> str:
 
 def _cells(pair: Pair) -> list[str]:
     path = pair.sides["optimized"]
+    files = [read_expectations(file) for file in sorted(pair.workload.parent.glob("expectations_*.json"))]
     directives = read_directives(path)
     if not directives.expects:
         raise BenchmarkError(f"{path}: found no `expects:` line; expected the ratio that its bytes, flops or launches predict")
     link = f"[{pair.name}]({path.name})"
-    return [link, directives.idea, directives.expects, *_measured(path.parent), _proof(directives)]
+    return [link, directives.idea, directives.expects, *_measured(pair, files), _proof(directives)]
 
 
-def _measured(folder: Path) -> tuple[str, str]:
-    """Speedup and share of the ceiling, from the folder's expectations."""
-    for path in folder.glob("expectations_*.json"):
-        raise BenchmarkError(f"{path}: found measured expectations; expected none while this tool has no way to read them")
-    return _NOT_MEASURED, _NOT_MEASURED
+def _measured(pair: Pair, files: list[Expectations]) -> tuple[str, str]:
+    """Speedup and share of the ceiling, an entry a GPU and named shape, from the folder's expectations."""
+    speedups, shares = [], []
+    for file in files:
+        for shape, expected in file.pairs.get(pair.name, {}).items():
+            where = f"{key_text(file.gpu)}{at_shape(shape)}"
+            goal = "" if expected.goal == TIME else f", {expected.goal} {speedup_text(expected.ratio)}"
+            speedups.append(f"{where}: {speedup_text(expected.speedup)}{goal}")
+            reached = [expected.sides[side].share for side in (BASELINE, OPTIMIZED)]
+            if any(reached):
+                shares.append(f"{where}: {' → '.join(f'{100 * share.share:.0f} %' if share else _NOT_MEASURED for share in reached)}")
+    return "; ".join(speedups) or _NOT_MEASURED, "; ".join(shares) or _NOT_MEASURED
 
 
 def _proof(directives: Directives) -> str:

@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 from common.python.errors import Status
+from common.python.expectations import Expectation, Provenance, expectation_of
 from common.python.results import (
     Block,
     Change,
@@ -18,13 +19,14 @@ from common.python.results import (
     Proof,
     Run,
     Setup,
+    Share,
     SideResult,
     StopReason,
     Unit,
     Verdict,
 )
 from common.python.settings import Settings
-from common.python.stats import speedups_of, times_of
+from common.python.stats import gains_of, speedups_of, times_of
 
 MACHINE = {
     "cpu": "Some CPU",
@@ -130,4 +132,23 @@ def a_recorded_timing(
 ) -> PairTiming:
     """A timing with synthetic units, and figures that follow from them."""
     units = units or recorded_units(ratio, baseline_ns, seed=seed)
-    return a_timing(**{"units": units, "time_ns": times_of(units), "speedups": speedups_of(units)} | changes)
+    return a_timing(**{"units": units, "time_ns": times_of(units), "speedups": speedups_of(units), "gains": gains_of(units)} | changes)
+
+
+def a_provenance(**changes: Any) -> Provenance:
+    """Of a GPU that does not exist: what tests expect was never measured."""
+    fields = {"run_id": "20260102_030405", "date": "2026-01-02", "gpu": "NVIDIA Test", "driver": "1", "cuda": "", "torch": "", "triton": ""}
+    rest = {"commit": "0" * 40, "dirty": False, "sm_clock_mhz": 1980.0, "memory_clock_mhz": None, "ceilings": ""}
+    return Provenance.model_validate(fields | rest | changes)
+
+
+def an_expectation(
+    ratio: float = 2.0, units: tuple[Unit, ...] = (), goal: str = "time", shares: dict[str, Share] | None = None, **changes: Any
+) -> Expectation:
+    """What synthetic units would let us expect."""
+    units = units or recorded_units(ratio, count=24, seed=1)
+    if goal != "time":
+        units = tuple(unit.model_copy(update={"gains": {"optimized": ratio}}) for unit in units)
+    row = a_row(timings={"default": a_recorded_timing(units=units, goal=goal, shares=shares or {})})
+    timing = row.timings["default"]
+    return expectation_of(row, timing, (timing.gains or timing.speedups)["optimized"], a_provenance()).model_copy(update=changes)

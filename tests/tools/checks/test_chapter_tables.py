@@ -2,6 +2,10 @@
 
 import pytest
 
+from common.python.expectations import keep_expectations
+from common.python.figures import speedup_text
+from common.python.results import Share
+from tests.common.python.factories import an_expectation
 from tools.checks import chapter_tables
 
 OPTIMIZED = """\
@@ -94,6 +98,30 @@ def test_an_orphan_is_an_error_rather_than_a_missing_row(chapter, capsys):
     assert "found no workload for it" in refusal(chapter, capsys)
 
 
-def test_measured_expectations_are_never_called_not_measured(chapter, capsys):
+def test_what_was_measured_stands_beside_what_was_expected_a_gpu_each(chapter):
+    shares = {
+        side: Share(key="dram", share=share, floor_ns=1.0, at_held_clock=None) for side, share in (("baseline", 0.312), ("optimized", 0.917))
+    }
+    first, wide, other = an_expectation(2.31), an_expectation(1.5, goal="memory"), an_expectation(3.0, shares=shares)
+    keep_expectations(chapter / "expectations_h200.json", "transpose", {"default": first, "wide": wide})
+    keep_expectations(chapter / "expectations_2xb200.json", "transpose", {"default": other})
+    chapter_tables.main([], chapter.parent)
+
+    row = next(line for line in (chapter / "README.md").read_text().splitlines() if line.startswith("| [transpose]"))
+    measured, share = row.split(" | ")[3:5]
+    speedups = [speedup_text(each.speedup) for each in (other, first, wide)]
+    assert measured == "2xB200: {}; H200: {}; H200 @wide: {}, memory 1.500x [1.500, 1.500]".format(*speedups)
+    assert share == "2xB200: 31 % → 92 %"
+
+
+def test_a_pair_that_nobody_measured_says_so_beside_one_that_was(chapter):
+    keep_expectations(chapter / "expectations_h200.json", "transpose", {"default": an_expectation(2.31)})
+    chapter_tables.main([], chapter.parent)
+
+    row = next(line for line in (chapter / "README.md").read_text().splitlines() if line.startswith("| [transpose_wide]"))
+    assert row.split(" | ")[3:5] == ["not measured yet", "not measured yet"]
+
+
+def test_expectations_that_cannot_be_read_are_an_error(chapter, capsys):
     (chapter / "expectations_h200.json").write_text("{}")
-    assert "expectations_h200.json: found measured expectations" in refusal(chapter, capsys)
+    assert "expectations_h200.json: no schema_version" in refusal(chapter, capsys)
