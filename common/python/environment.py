@@ -240,7 +240,7 @@ def _source(folder: Path) -> Source | None:
 def find_tool(name: str) -> Path | None:
     """Where the program `name` (nvcc, nvdisasm, ncu, nsys, ...) is, or None.
 
-    Looked for on PATH, then in the CUDA toolkit, in Nsight's own folders (newest first) and among pip's CUDA wheels.
+    Looked for on PATH, then in the CUDA toolkit, in Nsight's own folders (newest first), among pip's CUDA wheels and in Triton's.
     """
     on_path = shutil.which(name)
     if on_path is not None:
@@ -253,9 +253,10 @@ def _tool_folders() -> Iterator[Path]:
     yield from (home / "bin" for home in [*homes, Path("/usr/local/cuda")])
     for nsight in sorted(Path("/opt/nvidia").glob("nsight-*/*"), reverse=True):
         yield from (nsight, nsight / "bin", *nsight.glob("host/target-linux-*"))
-    wheels = importlib.util.find_spec("nvidia")
-    if wheels is not None:
-        yield from (folder for place in wheels.submodule_search_locations or () for folder in sorted(Path(place).glob("*/bin")))
+    for package, folders in (("nvidia", "*/bin"), ("triton", "backends/nvidia/bin")):
+        wheel = importlib.util.find_spec(package)
+        if wheel is not None:
+            yield from (folder for place in wheel.submodule_search_locations or () for folder in sorted(Path(place).glob(folders)))
 
 
 def output_of(*command: str, timeout_s: float = 10.0) -> str:

@@ -89,7 +89,7 @@ def watch_evidence(plan: Plan, bench: Bench, machine: Machine, evidence: dict[st
                 seen = _watched(observed, known.get(architecture), is_library=plan.file(side).suffix == ".cu")
         except (SideFailure, Unreadable) as problem:
             why = problem.reason if isinstance(problem, SideFailure) else str(problem)
-            known.update({name: replace(seen, hidden=seen.hidden and why) for name, seen in known.items()})
+            known.update({name: replace(seen, hidden=seen.hidden and why, no_code=seen.no_code and why) for name, seen in known.items()})
         else:
             known.pop(NOWHERE, None)
             known[architecture] = seen

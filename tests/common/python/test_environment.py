@@ -200,6 +200,15 @@ def test_a_tool_is_taken_from_path_before_the_toolkit(tmp_path: Path, monkeypatc
     assert version_of("no-such-shaper") == ""
 
 
+def test_a_tool_is_taken_from_the_wheels_of_cuda_before_that_of_triton(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = {package: SimpleNamespace(submodule_search_locations=[str(tmp_path / package)]) for package in ("nvidia", "triton")}
+    monkeypatch.setattr("importlib.util.find_spec", places.get)
+    in_triton = executable(tmp_path / "triton/backends/nvidia/bin/shaper", "")
+    assert find_tool("shaper") == in_triton
+    in_wheel = executable(tmp_path / "nvidia/cu13/bin/shaper", "")
+    assert find_tool("shaper") == in_wheel
+
+
 def test_a_command_that_fails_or_hangs_prints_nothing() -> None:
     assert output_of("sh", "-c", "echo yes") == "yes\n"
     assert output_of("sh", "-c", "echo yes; exit 3") == ""
