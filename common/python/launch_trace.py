@@ -49,7 +49,7 @@ def trace(step: Callable[[], object]) -> tuple[list[Launch], list[Span]]:
 def read_trace(events: Iterable[Mapping[str, Any]]) -> tuple[list[Launch], list[Span]]:
     """Launches and spans of a Chrome trace's events. Host and device events of a launch share a correlation id, and so do a graph's."""
     timed = [event for event in events if event.get("ph") == "X"]
-    started_by = {event["args"]["correlation"]: str(event["name"]) for event in timed if event.get("cat") in _HOST}
+    started_by = {event["args"].get("correlation"): str(event["name"]) for event in timed if event.get("cat") in _HOST}
     on_device = sorted((event for event in timed if event.get("cat") in _DEVICE), key=lambda event: event["ts"])
     launches = [_launch(event, started_by) for event in on_device if event["cat"] == "kernel"]
     # Chrome's times are in microseconds.

@@ -138,18 +138,25 @@ def kernel_uses(known: Mapping[str, Seen]) -> Iterator[KernelUse]:
 
 
 def findings(plan: Plan, evidence: Evidence) -> Iterator[str]:
-    """A sentence for each kernel that spills in a side that is not the baseline, and for such a side whose code is the baseline's."""
+    """A sentence for each kernel that spills in a side that is not the baseline, and for such a side that does what the baseline does."""
     for side, known in evidence.items():
         if side == BASELINE:
             continue
-        if _code(known) and _code(known) == _code(evidence.get(BASELINE, {})):
-            yield f"{plan.file(side).name}: its machine code is the baseline's: a difference in time is noise"
+        if _work(known) and _work(known) == _work(evidence.get(BASELINE, {})):
+            yield f"{plan.file(side).name}: its launches and their machine code are the baseline's: a difference in device time is noise"
         for use in kernel_uses(known):
             if use.spill_bytes:
                 kernel = f"{base_name(use.name)} on sm_{use.architecture}"
                 yield f"{plan.file(side).name}: {kernel} spills {use.spill_bytes} bytes of registers; expected none in an optimized side"
 
 
-def _code(known: Mapping[str, Seen]) -> dict[str, list[tuple[str, ...]]]:
-    """The instructions of all kernels that a step may launch, by architecture."""
-    return {name: sorted(kernel.instructions for kernel in seen.launched_kernels) for name, seen in known.items() if seen.kernels}
+def _work(known: Mapping[str, Seen]) -> dict[str, object]:
+    """What a GPU does in a step, by architecture, where all launches and all machine code are known."""
+    return {
+        name: (
+            [(launch.kernel, launch.grid, launch.block, launch.in_graph) for launch in seen.launches],
+            sorted((kernel.name, kernel.instructions) for kernel in seen.launched_kernels),
+        )
+        for name, seen in known.items()
+        if seen.launches and not (seen.hidden or seen.no_code)
+    }

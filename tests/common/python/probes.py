@@ -1,4 +1,4 @@
-"""Machine code of the probe kernels in evidence_cases/, compiled once a test run."""
+"""Kernels and launches for tests of evidence: made up, or out of evidence_cases/probes.cu, compiled once a test run."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import functools
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from common.python.disassembly import Kernel, base_name, read_code
 from common.python.environment import find_tool
+from common.python.protocol import Launch
 from common.python.settings import PROJECT_ROOT
 
+PLAIN = ("LDG.E R1, [R2]", "STG.E [R2], R1")
 CASES = Path(__file__).with_name("evidence_cases")
 
 needs_nvcc = pytest.mark.skipif(
@@ -31,3 +34,15 @@ def probes(architecture: str) -> Mapping[str, Kernel]:
         cubin = Path(folder, "probes.cubin")
         subprocess.run([str(nvcc), "-cubin", f"-arch=sm_{architecture}", f"-I{PROJECT_ROOT}", CASES / "probes.cu", "-o", cubin], check=True)
         return {base_name(kernel.name): kernel for kernel in read_code(cubin)}
+
+
+def a_kernel(name: str = "gemm", code: Iterable[str] = PLAIN, **changes: Any) -> Kernel:
+    """A kernel with the instructions `code`."""
+    fields = {"architecture": "90a", "registers": 32, "stack_bytes": 0, "spill_bytes": 0, "shared_bytes": 0}
+    return Kernel(name=name, instructions=tuple(code), **fields | changes)
+
+
+def a_launch(name: str = "gemm", **changes: Any) -> Launch:
+    """A launch of it, of 8 blocks of 128 threads."""
+    fields = {"call": 1, "in_graph": False, "grid": (4, 2, 1), "block": (32, 4, 1), "cluster": None, "shared_bytes": 0}
+    return Launch(**{"kernel": name, **fields, "registers": None, "occupancy_percent": None} | changes)

@@ -3,24 +3,12 @@
 import pytest
 
 from common.python.claims import parse_claim
-from common.python.disassembly import Kernel
 from common.python.evidence import Seen, nothing, prove
-from common.python.protocol import Launch, Span
-from tests.common.python.probes import needs_nvcc, probes
+from common.python.protocol import Span
+from tests.common.python.probes import PLAIN, a_kernel, a_launch, needs_nvcc, probes
 
 NOT_RUN = "which kernels a step launches is seen on a GPU"
-PLAIN = ("LDG.E R1, [R2]", "STG.E [R2], R1")
 TMA = ("UTMALDG.2D [UR8], [UR4]", *PLAIN)
-
-
-def kernel(name="gemm", code=PLAIN, **changes):
-    fields = {"architecture": "90a", "registers": 32, "stack_bytes": 0, "spill_bytes": 0, "shared_bytes": 0}
-    return Kernel(name=name, instructions=tuple(code), **fields | changes)
-
-
-def launch(name="gemm", **changes):
-    fields = {"call": 1, "in_graph": False, "grid": (4, 2, 1), "block": (32, 4, 1), "cluster": None, "shared_bytes": 0}
-    return Launch(**{"kernel": name, **fields, "registers": None, "occupancy_percent": None} | changes)
 
 
 def built(*kernels):
@@ -30,12 +18,12 @@ def built(*kernels):
 
 def ran(*kernels, launches=None):
     """A library and what was seen to run of it: each kernel once, unless `launches` say otherwise."""
-    return Seen(kernels, tuple(launch(each.name, call=i) for i, each in enumerate(kernels)) if launches is None else tuple(launches))
+    return Seen(kernels, tuple(a_launch(each.name, call=i) for i, each in enumerate(kernels)) if launches is None else tuple(launches))
 
 
 def verdict(text, optimized, baseline=None, *, proves=True):
     """State and detail of a claim; sides are what was seen on 90a, or by architecture."""
-    by_architecture = [side if isinstance(side, dict) else {"90a": side} for side in (optimized, baseline or built(kernel("plain")))]
+    by_architecture = [side if isinstance(side, dict) else {"90a": side} for side in (optimized, baseline or built(a_kernel("plain")))]
     proof = prove(parse_claim(text, separates=proves), "optimized", {"optimized": by_architecture[0], "baseline": by_architecture[1]})
     return proof.state, proof.detail
 
@@ -45,86 +33,86 @@ def state(*arguments, **options):
 
 
 def test_a_technique_in_the_side_and_not_in_the_baseline_is_proven():
-    assert verdict("tma_load_tile", built(kernel(code=TMA))) == (
+    assert verdict("tma_load_tile", built(a_kernel(code=TMA))) == (
         "proven",
         "1 in gemm, built and not seen to run; baseline: none in plain (sm_90a)",
     )
-    assert verdict("tma_load_tile", ran(kernel(code=TMA)))[1].startswith("1 in gemm; baseline")
+    assert verdict("tma_load_tile", ran(a_kernel(code=TMA)))[1].startswith("1 in gemm; baseline")
 
 
 def test_a_technique_that_is_nowhere_is_not():
-    assert verdict("tma_load_tile", built(kernel())) == ("failed", "none in gemm (sm_90a)")
+    assert verdict("tma_load_tile", built(a_kernel())) == ("failed", "none in gemm (sm_90a)")
 
 
 def test_a_technique_that_the_baseline_has_too_is_not():
-    found = verdict("tma_load_tile", built(kernel(code=TMA)), built(kernel("plain", TMA)))
+    found = verdict("tma_load_tile", built(a_kernel(code=TMA)), built(a_kernel("plain", TMA)))
     assert found == ("failed", "the same in the baseline: 1 in plain (sm_90a)")
-    assert state("tma_load_tile", built(kernel(code=TMA)), built(kernel("plain", TMA)), proves=False) == "proven"
+    assert state("tma_load_tile", built(a_kernel(code=TMA)), built(a_kernel("plain", TMA)), proves=False) == "proven"
 
 
 def test_a_technique_in_a_kernel_that_never_runs_is_not():
-    seen = ran(kernel("copy"), kernel("decoy", TMA), launches=[launch("copy")])
+    seen = ran(a_kernel("copy"), a_kernel("decoy", TMA), launches=[a_launch("copy")])
     assert verdict("tma_load_tile", seen) == ("failed", "only in decoy, which step does not launch; it launches copy (sm_90a)")
-    assert state("tma_load_tile", built(kernel("copy"), kernel("decoy", TMA))) == "proven"
+    assert state("tma_load_tile", built(a_kernel("copy"), a_kernel("decoy", TMA))) == "proven"
 
 
 def test_the_kernels_that_run_are_known_by_their_mangled_name_too():
-    seen = ran(kernel("copy(float*)", TMA), launches=[launch("_Z4copyPf")])
+    seen = ran(a_kernel("copy(float*)", TMA), launches=[a_launch("_Z4copyPf")])
     assert state("tma_load_tile", seen) == "proven"
 
 
 def test_every_architecture_must_show_it():
-    both = {"90a": built(kernel(code=TMA)), "100a": built(kernel(code=TMA))}
-    plain = {"90a": built(kernel()), "100a": built(kernel())}
+    both = {"90a": built(a_kernel(code=TMA)), "100a": built(a_kernel(code=TMA))}
+    plain = {"90a": built(a_kernel()), "100a": built(a_kernel())}
     assert verdict("tma_load_tile", both, plain)[0] == "proven"
-    assert verdict("tma_load_tile", {**both, "100a": built(kernel("new"))}, plain) == ("failed", "none in new (sm_100a)")
+    assert verdict("tma_load_tile", {**both, "100a": built(a_kernel("new"))}, plain) == ("failed", "none in new (sm_100a)")
 
 
 def test_a_technique_of_one_architecture_is_looked_for_on_that_alone():
-    both = {"90a": built(kernel()), "100a": built(kernel(code=("LDTM.x16 R4, tmem[UR4]",)))}
-    assert state("tcgen05_ld", both, {"90a": built(kernel())}) == "proven"
-    assert verdict("tcgen05_ld", built(kernel())) == ("unchecked", "exists on sm_100a; the side was built for sm_90a")
+    both = {"90a": built(a_kernel()), "100a": built(a_kernel(code=("LDTM.x16 R4, tmem[UR4]",)))}
+    assert state("tcgen05_ld", both, {"90a": built(a_kernel())}) == "proven"
+    assert verdict("tcgen05_ld", built(a_kernel())) == ("unchecked", "exists on sm_100a; the side was built for sm_90a")
 
 
 def test_a_kernel_can_be_named():
-    seen = built(kernel("load_tile(float*)", TMA), kernel("store"))
+    seen = built(a_kernel("load_tile(float*)", TMA), a_kernel("store"))
     assert state("tma_load_tile in load_tile", seen) == "proven"
     assert verdict("tma_load_tile in store", seen) == ("failed", "none in store (sm_90a)")
     assert verdict("tma_load_tile in gemm", seen) == ("failed", "no kernel has 'gemm' in its name (sm_90a)")
 
 
 def test_absence_more_and_fewer():
-    two, one = built(kernel(code=("FFMA R1, R2, R3, R4",) * 2)), built(kernel(code=("FFMA R1, R2, R3, R4",)))
-    assert state("not ffma", built(kernel()), one) == "proven"
+    two, one = built(a_kernel(code=("FFMA R1, R2, R3, R4",) * 2)), built(a_kernel(code=("FFMA R1, R2, R3, R4",)))
+    assert state("not ffma", built(a_kernel()), one) == "proven"
     assert state("not ffma", one, two) == "failed"
-    assert state("not ffma", built(kernel()), built(kernel())) == "failed"
+    assert state("not ffma", built(a_kernel()), built(a_kernel())) == "failed"
     assert (state("more ffma", two, one), state("more ffma", one, one)) == ("proven", "failed")
     assert (state("fewer ffma", one, two), state("fewer ffma", two, two)) == ("proven", "failed")
 
 
 def test_a_pattern_sees_an_instruction_with_its_operands():
-    seen = built(kernel(code=("STG.E.128 [R2.64], R4",)))
+    seen = built(a_kernel(code=("STG.E.128 [R2.64], R4",)))
     assert state(r"/^STG\.E.*R4$/", seen) == "proven"
     assert state(r"/^R4/", seen) == "failed"
 
 
 def test_pytorchs_kernels_prove_nothing_about_machine_code():
-    torch_kernels = Seen(launches=(launch("sgemm"),), no_code="no machine code of sgemm is at hand")
-    assert verdict("tma_load_tile", ran(kernel(code=TMA)), torch_kernels)[0] == "unchecked"
+    torch_kernels = Seen(launches=(a_launch("sgemm"),), no_code="no machine code of sgemm is at hand")
+    assert verdict("tma_load_tile", ran(a_kernel(code=TMA)), torch_kernels)[0] == "unchecked"
     assert verdict("tma_load_tile", torch_kernels, proves=False) == ("unchecked", "no machine code of sgemm is at hand")
     assert state("not tma_load_tile", torch_kernels, proves=False) == "unchecked"
 
 
 def test_what_a_side_claims_is_in_code_that_it_brings():
-    mixed = Seen((kernel(),), (launch(), launch("sgemm")), no_code="no machine code of sgemm is at hand")
+    mixed = Seen((a_kernel(),), (a_launch(), a_launch("sgemm")), no_code="no machine code of sgemm is at hand")
     assert state("tma_load_tile", mixed, proves=False) == "failed"
 
 
 def test_of_kernels_with_one_name_the_one_that_ran_has_the_launchs_registers():
-    tuned = (kernel(code=TMA, registers=40), kernel(registers=90))
-    assert state("tma_load_tile", ran(*tuned, launches=[launch(registers=40)])) == "proven"
-    assert state("tma_load_tile", ran(*tuned, launches=[launch(registers=90)])) == "failed"
-    assert state("tma_load_tile", ran(*tuned, launches=[launch(registers=7)])) == "proven"  # neither: both count
+    tuned = (a_kernel(code=TMA, registers=40), a_kernel(registers=90))
+    assert state("tma_load_tile", ran(*tuned, launches=[a_launch(registers=40)])) == "proven"
+    assert state("tma_load_tile", ran(*tuned, launches=[a_launch(registers=90)])) == "failed"
+    assert state("tma_load_tile", ran(*tuned, launches=[a_launch(registers=7)])) == "proven"  # neither: both count
 
 
 AMOUNTS = {
@@ -160,14 +148,14 @@ AMOUNTS = {
 @pytest.mark.parametrize(("text", "expected"), AMOUNTS.items(), ids=AMOUNTS)
 def test_amounts_are_those_of_what_ran(text, expected):
     launches = (
-        launch("first", call=1),
-        launch("first", call=2),
-        launch("first", call=3, in_graph=True, shared_bytes=1024),
-        launch("second", call=3, in_graph=True, cluster=2),
+        a_launch("first", call=1),
+        a_launch("first", call=2),
+        a_launch("first", call=3, in_graph=True, shared_bytes=1024),
+        a_launch("second", call=3, in_graph=True, cluster=2),
     )
     spans = [("first", 0, 10), ("first", 5, 20), ("copy HtoD", 15, 25), ("copy HtoD", 24, 25)]
     seen = Seen(
-        (kernel("first", registers=40), kernel("second", registers=64, spill_bytes=8), kernel("idle", registers=255)),
+        (a_kernel("first", registers=40), a_kernel("second", registers=64, spill_bytes=8), a_kernel("idle", registers=255)),
         launches,
         tuple(Span(name=name, start_ns=start, end_ns=end) for name, start, end in spans),
         counters={"dram__bytes.sum": 100.0},
@@ -176,10 +164,10 @@ def test_amounts_are_those_of_what_ran(text, expected):
 
 
 def test_a_comparison_with_the_baseline_needs_both():
-    few, many = ran(kernel(), launches=[launch()]), ran(kernel(), launches=[launch(call=i) for i in range(10)])
+    few, many = ran(a_kernel(), launches=[a_launch()]), ran(a_kernel(), launches=[a_launch(call=i) for i in range(10)])
     assert state("launches < 0.2 x baseline", few, many) == "proven"
     assert state("launches < 0.05 x baseline", few, many) == "failed"
-    assert state("launches < baseline", few, built(kernel())) == "unchecked"
+    assert state("launches < baseline", few, built(a_kernel())) == "unchecked"
     assert verdict("launches == 1", few, many) == ("proven", "1 launch of gemm; baseline: 10 launches of gemm (sm_90a)")
     assert verdict("launches == 1", few, few)[0] == "failed"
     assert verdict("launches == 1", few, nothing("unseen")) == ("unchecked", "1 launch of gemm; baseline: unseen")
@@ -188,7 +176,9 @@ def test_a_comparison_with_the_baseline_needs_both():
 
 def test_a_lower_bound_can_refute_and_cannot_confirm():
     """A Triton side that also calls PyTorch: its own two launches are known, others are not."""
-    partly = Seen((kernel(),), (launch(call=1), launch(call=2)), hidden="step also calls aten.mul", no_code="step also calls aten.mul")
+    partly = Seen(
+        (a_kernel(),), (a_launch(call=1), a_launch(call=2)), hidden="step also calls aten.mul", no_code="step also calls aten.mul"
+    )
     assert state("launches == 1", partly, proves=False) == "failed"
     assert state("launches == 2", partly, proves=False) == "unchecked"
     assert state("launches >= 2", partly, proves=False) == "proven"
@@ -197,16 +187,16 @@ def test_a_lower_bound_can_refute_and_cannot_confirm():
 
 
 def test_without_a_gpu_launches_are_unchecked_unless_the_library_has_no_such_kernel():
-    assert verdict("launches == 1", built(kernel()), proves=False) == ("unchecked", NOT_RUN)
-    assert state("kernel gemm", built(kernel()), proves=False) == "unchecked"
-    assert state("kernel tf32", built(kernel()), proves=False) == "failed"
-    assert state("grid == 8", built(kernel()), proves=False) == "unchecked"
-    assert state("overlap a b > 0.5", built(kernel()), proves=False) == "unchecked"
-    assert state("counter a < 1", built(kernel()), proves=False) == "unchecked"
+    assert verdict("launches == 1", built(a_kernel()), proves=False) == ("unchecked", NOT_RUN)
+    assert state("kernel gemm", built(a_kernel()), proves=False) == "unchecked"
+    assert state("kernel tf32", built(a_kernel()), proves=False) == "failed"
+    assert state("grid == 8", built(a_kernel()), proves=False) == "unchecked"
+    assert state("overlap a b > 0.5", built(a_kernel()), proves=False) == "unchecked"
+    assert state("counter a < 1", built(a_kernel()), proves=False) == "unchecked"
 
 
 def test_half_a_row_proves_nothing_against_a_baseline():
-    proof = prove(parse_claim("tma_load_tile", separates=True), "optimized", {"optimized": {"90a": built(kernel(code=TMA))}})
+    proof = prove(parse_claim("tma_load_tile", separates=True), "optimized", {"optimized": {"90a": built(a_kernel(code=TMA))}})
     assert (proof.state, "the baseline is not part of this row" in proof.detail) == ("unchecked", True)
 
 

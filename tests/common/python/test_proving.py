@@ -1,11 +1,16 @@
 """A technique named is a technique shown: what is not so is UNPROVEN, exit 4, and without a GPU what can be known is known."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from common.python.evidence import Seen
+from common.python.proving import findings
 from tests.commands import OPTIMIZED, benchmark, write_pair
-from tests.common.python.probes import CASES, needs_nvcc
+from tests.common.python.probes import CASES, a_kernel, a_launch, needs_nvcc
 
 
 def rows_of(folder):
@@ -80,11 +85,21 @@ def test_registers_that_spill_are_a_finding(verified):
     assert not any("spills" in note for note in verified[1]["copy_tile"]["notes"])
 
 
-@needs_nvcc
-def test_equal_machine_code_is_a_finding(verified):
-    sentence = "its machine code is the baseline's: a difference in time is noise"
-    assert f"optimized_copy_absent.cu: {sentence}" in verified[1]["copy_absent"]["notes"]
-    assert not any(sentence in note for note in verified[1]["copy_tile"]["notes"])
+def test_a_side_that_does_what_the_baseline_does_is_a_finding():
+    plan = SimpleNamespace(file=lambda side: Path(f"{side}_a.cu"))
+    seen = Seen((a_kernel("copy"), a_kernel("other", registers=9)), (a_launch("copy"),))
+    same = replace(seen, kernels=(a_kernel("copy", registers=8),))
+    for optimized, found in (
+        (same, True),
+        (replace(seen, launches=(a_launch("copy", in_graph=True),)), False),  # a graph's replay costs the host less
+        (replace(seen, launches=(a_launch("copy", block=(64, 1, 1)),)), False),
+        (replace(seen, kernels=(a_kernel("copy", code=("EXIT",)),)), False),
+        (replace(seen, launches=(), hidden="not run"), False),
+    ):
+        notes = list(findings(plan, {"baseline": {"90a": seen}, "optimized": {"90a": optimized}}))
+        assert [note.startswith("optimized_a.cu: its launches and their machine code are the baseline's") for note in notes] == [
+            True
+        ] * found
 
 
 def test_a_triton_side_is_proven_ahead_of_time_and_checked_in_the_interpreter(verified):
