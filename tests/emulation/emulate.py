@@ -1,14 +1,15 @@
 """A CUDA side on the CPU: `check_side` compares what a plain .cu computes with its workload's reference, and needs no GPU.
 
 How to use it. `check_side(Path("ch07/workload_transpose.py"), Path("ch07/optimized_transpose.cu"))` builds the side with g++ against an
-emulated CUDA (`cuda_on_cpu.hpp`; `threads.cpp` and `memory.cpp` are the machine), binds it with the project's own `CudaSide` on CPU tensors, and runs every
-`check_at` shape on two seeds, outputs and scratch poisoned, live inputs rewritten after `prepare`, the threads of a block taking their turns
-forward, backward and shuffled. It raises AssertionError with one sentence for: a mismatch with the reference; an access outside an array, or
-a write to one that is const; a race on shared memory; a barrier that not all threads reach; what the language leaves undefined (a misaligned
-vector, an index out of bounds, an overflow); an input that changed; an output that depends on the order of threads though nothing is atomic.
-What it cannot emulate (inline PTX, TMA, tensor cores, clusters, libcu++) it names in NotEmulated. By hand:
-`python -m tests.emulation.emulate ch07/optimized_transpose.cu` checks a side, and `--show` prints what is compiled. A shape of more than
-2^20 elements is not run but noted, and a launch of more than 2^28 accesses fails, so keep `check_at` small: a second a side is the aim.
+emulated CUDA (`cuda_on_cpu.hpp` is the language, `threads.cpp` and `memory.cpp` are the machine), binds it with the project's own
+`CudaSide` on CPU tensors, and runs every `check_at` shape on two seeds, outputs and scratch poisoned, live inputs rewritten after
+`prepare`, the threads of a block taking their turns forward, backward and shuffled. It raises AssertionError with one sentence for: a
+mismatch with the reference; an access outside an array, or a write to one that is const; a race on shared memory; a barrier that not all
+threads reach; what the language leaves undefined (a misaligned vector, an index out of bounds, an overflow); an input that changed; an
+output that depends on the order of threads though nothing is atomic. What it cannot emulate (inline PTX, TMA, tensor cores, clusters,
+libcu++) it names in NotEmulated. By hand, `python -m tests.emulation.emulate ch07/optimized_transpose.cu` checks a side, and `--show`
+prints what is compiled. A shape of more than 2^20 elements is not run but noted, and a launch of more than 2^27 accesses fails: keep
+`check_at` small, for a second a side.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ _PLACE_FLAGS = (f"-ffile-prefix-map={PROJECT_ROOT}=.",)  # no part of the key: t
 _LINK_FLAGS = ("-shared", "-Wl,-Bsymbolic", "-Wl,-z,defs")
 
 _ERROR = re.compile(r"^.*\b(?:error|undefined reference)\b.*$", re.MULTILINE)
+_MISSING = re.compile(r"^(.*?):\d+:\d+: error: '((?:cuda|cu[A-Z]|__)\w+)' (?:was not|has not been|does not name)")
 _ADDRESS = re.compile(r"<code (0x[0-9a-f]+)>")
 
 
@@ -68,12 +70,16 @@ def check_side(workload_path: Path, side_path: Path, shapes: Sequence[Shape] | N
     workload = load_workload(workload_path)
     library = build(side_path, cache=cache)
     notes = []
+    torch_threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # on vectors this short, several threads do little but wait for each other
     try:
         side = EmulatedSide(side_path, library, workload)
         for shape in workload.check_at if shapes is None else shapes:
             notes += _check_shape(side, workload, shape)
     except SideFailure as failure:
         raise AssertionError(_with_lines(failure.reason, library)) from failure
+    finally:
+        torch.set_num_threads(torch_threads)
     return notes
 
 
@@ -221,8 +227,10 @@ def _with_lines(reason: str, library: Path) -> str:
 
 
 def _run(command: list[str], source: Path) -> str:
-    result = subprocess.run(command, capture_output=True, text=True, check=False, cwd=PROJECT_ROOT)
+    result = subprocess.run(["env", "LC_ALL=C", *command], capture_output=True, text=True, check=False, cwd=PROJECT_ROOT)
     errors = _ERROR.findall(result.stderr)
+    if missing := _MISSING.search(errors[0] if errors else ""):
+        raise NotEmulated(f"{missing[1]}: uses {missing[2]}, which is not emulated")
     assert not result.returncode, f"{source.name}: cannot be emulated: {errors[0] if errors else result.stderr}"
     return result.stdout
 

@@ -8,7 +8,7 @@ namespace cuda_on_cpu {
 
 constexpr size_t MOST_THREADS = 1024;
 constexpr size_t STACK = 256 << 10;
-constexpr uint64_t MOST_ACCESSES = 1ull << 28;    // in a launch: a second or so
+constexpr uint64_t MOST_ACCESSES = 1ull << 27;    // in a launch: half a second or so
 constexpr uint64_t ACCESSES_IN_A_TURN = 1 << 16;  // then others run, since a thread may wait for what another writes
 constexpr size_t MOST_STATIC_SHARED = 48 << 10;
 constexpr size_t MOST_SHARED = 227 << 10;

@@ -301,7 +301,7 @@ UNDEFINED(missing_return, "leaves a function without the value that it returns")
 // What assert() calls.
 void __assert_fail(const char* what, const char* file, unsigned line, const char*) {
     if (!running.kernel) abort();
-    fail(std::string("fails its assertion `") + what + "` at " + text(Place{file, int(line)}));
+    fail(std::string("fails its assertion `") + what + "' at " + text(Place{file, int(line)}));
 }
 
 }  // extern "C"
