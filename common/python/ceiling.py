@@ -17,7 +17,7 @@ class Ceiling(Document):
     """What a machine can do at most, by one measure of `peak`: the median of `samples` samples and its 95 % interval.
 
     `l2` is the state of the L2 before each sample: clean is the state in which sides are timed; none where it plays no part.
-    `sm_clock_hz` is the clock that the SMs held; None where there are none, or where they do not matter. `how` names the variant kept.
+    `sm_clock_hz` is the clock that the SMs held; None where none was stamped. `how` names the variant kept.
     """
 
     name: str

@@ -21,6 +21,7 @@ import torch
 from common.python import protocol
 from common.python.device_helpers import Kernels, current_stream, device_helpers, sm_clock_hz
 from common.python.errors import SideFailure, Status
+from common.python.figures import bytes_text
 from common.python.host_ceilings import Call, Findings, HostSurvey, Way, product, read_storage, samples_of
 from common.python.protocol import Answer, AnyRequest
 from common.python.timing import DeviceTimer, L2State, Sample
@@ -110,6 +111,7 @@ class GpuSurvey:
         torch.cuda.set_stream(torch.cuda.Stream())
         self._index = index
         self._device = torch.device("cuda", index)
+        torch.zeros(1, device=self._device)  # makes the context that the kernels are loaded into
         properties = torch.cuda.get_device_properties(self._device)
         self._sms = properties.multi_processor_count
         self._capability = (properties.major, properties.minor)
@@ -141,7 +143,7 @@ class GpuSurvey:
         call = small.call(self._kernels, self._sms, *_LAUNCHES[0])
         clean, dirty = (statistics.median(s.ns for s in self._samples(DeviceTimer(self._device, state), call)) for state in _FLUSHED)
         findings.notes.append(
-            f"a copy of {small.size >> 20} MiB takes {clean / 1e3:.1f} µs after a flush whose lines were discarded, "
+            f"a copy of {bytes_text(small.size)} takes {clean / 1e3:.1f} µs after a flush whose lines were discarded, "
             f"{dirty / 1e3:.1f} µs after one that left them dirty"
         )
 
@@ -176,7 +178,7 @@ class GpuSurvey:
                 continue
             try:
                 self._products(findings, timer, name)
-            except RuntimeError as error:  # what torch raises for a format that it does not multiply here, or for too little memory
+            except (RuntimeError, ValueError) as error:  # torch's for a format that it does not multiply here, or too little memory
                 findings.missing[name] = f"torch {torch.__version__}: {' '.join(str(error).split())[:200]}"
 
     def _products(self, findings: Findings, timer: DeviceTimer, name: str) -> None:
@@ -231,7 +233,7 @@ class GpuSurvey:
             for name, call in calls.items():
                 # Not held: the driver copies pageable memory before it returns.
                 samples = self._samples(timer, call, hold_ns=0)
-                findings.keep(name + suffix, "bytes/s", [Way(f"{_COPY_BYTES >> 20} MiB", _COPY_BYTES, samples)])
+                findings.keep(name + suffix, "bytes/s", [Way(bytes_text(_COPY_BYTES), _COPY_BYTES, samples)])
 
     def _peer(self, findings: Findings) -> None:
         names = ("peer_out", "peer_in", "peer_both")
@@ -249,7 +251,7 @@ class GpuSurvey:
         out, into = _PeerCopy(there, mine), _PeerCopy(back, theirs)
         for name, copies in zip(names, ([out], [into], [out, into]), strict=True):
             samples = samples_of(partial(_copy_all, copies), before=_wait_for_all)
-            way = Way(f"{_PEER_BYTES >> 30} GiB, {other}", float(len(copies) * _PEER_COPIES * _PEER_BYTES), samples)
+            way = Way(f"{bytes_text(_PEER_BYTES)}, {other}", float(len(copies) * _PEER_COPIES * _PEER_BYTES), samples)
             findings.keep(name, "bytes/s", [way])
 
     def _launch(self, findings: Findings) -> None:
@@ -298,7 +300,8 @@ class GpuSurvey:
     def _stream_ways(self, timer: DeviceTimer, stream: _Stream) -> list[Way]:
         ways = []
         for threads, resident in _LAUNCHES:
-            how = f"{stream.size >> 20} MiB a buffer, {threads} threads, {f'{resident} blocks an SM' if resident else 'a tile a block'}"
+            stay = f"{resident} blocks an SM" if resident else "a tile a block"
+            how = f"{bytes_text(stream.size)} a buffer, {threads} threads, {stay}"
             ways.append(Way(how, stream.amount, self._samples(timer, stream.call(self._kernels, self._sms, threads, resident))))
         return ways
 

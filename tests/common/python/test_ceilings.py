@@ -221,7 +221,8 @@ class TestOnAGpu:
 
         assert findings.ceilings or findings.missing
         for ceiling in findings.ceilings:
-            assert ceiling.value.half_width_percent < 20, ceiling
+            if ceiling.l2 != "none":  # what depends on the device alone
+                assert ceiling.value.half_width_percent < 10, ceiling
 
     def test_reads_reach_what_a_sum_does(self, survey):
         findings = Findings()
