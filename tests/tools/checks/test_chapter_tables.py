@@ -110,7 +110,7 @@ def test_what_was_measured_stands_beside_what_was_expected_a_gpu_each(chapter):
     row = next(line for line in (chapter / "README.md").read_text().splitlines() if line.startswith("| [transpose]"))
     measured, share = row.split(" | ")[3:5]
     speedups = [speedup_text(each.speedup) for each in (other, first, wide)]
-    assert measured == "2xB200: {}; H200: {}; H200 @wide: {}, memory 1.500x [1.500, 1.500]".format(*speedups)
+    assert measured == "2xB200: {}; H200: {}; H200 @wide: {}, memory 1.50x [1.50, 1.50]".format(*speedups)
     assert share == "2xB200: 31 % → 92 %"
 
 

@@ -1,0 +1,281 @@
+"""Whole runs on the command line, but for the timing itself: synthetic units stand for what an H200 would have measured.
+
+What is replaced: the machine (it has a GPU), the choice of the device, `Measurement.run`, and the start of the fork server, which is
+shared. The pairs, their verification in real processes, the files and the exit codes are the real ones.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+
+from common.python import planning, suite
+from common.python.environment import Gpu, child_environment, describe_machine
+from common.python.errors import ExitCode
+from common.python.expectations import keep_expectations, read_expectations
+from common.python.isolation import ForkServer
+from common.python.measurement import Measured, Measurement
+from common.python.results import StopReason
+from common.python.settings import PROJECT_ROOT
+from tests.common.python.factories import a_recorded_timing, an_expectation, recorded_units
+from tools.cli.benchmark_cli import run_command_line
+
+WORKLOAD = '''"""One is added."""
+
+import torch
+
+from common import Spec, Workload
+
+
+WORKLOAD = Workload(
+    inputs=lambda rand, n: {"x": rand.normal(n)},
+    outputs=lambda n: {"y": Spec((n,), torch.float32)},
+    reference=lambda x: x + 1,
+    work=lambda n: {"dram_read": 4 * n, "dram_write": 4 * n},
+    time_at={"n": 1000},
+    cpu_at={"n": 100},
+    check_at=({"n": 3},),
+    rtol=1e-6,
+    atol=0.0,
+    clock="host",
+    place="host",
+)
+'''
+SIDE = '"""{}: x + {}."""\n\n\ndef prepare(x):\n    return lambda: x + {}\n'
+H200 = Gpu(index=0, name="NVIDIA H200", uuid="GPU-of-a-test", capability=(9, 0), memory_bytes=141 << 30, driver="580.1")
+
+
+@pytest.fixture(scope="module")
+def server():
+    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as shared:
+        yield shared
+
+
+@pytest.fixture
+def root(tmp_path):
+    folder = tmp_path / "pairs" / "ch07"
+    folder.mkdir(parents=True)
+    (folder / "workload_add.py").write_text(WORKLOAD)
+    (folder / "baseline_add.py").write_text(SIDE.format("Baseline", 1, 1))
+    (folder / "optimized_add.py").write_text(SIDE.format("Optimized", "1.0", "1.0"))
+    return folder.parent
+
+
+class Bench:
+    """A machine whose measurements are what a test says, in turn; the last of them again and again."""
+
+    def __init__(self, root, runs, monkeypatch, capsys):
+        self.root, self.runs, self.capsys = root, runs, capsys
+        self.recorded: list[dict[str, Any]] = [{}]
+        self.measured = 0
+        self.orders: list[bool] = []
+        self.machine = describe_machine(root).model_copy(update={"gpus": (H200,)})
+        monkeypatch.setattr(suite, "describe_machine", lambda _: self.machine)
+        monkeypatch.setattr(suite, "kept_ceilings", lambda *_: (None, "no ceilings"))
+        monkeypatch.setattr(planning, "choose_device", lambda settings, machine, _: "cuda" if machine.gpus else "cpu")
+
+        def run(measurement):
+            return self.record(measurement)
+
+        monkeypatch.setattr(Measurement, "run", run)
+
+    def record(self, measurement):
+        changes = dict(self.recorded[min(self.measured, len(self.recorded) - 1)])
+        self.measured += 1
+        self.orders.append(measurement._bench.reversed)
+        units = changes.pop("units", recorded_units(2.0, count=12, seed=7))
+        plan = measurement._plan
+        device = "cuda" if self.machine.gpus else "cpu"
+        conditions = {"shape": dict(measurement._shape), "clock": plan.clock, "device": device}
+        return Measured(a_recorded_timing(units=units, **conditions | changes), {side: [] for side in plan.sides}, {}, {})
+
+    def run(self, *arguments, measured=({},)):
+        """Exit code of a run, with these measurements; its verdicts by target, and what it said, are kept."""
+        self.recorded, self.measured, self.orders = list(measured), 0, []
+        self.folder = self.runs / f"run{len(list(self.runs.iterdir()))}"
+        code = run_command_line(["run", "--root", str(self.root), "--artifacts-dir", str(self.folder), *arguments])
+        printed = self.capsys.readouterr()
+        self.said, self.complained = printed.out, printed.err
+        if (self.folder / "metrics.json").exists():
+            self.rows = {row["target"]: row for row in json.loads((self.folder / "metrics.json").read_text())["rows"]}
+        return code
+
+    def verdict(self, target="ch07:add"):
+        return self.rows[target]["verdicts"]["default"]["kind"]
+
+    def expect(self):
+        """Keep expectations of a speedup of 2, of synthetic units."""
+        expected = an_expectation(2.0, shape={"n": 1000}, clock="host")
+        keep_expectations(self.root / "ch07" / "expectations_h200.json", "add", {"default": expected})
+
+
+@pytest.fixture
+def bench(root, server, tmp_path, monkeypatch, capsys):
+    (tmp_path / "runs").mkdir()
+    monkeypatch.setattr(suite, "_server", lambda *_: nullcontext(server))
+    monkeypatch.setattr(suite, "lock", lambda *_: nullcontext())
+    return Bench(root, tmp_path / "runs", monkeypatch, capsys)
+
+
+def slower(percent, seed=2):
+    return {"units": recorded_units(2.0 * (1 - percent / 100), count=12, seed=seed)}
+
+
+def test_three_percent_slower_twice_is_red_and_exits_2(bench):
+    bench.expect()
+
+    assert bench.run(measured=[slower(3), slower(3, seed=3)]) == ExitCode.REGRESSION
+    assert bench.verdict() == "REGRESSED"
+    assert bench.orders == [False, True]  # the second measurement turns the order round
+    assert re.search(r"ch07:add: REGRESSED: speedup -2\.\d+ % .*, beyond 0.5 %; a second measurement agrees: speedup -2\.", bench.said)
+    assert 'failure type="REGRESSED"' in (bench.folder / "junit.xml").read_text()
+    assert json.loads((bench.folder / "ch07_add" / "second_metrics.json").read_text())["target"] == "ch07:add"
+
+
+def test_red_once_only_is_inconclusive(bench):
+    bench.expect()
+
+    assert bench.run(measured=[slower(3), slower(0)]) == ExitCode.GOOD
+    assert bench.verdict() == "INCONCLUSIVE"
+    assert bench.run("--fail-on", "inconclusive", measured=[slower(3), slower(0)]) == ExitCode.INCONCLUSIVE
+
+
+def test_what_is_accepted_is_the_same_when_it_is_measured_again_whatever_the_commit_is(bench, root):
+    assert bench.run("--accept-regressions", measured=[{"units": recorded_units(2.0, count=24, seed=1)}]) == ExitCode.GOOD
+    assert bench.verdict() == "NEW"
+    kept = read_expectations(root / "ch07" / "expectations_h200.json").pairs["add"]["default"]
+    assert len(kept.logs) == 24
+    assert kept.provenance.gpu == "NVIDIA H200"
+    commit = bench.machine.project.model_copy(update={"commit": "f" * 40})
+    bench.machine = bench.machine.model_copy(update={"project": commit, "root": commit})
+
+    assert bench.run("--require-expectations", measured=[slower(0)]) == ExitCode.GOOD
+    assert bench.verdict() == "SAME"
+    assert bench.measured == 1
+
+
+def test_a_wider_gate_lets_more_pass(bench):
+    bench.expect()
+
+    assert bench.run("--gate", "5", measured=[slower(3)]) == ExitCode.GOOD
+    assert bench.verdict() == "SAME"
+
+
+def test_an_improvement_is_offered_and_never_written(bench, root):
+    bench.expect()
+    before = (root / "ch07" / "expectations_h200.json").read_text()
+
+    assert bench.run(measured=[slower(-3)]) == ExitCode.GOOD
+    assert bench.verdict() == "IMPROVED"
+    assert "promote it with --accept-regressions?" in bench.said
+    assert (root / "ch07" / "expectations_h200.json").read_text() == before
+
+
+def test_a_regression_that_is_accepted_is_what_is_expected_from_then_on(bench):
+    bench.expect()
+    worse = [{"units": recorded_units(1.94, count=24, seed=5)}]
+
+    assert bench.run("--accept-regressions", measured=worse) == ExitCode.GOOD
+    assert (bench.verdict(), bench.measured) == ("REGRESSED", 1)
+    assert bench.run(measured=[slower(3)]) == ExitCode.GOOD
+    assert bench.verdict() == "SAME"
+
+
+def test_another_model_is_new_and_not_gated(bench):
+    bench.expect()
+    bench.machine = bench.machine.model_copy(update={"gpus": (H200.model_copy(update={"name": "NVIDIA B200"}),)})
+
+    assert bench.run(measured=[slower(30)]) == ExitCode.GOOD
+    assert bench.verdict() == "NEW"
+    assert "not gated: nothing is expected of it on B200 yet" in bench.said
+    assert bench.run("--require-expectations", measured=[slower(30)]) == ExitCode.NOTHING_MEASURED
+
+
+def test_a_workload_that_changed_its_shape_is_new(bench, root):
+    bench.expect()
+    (root / "ch07" / "workload_add.py").write_text(WORKLOAD.replace('"n": 1000', '"n": 2000'))
+
+    assert bench.run(measured=[slower(30)]) == ExitCode.GOOD
+    assert "not gated: shape n=2000 where n=1000 was accepted" in bench.said
+
+
+@pytest.mark.parametrize("flag", [["--kwargs", "n=2000"], ["--iterations", "2"], ["--cold-start"], ["--sustained"], ["--sweep", "n=2000"]])
+def test_what_asks_another_question_is_never_gated(bench, flag):
+    bench.expect()
+
+    assert bench.run(*flag, measured=[slower(30)]) == ExitCode.GOOD
+    assert bench.rows["ch07:add"]["verdicts"] == {}
+
+
+def test_a_half_is_never_gated(bench):
+    bench.expect()
+    half = recorded_units(2.0)
+    alone = tuple(unit.model_copy(update={"order": ("optimized",), "blocks": {"optimized": unit.blocks["optimized"]}}) for unit in half)
+
+    assert bench.run("--targets", "ch07:add_optimized", measured=[{"units": alone}]) == ExitCode.GOOD
+    assert bench.rows["ch07:optimized_add"]["verdicts"] == {}
+
+
+def test_a_wrong_answer_exits_4_before_it_is_timed(bench, root):
+    bench.expect()
+    (root / "ch07" / "optimized_add.py").write_text(SIDE.format("Optimized", 2, 2))
+
+    assert bench.run(measured=[slower(30)]) == ExitCode.WRONG
+    assert bench.measured == 0
+
+
+def test_every_row_skipped_exits_5(bench, root):
+    (root / "ch07" / "workload_add.py").write_text(WORKLOAD.replace("import torch\n", "import torch\n\n# needs: tcgen05\n", 1))
+
+    assert bench.run() == ExitCode.NOTHING_MEASURED
+    assert bench.rows["ch07:add"]["status"] == "SKIPPED"
+
+
+def test_a_throttled_row_passes_says_nothing_and_exits_6(bench):
+    bench.expect()
+
+    assert bench.run(measured=[slower(30) | {"stop_reason": StopReason.THROTTLED}]) == ExitCode.UNFIT
+    assert (bench.rows["ch07:add"]["status"], bench.verdict()) == ("PASSED", "INCONCLUSIVE")
+
+
+def test_a_cpu_is_never_gated_and_never_accepted(bench, root):
+    bench.machine = bench.machine.model_copy(update={"gpus": ()})
+
+    assert bench.run("--accept-regressions", measured=[{"units": recorded_units(2.0, count=24)}]) == ExitCode.GOOD
+    assert "cpu is not accepted: a CPU's time is never gated" in bench.said
+    assert not list(root.rglob("expectations_*.json"))
+
+
+@pytest.mark.parametrize(
+    ("units", "why_not"),
+    [
+        (recorded_units(2.0, count=8), "found 8 units; expected at least 10"),
+        (recorded_units(2.0, count=12, deviation=0.02), "%; expected at most 0.25 %, half of the band"),
+    ],
+)
+def test_what_is_too_uncertain_is_not_accepted(bench, root, units, why_not):
+    assert bench.run("--accept-regressions", measured=[{"units": units}]) == ExitCode.GOOD
+    assert "default is not accepted: found " in bench.said
+    assert why_not in bench.said
+    assert not list(root.rglob("expectations_*.json"))
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("{", "expected a whole JSON document"),
+        ('{"schema_version": 99}', "schema version 99; expected at most 1: a newer release wrote it"),
+        ('{"schema_version": 1, "gpu": "b200"}', "found gpu b200; expected h200, as in its name"),
+    ],
+)
+def test_expectations_that_cannot_be_read_end_the_run_before_it_begins(bench, root, text, complaint):
+    (root / "ch07" / "expectations_h200.json").write_text(text)
+
+    assert bench.run() == ExitCode.USAGE
+    assert "expectations_h200.json" in bench.complained
+    assert complaint in bench.complained
+    assert not bench.folder.exists()
