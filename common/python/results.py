@@ -120,12 +120,13 @@ class StopReason(StrEnum):
 class Share(Document):
     """How near a side comes to the machine's ceiling in `key`, of all keys of the work the one it is nearest to; 1.0 is the ceiling.
 
-    `floor_ns` is the time that no implementation can beat; `at_held_clock` is the share of the ceiling at the clock that the side's
-    own samples held, where the ceiling goes with that clock.
+    `ceiling_ns` is the time of the work at that ceiling; `floor_ns`, which grants what a cache may have kept, no implementation can
+    beat. `at_held_clock` is the share of the ceiling at the clock that the side's own samples held, where the ceiling goes with it.
     """
 
     key: str
     share: float
+    ceiling_ns: float
     floor_ns: float
     at_held_clock: float | None
 

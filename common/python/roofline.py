@@ -164,6 +164,7 @@ def share_of(bounds: Sequence[Bound], time_ns: float, held_hz: float | None) -> 
     return Share(
         key=nearest.key,
         share=share,
+        ceiling_ns=nearest.ceiling_ns,
         floor_ns=max(bound.floor_ns for bound in bounds),
         at_held_clock=share * nearest.clock_hz / held_hz if nearest.clock_hz and held_hz else None,
     )

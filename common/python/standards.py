@@ -136,8 +136,8 @@ def _share_changes(timing: PairTiming, expectation: Expectation) -> dict[str, Ch
         share = timing.shares.get(side)
         if share is None or accepted.share is None or share.key != accepted.share.key:
             continue
-        measured = Mean.of([math.log(share.floor_ns / median_ns(unit, side)) for unit in timing.units])
-        expected = Mean.of([math.log(accepted.share.floor_ns) - log for log in accepted.logs_ns])
+        measured = Mean.of([math.log(share.ceiling_ns / median_ns(unit, side)) for unit in timing.units])
+        expected = Mean.of([math.log(accepted.share.ceiling_ns) - log for log in accepted.logs_ns])
         changes[f"share of {share.key} of {side}"] = Difference.between(measured, expected).change(SHARE_BAND_PERCENT)
     return changes
 

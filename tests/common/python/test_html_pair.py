@@ -15,7 +15,7 @@ from tests.common.python.html_page import Page
 @pytest.fixture(scope="module")
 def page():
     timing = a_timing()
-    shares = {side: Share(key="dram", share=0.5, floor_ns=1000.0, at_held_clock=None) for side in timing.time_ns}
+    shares = {side: Share(key="dram", share=0.5, ceiling_ns=1000.0, floor_ns=1000.0, at_held_clock=None) for side in timing.time_ns}
     return Page(html(a_run(), [a_row(timings={"default": timing.model_copy(update={"shares": shares})})]))
 
 

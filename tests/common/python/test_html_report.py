@@ -22,7 +22,7 @@ def a_ladder():
 
 
 def with_shares(timing):
-    shares = {side: Share(key="dram", share=0.5, floor_ns=1000.0, at_held_clock=None) for side in timing.time_ns}
+    shares = {side: Share(key="dram", share=0.5, ceiling_ns=1000.0, floor_ns=1000.0, at_held_clock=None) for side in timing.time_ns}
     return timing.model_copy(update={"shares": shares})
 
 

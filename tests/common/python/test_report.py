@@ -111,7 +111,7 @@ def test_error_set_up_and_memory_stand_beside_the_time():
 
 def test_a_share_of_the_ceiling_has_the_interval_of_its_time():
     time = Interval(estimate=100.0, low=80.0, high=125.0)
-    shares = {"optimized": Share(key="bf16", share=0.8, floor_ns=80.0, at_held_clock=0.875)}
+    shares = {"optimized": Share(key="bf16", share=0.8, ceiling_ns=80.0, floor_ns=80.0, at_held_clock=0.875)}
     row = a_row(timings={"default": a_timing(time_ns={"baseline": time, "optimized": time}, speedups={}, shares=shares)})
 
     baseline, optimized = tables_of(markdown(a_run(), [row]))["Each side"][1:]

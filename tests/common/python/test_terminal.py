@@ -61,8 +61,8 @@ def test_a_wide_table_says_more_and_keeps_names_whole():
 
 def test_the_share_of_the_ceiling_stands_beside_the_speedup_where_there_is_room():
     shares = {
-        "baseline": Share(key="dram", share=0.041, floor_ns=1e3, at_held_clock=None),
-        "optimized": Share(key="dram", share=0.934, floor_ns=1e3, at_held_clock=None),
+        "baseline": Share(key="dram", share=0.041, ceiling_ns=1e3, floor_ns=1e3, at_held_clock=None),
+        "optimized": Share(key="dram", share=0.934, ceiling_ns=1e3, floor_ns=1e3, at_held_clock=None),
     }
     row, half = a_row(timings={"default": a_timing(shares=shares)}), a_row("ch07:copy_optimized", timings={"default": _a_half(shares)})
 

@@ -100,7 +100,8 @@ def test_an_orphan_is_an_error_rather_than_a_missing_row(chapter, capsys):
 
 def test_what_was_measured_stands_beside_what_was_expected_a_gpu_each(chapter):
     shares = {
-        side: Share(key="dram", share=share, floor_ns=1.0, at_held_clock=None) for side, share in (("baseline", 0.312), ("optimized", 0.917))
+        side: Share(key="dram", share=share, ceiling_ns=1.0, floor_ns=1.0, at_held_clock=None)
+        for side, share in (("baseline", 0.312), ("optimized", 0.917))
     }
     first, wide, other = an_expectation(2.31), an_expectation(1.5, goal="memory"), an_expectation(3.0, shares=shares)
     keep_expectations(chapter / "expectations_h200.json", "transpose", {"default": first, "wide": wide})
