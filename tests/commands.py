@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
+import pytest
+
+from common.python import suite
+from common.python.environment import child_environment
+from common.python.isolation import ForkServer
+from common.python.results import PairResult
+from common.python.settings import Device, Settings
+from common.python.suite import Outcome
 
 ROOT = Path(__file__).resolve().parents[1]
 LIMIT_S = 120.0
@@ -110,3 +123,44 @@ def write_pair(root: Path, target: str = "demo:double", *, baseline: str = BASEL
         suffix = "cu" if "LAUNCH" in text else "py"
         (folder / f"{role}_{name}.{suffix}").write_text(text)
     return root
+
+
+class Watcher:
+    """Keeps what it is told; a test may have it do something `when` a row of that name begins or ends."""
+
+    def __init__(self, **when: Callable[[str], None]) -> None:
+        self.notes: list[str] = []
+        self.begun: list[str] = []
+        self._when = when
+
+    def note(self, sentence: str) -> None:
+        """Keep it."""
+        self.notes.append(sentence)
+
+    def started(self, target: str, index: int, total: int) -> None:
+        """Keep it."""
+        self.begun.append(target)
+        self._when.get("started", str)(target)
+
+    def phase(self, target: str, text: str) -> None:
+        """Ignore it."""
+
+    def finished(self, row: PairResult) -> None:
+        """Do what the test wants."""
+        self._when.get("finished", str)(row.target)
+
+
+def run_here(root: Path, folder: Path, watcher: Watcher | None = None, *, server: Any = None, **choices: Any) -> Outcome:
+    """Run a suite in this process, with a lock of its own beside `folder`, and the fork server of all tests unless another is given."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(folder.parent))
+        patch.setattr(suite, "_server", lambda *_: nullcontext(server or _fork_server()))
+        return suite.run_suite(Settings(root=root, artifacts_dir=folder, device=Device.CPU, **choices), watcher or Watcher())
+
+
+@functools.cache
+def _fork_server() -> ForkServer:
+    """Importing torch takes longer than most of what is tested."""
+    server = ForkServer(child_environment(ROOT, "cpu"))
+    atexit.register(server.stop)
+    return server

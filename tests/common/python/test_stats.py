@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats as textbook
 
-from common.python.stats import geometric_interval, t_quantile
+from common.python.results import Block, Unit
+from common.python.stats import geometric_interval, median_ns, speedups_of, t_quantile, times_of
 
 
 @pytest.mark.parametrize("degrees", [1, 5, 23])
@@ -40,3 +41,33 @@ def test_the_interval_of_the_inverse_is_the_inverse_interval():
 def test_equal_values_leave_no_width():
     interval = geometric_interval([3.0] * 6)
     assert interval.low == interval.estimate == interval.high == pytest.approx(3.0)
+
+
+def a_unit(**samples_ns):
+    blocks = {
+        side: (Block(seed=1, samples_ns=tuple(values[:2])), Block(seed=3, samples_ns=tuple(values[2:])))
+        for side, values in samples_ns.items()
+    }
+    return Unit(order=tuple(samples_ns), blocks=blocks)
+
+
+def test_a_faster_side_has_a_speedup_above_one_over_the_baseline():
+    units = [a_unit(baseline=[8.0, 8.0, 8.0], optimized=[2.0, 2.0, 2.0], library=[16.0, 16.0, 16.0]) for _ in range(6)]
+    assert {side: speedup.estimate for side, speedup in speedups_of(units).items()} == pytest.approx({"library": 0.5, "optimized": 4.0})
+
+
+def test_a_units_time_is_the_median_over_its_blocks_which_one_slow_call_does_not_move():
+    assert median_ns(a_unit(baseline=[1.0, 3.0, 1e9]), "baseline") == 3.0
+    units = [a_unit(baseline=[2.0, 2.0, 1e9]), a_unit(baseline=[8.0, 8.0, 8.0])]
+    assert times_of(units)["baseline"].estimate == pytest.approx(4.0)
+
+
+def test_what_differs_between_processes_alike_for_both_sides_leaves_the_speedup_as_it_is():
+    """Why sides are paired: a process that is slow as a whole is slow for both."""
+    units = [a_unit(baseline=[8.0 * slow] * 3, optimized=[4.0 * slow] * 3) for slow in (1.0, 1.5, 2.0)]
+    speedup = speedups_of(units)["optimized"]
+    assert speedup.low == pytest.approx(speedup.high) == pytest.approx(2.0)
+
+
+def test_a_half_has_no_speedup():
+    assert speedups_of([a_unit(optimized=[1.0, 1.0, 1.0])] * 6) == {}

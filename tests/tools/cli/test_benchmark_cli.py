@@ -1,0 +1,282 @@
+"""The command line as its users meet it: in a process of its own, judged by its exit code and by what it prints where."""
+
+import json
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from common.python.artifacts import load
+from tests.commands import BASELINE, ROOT, benchmark, start, stop, until, write_pair
+
+SCHEMAS = ROOT / "common/schemas"
+QUICK = ("--iterations", "2", "--warmup", "0")
+SLEEPS = BASELINE.replace("lambda: x + x", "lambda: __import__('time').sleep(60)")
+MARKS = "open(__file__ + '.ran', 'w').close()\n"
+
+
+@pytest.fixture
+def cli(tmp_path):
+    """Run the command line; its temporary files, and so its lock, are the test's own."""
+    return lambda *arguments, **options: benchmark(*arguments, scratch=tmp_path, **options)
+
+
+@pytest.fixture
+def root(tmp_path):
+    return write_pair(tmp_path / "root")
+
+
+def files_in(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if "__pycache__" not in path.parts)
+
+
+# --- a request that cannot be carried out: one sentence on stderr, nothing on stdout, exit 1
+
+
+def test_a_request_that_cannot_be_carried_out_is_one_sentence(cli, root, tmp_path):
+    (tmp_path / "empty").mkdir()
+    refused = {
+        ("run", "--targets", "demo:doubel"): "target 'demo:doubel': found nothing of that name; expected one like demo:double",
+        ("show", "demo:doubel"): "target 'demo:doubel': found nothing of that name; expected one like demo:double",
+        ("new", "demo:double"): f"new demo:double: {root}/demo/workload_double.py exists; expected a name that no file has",
+        ("list-targets", "--chapter", "demos"): "target 'demos': found nothing of that name; expected one like demo",
+        ("run", "--warmup", "-1"): "--warmup -1: Input should be greater than or equal to 0",
+        ("frobnicate",): "No such command 'frobnicate'; expected what --help lists",
+    }
+    for arguments, sentence in refused.items():
+        where = () if arguments == ("frobnicate",) else ("--root", root)
+        finished = cli(*arguments, *where)
+        assert (finished.code, finished.error) == (1, sentence)
+    assert cli("run", "--root", tmp_path / "empty").error.startswith(f"{tmp_path}/empty: found no pair; expected workload_<name>.py with ")
+    assert cli("run", "--root", tmp_path / "nowhere").error.startswith(f"--root {tmp_path}/nowhere: found no such folder; expected ")
+
+
+def test_a_folder_whose_files_do_not_make_pairs_is_told_with_the_file(cli, root):
+    def told():
+        finished = cli("run", "--root", root, "--targets", "demo")
+        assert finished.code == 1
+        return finished.error
+
+    demo = root / "demo"
+    baseline = (demo / "baseline_double.py").read_text()
+    (demo / "baseline_double.py").unlink()
+    assert told().startswith("demo/workload_double.py: found no baseline; expected demo/baseline_double.py or .cu")
+    (demo / "baseline_double.py").write_text(baseline)
+    (demo / "baseline_double.cu").write_text("// Baseline.\n")
+    assert "found baseline_double.cu beside it; expected one of the two" in told()
+    (demo / "baseline_double.cu").unlink()
+    (demo / "optimized_orphan.py").write_text(baseline)
+    assert told() == "demo/optimized_orphan.py: found no workload for it; expected demo/workload_orphan.py"
+
+
+def test_a_broken_workload_or_a_bad_kwarg_is_an_error_before_anything_runs(cli, root, tmp_path):
+    write_pair(root, "demo:broken", work="lambda n: 1 / 0", baseline=MARKS + BASELINE)
+    (root / "demo/baseline_double.py").write_text(MARKS + BASELINE)
+    finished = cli("verify", "--root", root, "--artifacts-dir", tmp_path / "run")
+    assert (finished.code, finished.error) == (
+        1,
+        "demo/workload_broken.py:14: raised ZeroDivisionError: division by zero; expected no exception",
+    )
+    finished = cli("run", "--root", root, "--targets", "demo:double", "--kwargs", "m=3", "--artifacts-dir", tmp_path / "run")
+    assert (finished.code, finished.error) == (1, "--kwargs m=3: workload_double.py has no such shape entry; expected some of n")
+    assert not list(root.rglob("*.ran"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_told(cli, root, tmp_path):
+    (tmp_path / "file").touch()
+    for folder, sentence in {tmp_path / "file/run": "Not a directory", Path("/proc/run"): "No such file or directory"}.items():
+        finished = cli("verify", "--root", root, "--artifacts-dir", folder)
+        assert (finished.code, finished.error) == (1, f"{folder}: {sentence}; expected a folder that can be made")
+
+
+def test_a_disk_without_room_is_told(cli, root, tmp_path):
+    finished = cli("verify", "--root", root, "--artifacts-dir", tmp_path / "run", under=("prlimit", "--fsize=64"))
+    assert finished.code == 1
+    assert finished.stderr.startswith(f"error: {tmp_path}/run/")
+    assert re.search(r"\.json: File too large; expected to write \d+ characters there\n$", finished.stderr)
+
+
+def test_a_document_that_cannot_be_read_is_told(cli, tmp_path):
+    assert cli("report", tmp_path / "nowhere").error.startswith(f"{tmp_path}/nowhere: no such folder; expected that of a run")
+    for text, sentence in {
+        "": "line 1, column 1: Expecting value; expected a whole JSON document",
+        '{"schema_version": 1,': "expected a whole JSON document",
+        '{"schema_version": 99}': "schema version 99; expected at most 1: a newer release wrote it",
+    }.items():
+        (tmp_path / "run.json").write_text(text)
+        finished = cli("report", tmp_path)
+        assert finished.code == 1
+        assert finished.error.startswith(f"{tmp_path}/run.json: ")
+        assert sentence in finished.error
+
+
+def test_without_a_command_there_is_help_and_failure(cli):
+    finished = cli()
+    assert finished.code == 1
+    assert all(command in finished.stdout + finished.stderr for command in ("list-targets", "run", "verify", "doctor"))
+    assert "error:" not in finished.stderr
+
+
+def test_a_reader_who_has_seen_enough_is_no_error(root, tmp_path):
+    for number in range(300):
+        write_pair(root, f"demo:pair_{number}")
+    listing = start("list-targets", "--json", "--root", root, scratch=tmp_path)
+    listing.stdout.readline()
+    listing.stdout.close()
+    assert "Traceback" not in listing.stderr.read()
+    listing.stderr.close()
+    listing.wait(30)
+
+
+# --- a pair that works
+
+
+def test_a_pair_outside_the_project_is_timed_like_any_other(cli, tmp_path):
+    finished = cli("run", "--root", ROOT / "tests/outside", *QUICK, "--artifacts-dir", tmp_path / "run")
+    assert finished.code == 0, finished
+    assert re.search(r"PASSED outside:top_k +\d+\.?\d*x \[", finished.stdout)
+    _, (row,) = load(tmp_path / "run")
+    assert row.timings["cpu"].speedups["optimized"].low > 1
+    assert row.workload_file == "workload_top_k.py"
+    (tmp_path / "run/report.md").unlink()
+    report = cli("report", tmp_path / "run")
+    assert (report.code, report.stderr) == (0, "")
+    assert f"{tmp_path}/run/report.md" in report.stdout
+    assert "outside:top_k" in (tmp_path / "run/report.md").read_text()
+
+
+def test_json_is_one_valid_document_and_nothing_else(cli, root, tmp_path):
+    finished = cli("run", "--json", "--root", root, "--targets", "demo:double_baseline", *QUICK, "--artifacts-dir", tmp_path / "run")
+    assert finished.code == 0, finished
+    document = json.loads(finished.stdout)
+    for schema, found in {
+        "metrics": document,
+        "run": json.loads((tmp_path / "run/run.json").read_text()),
+        "pair_metrics": json.loads((tmp_path / "run/demo_baseline_double/metrics.json").read_text()),
+        "side_metrics": json.loads((tmp_path / "run/demo_baseline_double/baseline/metrics.json").read_text()),
+    }.items():
+        jsonschema.validate(found, json.loads((SCHEMAS / f"{schema}.schema.json").read_text()))
+    (row,) = document["rows"]
+    assert row["target"] == "demo:baseline_double"
+    assert row["timings"]["cpu"]["time_ns"]["baseline"]["estimate"] > 0
+    assert row["timings"]["cpu"]["speedups"] == {}
+
+
+def test_both_halves_are_the_pair_and_a_dry_run_says_so_without_running(cli, root, tmp_path):
+    (root / "demo/baseline_double.py").write_text(MARKS + BASELINE)
+    before = files_in(root)
+    both = ("--targets", "demo:double_baseline", "--targets", "demo:optimized_double")
+    finished = cli("run", "--root", root, "--dry-run", *both, "--artifacts-dir", tmp_path / "run")
+    assert (finished.code, finished.stderr) == (0, "")
+    assert finished.stdout == "demo:double: baseline, optimized on cpu, timed by the host clock at cpu (n=512)\n"
+    assert files_in(root) == before
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_flag_whose_machinery_is_to_come_says_so_and_the_run_goes_on(cli, root, tmp_path):
+    flags = ("--llm-analysis", "--profile")
+    finished = cli("run", "--root", root, "--dry-run", *flags)
+    assert finished.code == 0
+    assert len(finished.stdout.splitlines()) == 1
+    assert [line for line in finished.stderr.splitlines() if not line.startswith("note: --")] == []
+
+
+def test_a_new_pair_passes_as_it_is(cli, tmp_path):
+    (tmp_path / "root").mkdir()
+    assert cli("new", "ch07:row_sum", "--root", tmp_path / "root").code == 0
+    finished = cli("verify", "--root", tmp_path / "root", "--artifacts-dir", tmp_path / "run")
+    assert finished.code == 0, finished
+    assert "PASSED ch07:row_sum" in finished.stdout
+
+
+# --- starting fast, and without what a parent must not have
+
+
+def test_listing_200_targets_is_fast_and_imports_nothing_heavy(tmp_path):
+    for number in range(200):
+        write_pair(tmp_path / "root", f"ch{number % 20 + 1:02d}:pair_{number}")
+    code = (
+        "import sys\nfrom tools.cli.benchmark_cli import run_command_line\n"
+        f"code = run_command_line(['list-targets', '--root', {str(tmp_path / 'root')!r}])\n"
+        "print(code, *sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"
+    )
+    seconds = []
+    for _ in range(5):
+        before = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+        finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+        seconds.append(sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) - before)
+    imported = finished.stderr.split()
+    assert imported[0] == "0"
+    assert len(finished.stdout.splitlines()) == 200
+    assert not {"torch", "triton", "rich", "numpy", "scipy", "jinja2", "psutil"} & set(imported)
+    assert min(seconds) < 0.3, f"{seconds} s of the processor, which other processes lengthen less than the time on the wall"
+
+
+def test_the_parent_of_a_whole_run_never_imports_torch(root, tmp_path):
+    arguments = ["run", "--root", str(root), *QUICK, "--artifacts-dir", str(tmp_path / "run")]
+    code = (
+        f"import sys, tempfile\ntempfile.tempdir = {str(tmp_path)!r}\nfrom tools.cli.benchmark_cli import run_command_line\n"
+        f"code = run_command_line({arguments!r})\n"
+        "print(code, sorted({'torch', 'triton'} & set(sys.modules)), file=sys.stderr)"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert finished.stderr.splitlines()[-1] == "0 []", finished
+
+
+# --- two runs, Ctrl-C, and the axe
+
+
+@pytest.fixture
+def stuck(root, tmp_path):
+    """A run that has finished its first row and is held up by its second."""
+    write_pair(root, "demo:stuck", baseline=SLEEPS)
+    command = start("verify", "--root", root, "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
+    until((tmp_path / "run/demo_stuck/baseline/log.txt").exists, "the beginning of the second row")
+    yield command
+    if command.poll() is None:
+        command.kill()
+        command.communicate()
+
+
+def rest_is_made(cli, root, tmp_path):
+    """Repair the side that holds the run up, and resume: what was done stays, the other row is made."""
+    done = (tmp_path / "run/demo_double/metrics.json").stat().st_mtime_ns
+    (root / "demo/baseline_stuck.py").write_text(BASELINE)
+    finished = cli("verify", "--root", root, "--artifacts-dir", tmp_path / "run", "--resume")
+    assert finished.code == 0, finished
+    assert "demo:double is done already" in finished.stdout
+    assert (tmp_path / "run/demo_double/metrics.json").stat().st_mtime_ns == done
+    assert [row.target for row in load(tmp_path / "run")[1]] == ["demo:double", "demo:stuck"]
+
+
+def test_a_second_run_is_told_who_holds_the_machine_and_ctrl_c_keeps_what_is_done(cli, stuck, root, tmp_path):
+    second = cli("verify", "--root", root)
+    assert (second.code, second.error) == (
+        6,
+        f"another run (process {stuck.pid}, benchmark_cli verify) holds the CPU; wait for it or stop it",
+    )
+    begin = time.monotonic()
+    finished, left = stop(stuck, signal.SIGINT)
+    assert time.monotonic() - begin < 5, "nobody waits for the step that is running"
+    assert (finished.code, left) == (130, [])
+    assert "Traceback" not in finished.stderr
+    assert "1 target: 1 PASSED, interrupted" in finished.stdout
+    run, rows = load(tmp_path / "run")
+    assert (run.interrupted, run.exit_code, [row.target for row in rows]) == (True, 130, ["demo:double"])
+    assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith((".", "inputs_"))]
+    rest_is_made(cli, root, tmp_path)
+
+
+def test_a_killed_run_leaves_what_can_be_loaded_and_no_process(cli, stuck, root, tmp_path):
+    finished, left = stop(stuck, signal.SIGKILL)
+    assert (finished.code, left) == (-signal.SIGKILL, [])
+    run, rows = load(tmp_path / "run")
+    assert (run.exit_code, [row.target for row in rows]) == (None, ["demo:double"])
+    rest_is_made(cli, root, tmp_path)
