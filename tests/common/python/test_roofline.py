@@ -256,6 +256,7 @@ def test_a_half_has_a_share_of_its_own():
 
     assert timing.shares.keys() == {"optimized"}
     assert timing.shares["optimized"].share == pytest.approx(0.5)
+    assert timing.shares["optimized"].ceiling_ns == pytest.approx(1e6)
 
 
 # --- words
