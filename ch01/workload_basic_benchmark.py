@@ -42,8 +42,9 @@ WORKLOAD = Workload(
     ),
     work=work,
     # The baseline is off by 2e-7 of a loss, 3 ulp, on an H200 and on a CPU; with inputs rounded to TF32 it would be by 5e-6 and more.
+    # A small loss is a difference of larger numbers: over 3000 seeds 1.1e-6 of one, 5e-7 in all, hence the atol.
     rtol=1e-6,
-    atol=0.0,
+    atol=5e-7,
     clock="launch",
     constants=("weight",),
 )
