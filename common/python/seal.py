@@ -50,7 +50,8 @@ def seal() -> Callable[[], str]:
                 return f"found {where}.{name} replaced by the side; expected the harness as it was"
         for function, code, defaults, keyword_defaults in codes:
             if function.__code__ is not code or function.__defaults__ is not defaults or function.__kwdefaults__ is not keyword_defaults:
-                return f"found the code of {function.__qualname__} in {function.__module__} replaced by the side; expected the harness as it was"
+                where = f"{function.__qualname__} in {function.__module__}"
+                return f"found the code of {where} replaced by the side; expected the harness as it was"
         for depth in torch_modes:
             if depth():
                 return "found a torch mode that the side left switched on; expected none, for it sees what the harness does"

@@ -1,0 +1,11 @@
+"""Cheat: returns zeros and replaces the harness's own comparison by one that finds no difference."""
+
+import torch
+
+from common.python import verification
+from common.python.results import OutputError
+
+
+def prepare(x, rows):
+    verification.compare = lambda *_: (OutputError(max_abs=0.0, max_rel=0.0, mismatched=0.0), "")
+    return lambda: torch.zeros(rows, device=x.device)

@@ -1,0 +1,7 @@
+"""Cheat: returns zeros."""
+
+import torch
+
+
+def prepare(x, rows):
+    return lambda: torch.zeros(rows, device=x.device)

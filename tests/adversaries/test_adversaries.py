@@ -1,0 +1,155 @@
+"""Every cheat of the table costs its own row, gets its status for the right reason, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from common.python.errors import ExitCode
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+FOLDER = "cheats"
+
+MEMORY = 4 << 30  # bytes that a process of the run may ask for, so that a cheat that asks for all there is hurts nobody
+NS = {"us": 1e3, "ms": 1e6}
+
+
+@dataclass(frozen=True)
+class Row:
+    cheat: str
+    status: str
+    says: str
+    on: str
+
+
+def table(title):
+    """The cells of the rows of the table in table.md under the heading `title`."""
+    section = (HERE / "table.md").read_text(encoding="utf-8").split(f"# {title}\n")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+
+
+ROWS = [Row(*cells[:4]) for cells in table("The table")]
+PENDING = table("Not caught yet")
+
+
+def run(folder, device):
+    """One run of the real command line over a copy of the cheats: its rows by cheat, and its exit code."""
+    shutil.copytree(HERE / FOLDER, folder / "tree" / FOLDER, ignore=shutil.ignore_patterns("__pycache__"))
+    rows = [row for row in ROWS if row.on in (device, "both")]
+    marked = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "TMPDIR": str(folder),  # a lock of its own: nothing that is measured here is kept
+        "ADVERSARIES": str(folder),  # by which the run's processes are known
+    }
+    command = [sys.executable, str(ROOT / "tools/cli/benchmark_cli.py"), "run", "--root", str(folder / "tree"), "--json"]
+    command += ["--device", "cuda" if device == "gpu" else device, "--iterations", "6", "--artifacts-dir", str(folder / "run")]
+    command += ["--timeout-multiplier", "0.04"] if device == "cpu" else []
+    command += [word for row in rows for word in ("--targets", f"{FOLDER}:{row.cheat}")]
+    limit = limit_memory if device == "cpu" else None
+    done = subprocess.run(command, env=marked, capture_output=True, text=True, timeout=1500, preexec_fn=limit)
+    assert done.stdout, done.stderr
+    document = json.loads(done.stdout)  # and nothing else, whatever a cheat printed
+    return {row["target"].removeprefix(f"{FOLDER}:"): row for row in document["rows"]}, done.returncode
+
+
+def limit_memory():
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+
+
+@pytest.fixture(scope="module")
+def cpu_run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("adversaries")
+    return *run(folder, "cpu"), str(folder)
+
+
+@pytest.fixture(scope="module")
+def gpu_run(tmp_path_factory):
+    return run(tmp_path_factory.mktemp("adversaries"), "gpu")
+
+
+def rows_on(device):
+    return [pytest.param(row, id=row.cheat) for row in ROWS if row.on in (device, "both")]
+
+
+def check(row, found):
+    reason = found["reason"]
+    assert found["status"] == row.status, reason
+    if row.status != "PASSED":
+        assert row.says in reason
+        assert not found["timings"]
+    elif row.says != "-":
+        side, relation, limit, unit = row.says.split()
+        (timing,) = found["timings"].values()
+        median = timing["time_ns"][side]["estimate"]
+        assert median > float(limit) * NS[unit] if relation == ">" else median < float(limit) * NS[unit]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("row", rows_on("cpu"))
+def test_cheat_gets_its_status_on_a_cpu(row, cpu_run):
+    found, _, _ = cpu_run
+    check(row, found[row.cheat])
+
+
+@pytest.mark.gpu
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("row", rows_on("gpu"))
+def test_cheat_gets_its_status_on_a_gpu(row, gpu_run):
+    found, _ = gpu_run
+    check(row, found[row.cheat])
+
+
+def test_every_other_row_is_fine_whatever_one_does(cpu_run):
+    found, code, _ = cpu_run
+    asked = [row.cheat for row in ROWS if row.on in ("cpu", "both")]
+    assert list(found) == asked
+    assert asked[-1] == "sum_right"
+    assert found["sum_right"]["status"] == "PASSED"
+    assert code == ExitCode.WRONG  # which outranks a crash
+
+
+def test_no_process_of_the_run_survives(cpu_run):
+    _, _, folder = cpu_run
+    assert [process for process in psutil.process_iter() if marker_of(process) == folder] == []
+
+
+def marker_of(process):
+    try:
+        return process.environ().get("ADVERSARIES", "")
+    except psutil.Error:
+        return ""
+
+
+def test_a_survivor_would_be_seen(tmp_path):
+    environment = {**os.environ, "ADVERSARIES": str(tmp_path)}
+    with subprocess.Popen(["sh", "-c", "echo up; read _"], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as survivor:
+        survivor.stdout.readline()
+        assert marker_of(psutil.Process(survivor.pid)) == str(tmp_path)
+        survivor.stdin.close()
+
+
+def test_every_row_has_a_file_and_every_file_a_row():
+    files = [path.stem.removeprefix("optimized_") for path in (HERE / FOLDER).glob("optimized_*")]
+    named = [row.cheat for row in ROWS] + [cells[0] for cells in PENDING]
+    assert sorted(named) == sorted(files)
+
+
+def test_every_row_is_whole():
+    cells = table("The table") + PENDING
+    assert all(len(row) == 5 and all(row) for row in cells)
+    assert {row.on for row in ROWS} | {row[2] for row in PENDING} <= {"cpu", "gpu", "both"}
+    limits = [row.says for row in ROWS if row.status == "PASSED" and row.says != "-"]
+    assert all(re.fullmatch(r"(baseline|optimized) [<>] \d+ (us|ms)", limit) for limit in limits)
