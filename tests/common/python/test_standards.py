@@ -1,0 +1,176 @@
+"""A timing is held to what was accepted for its pair, shape, GPU and conditions, and gets the verdict that this makes."""
+
+import pytest
+
+from common.python.expectations import keep_expectations
+from common.python.gate import NO_CHANGE
+from common.python.noise import Floor, Noise, StepClass, Trial
+from common.python.results import Share, VerdictKind
+from common.python.stats import Mean
+from tests.common.python.factories import a_recorded_timing, an_expectation, recorded_units
+from tests.common.python.plans import H200, SHAPE, WITH_GPU, a_plan, standards_for
+
+
+@pytest.fixture
+def accepted(tmp_path):
+    """Expectations of a speedup of 2 on one GPU, in the folder of the plans."""
+
+    def keep(ratio=2.0, pair="transpose", key="h200", **changes):
+        expected = an_expectation(ratio, **{"shape": SHAPE} | changes)
+        keep_expectations(tmp_path / f"expectations_{key}.json", pair, {"default": expected})
+        return expected
+
+    return keep
+
+
+def test_a_timing_is_held_to_the_units_accepted_for_its_gpu(accepted, tmp_path):
+    expected, plan = accepted(), a_plan(tmp_path)
+
+    standard = standards_for(plan).of(plan, "default")
+    assert standard.expected == Mean.of(expected.logs)
+    assert (
+        standards_for(plan, machine=WITH_GPU.model_copy(update={"gpus": (H200.model_copy(update={"name": "NVIDIA H100 PCIe"}),)})).of(
+            plan, "default"
+        )
+        is None
+    )
+
+
+def test_a_pair_for_two_gpus_has_expectations_of_its_own(accepted, tmp_path):
+    from common.python.directives import Directives
+
+    accepted(3.0, key="2xh200")
+    plan = a_plan(tmp_path, workload_directives=Directives(needs=("gpus 2",)))
+    two = WITH_GPU.model_copy(update={"gpus": (H200, H200)})
+
+    assert standards_for(plan, machine=two).of(plan, "default") is not None
+    assert standards_for(a_plan(tmp_path), machine=two).of(a_plan(tmp_path), "default") is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"shape": {**SHAPE, "n": 2048}}, "shape n=1024 causal=True eps=1.0 where n=2048 causal=True eps=1.0 was accepted"),
+        ({"clock": "launch"}, "clock device where launch was accepted"),
+        ({"cache": "hot", "clock": "host"}, "clock device where host was accepted and cache cold where hot was accepted"),
+    ],
+)
+def test_what_was_accepted_under_other_conditions_holds_nothing(accepted, tmp_path, changes, said):
+    accepted(**changes)
+    plan = a_plan(tmp_path)
+    standards = standards_for(plan)
+    verdict = standards.verdict(plan, "default", a_recorded_timing(ratio=1.0))
+
+    assert standards.of(plan, "default") is None
+    assert (verdict.kind, verdict.sentence) == (VerdictKind.NEW, f"not gated: {said}")
+
+
+def test_a_revision_and_the_noise_of_a_machine_are_held_to_no_change(accepted, tmp_path):
+    accepted()
+    plan = a_plan(tmp_path)
+
+    for choices in ({"against": "HEAD"}, {"command": "noise"}):
+        standards = standards_for(plan, **choices)
+        assert standards.of(plan, "default").expected == NO_CHANGE
+        assert standards.verdict(plan, "default", a_recorded_timing(ratio=1.0)).kind is VerdictKind.SAME
+        assert standards.verdict(plan, "default", a_recorded_timing(ratio=0.98)).kind is VerdictKind.REGRESSED
+        faster = standards.verdict(plan, "default", a_recorded_timing(ratio=1.02))
+        assert faster.kind is VerdictKind.IMPROVED
+        assert "promote" not in faster.sentence
+
+
+def test_red_needs_more_evidence_among_many_gated_rows(accepted, tmp_path):
+    accepted()
+    few = a_plan(tmp_path)
+    many = [few, *(a_plan(tmp_path, f"pair{number}") for number in range(99))]
+    for plan in many[1:]:
+        accepted(pair=plan.selection.pair.name)
+    units = recorded_units(1.985, count=8, seed=3)
+    alone, among = (standards_for(*plans).of(few, "default") for plans in ([few], many))
+    change = alone.change(units, 0.5, None)
+
+    assert change.kind is VerdictKind.REGRESSED
+    assert 1e-4 < change.p_worse < 1e-2
+    assert alone.is_decided(change)
+    assert not among.is_decided(change)
+
+
+def test_the_noise_floor_of_its_class_is_the_band_where_it_is_wider_than_the_gate(accepted, tmp_path):
+    accepted()
+    plan = a_plan(tmp_path)
+    standards = standards_for(plan)
+    noisy = Floor.of([Trial(target="noise:copy", logs=(0.03,) * 6)])
+    standards.noise = Noise({StepClass.LONG: noisy})
+    verdict = standards.verdict(plan, "default", a_recorded_timing(ratio=1.95))
+
+    assert verdict.kind is VerdictKind.SAME
+    assert verdict.changes["speedup"].band_percent == pytest.approx(noisy.percent)
+    standards.noise = Noise({StepClass.SHORT: noisy})
+    assert standards.verdict(plan, "default", a_recorded_timing(ratio=1.95)).kind is VerdictKind.REGRESSED
+
+
+def test_an_undecided_row_says_what_it_would_take(accepted, tmp_path):
+    accepted()
+    plan = a_plan(tmp_path)
+    timing = a_recorded_timing(units=recorded_units(2.0, count=6, deviation=0.005, seed=11), seconds=6.0)
+    verdict = standards_for(plan).verdict(plan, "default", timing)
+
+    assert verdict.kind is VerdictKind.INCONCLUSIVE
+    assert verdict.sentence.startswith("cannot decide at 0.5 %: speedup ")
+    more, seconds = (int(word) for word in verdict.sentence.rpartition("; about ")[2].split() if word.isdigit())
+    assert seconds == more * 6.0 / 6
+
+
+def shares(units, ceiling_ns, key="dram"):
+    times = a_recorded_timing(units=units).time_ns
+    return {
+        side: Share(key=key, share=ceiling_ns / time.estimate, ceiling_ns=ceiling_ns, floor_ns=ceiling_ns / 2, at_held_clock=None)
+        for side, time in times.items()
+    }
+
+
+def test_both_sides_slower_at_the_same_speedup_is_red_by_their_shares(accepted, tmp_path):
+    units, slower = recorded_units(2.0, 80_000.0, count=12), recorded_units(2.0, 88_000.0, count=12, seed=4)
+    accepted(units=units, shares=shares(units, 20_000.0))
+    plan = a_plan(tmp_path)
+    standards = standards_for(plan)
+    verdict = standards.verdict(plan, "default", a_recorded_timing(units=slower, shares=shares(slower, 20_000.0)))
+
+    assert verdict.changes["speedup"].kind is VerdictKind.SAME
+    assert verdict.kind is VerdictKind.REGRESSED
+    assert verdict.sentence.startswith("share of dram of baseline -9.")
+    assert verdict.sentence.count("beyond 3 %") == 2
+
+
+def test_a_machine_whose_ceiling_is_as_much_lower_is_not_red(accepted, tmp_path):
+    units, slower = recorded_units(2.0, 80_000.0, count=12), recorded_units(2.0, 88_000.0, count=12, seed=4)
+    accepted(units=units, shares=shares(units, 20_000.0))
+    plan = a_plan(tmp_path)
+    on_slower_memory = a_recorded_timing(units=slower, shares=shares(slower, 22_000.0))
+
+    assert standards_for(plan).verdict(plan, "default", on_slower_memory).kind is VerdictKind.SAME
+
+
+@pytest.mark.parametrize("known", [{}, {"key": "bf16"}])
+def test_without_the_same_ceiling_on_both_machines_no_share_is_gated(accepted, tmp_path, known):
+    units, slower = recorded_units(2.0, 80_000.0, count=12), recorded_units(2.0, 88_000.0, count=12, seed=4)
+    accepted(units=units, shares=shares(units, 20_000.0))
+    plan = a_plan(tmp_path)
+    timing = a_recorded_timing(units=slower, shares=shares(slower, 20_000.0, **known) if known else {})
+
+    assert standards_for(plan).verdict(plan, "default", timing).changes.keys() == {"speedup"}
+
+
+def test_a_goal_other_than_time_is_gated_in_its_place(accepted, tmp_path):
+    accepted(1.5, goal="memory")
+    plan = a_plan(tmp_path, goal="memory")
+    standards = standards_for(plan)
+
+    def verdict(gain):
+        units = tuple(unit.model_copy(update={"gains": {"optimized": gain}}) for unit in recorded_units(2.0))
+        return standards.verdict(plan, "default", a_recorded_timing(units=units, goal="memory"))
+
+    assert (verdict(1.5).kind, verdict(1.4).kind, verdict(1.6).kind) == (VerdictKind.SAME, VerdictKind.REGRESSED, VerdictKind.IMPROVED)
+    assert verdict(1.4).sentence.startswith("memory -6.667 % [")
+    without = standards.verdict(plan, "default", a_recorded_timing(goal="memory"))
+    assert (without.kind, without.sentence) == (VerdictKind.NEW, "not gated: it has no figure for memory on both sides")

@@ -1,0 +1,111 @@
+"""A measurement goes on for as long as more units would help, and no longer: on synthetic units."""
+
+import pytest
+
+from common.python.expectations import keep_expectations
+from common.python.noise import Floor, Noise, StepClass, Trial
+from common.python.results import StopReason
+from common.python.settings import Settings
+from common.python.stats import speedups_of
+from common.python.stopping import NOISY_PERCENT, PRECISE_PERCENT, StopRule
+from tests.common.python.factories import an_expectation, recorded_units
+from tests.common.python.plans import SHAPE, a_plan, standards_for
+
+
+def stops(plan, units, *, timed_s=1.0, prepare_s=0.0, noise=None, **choices):
+    """After how many of `units` a measurement stops, and why; None if it would go on after the last."""
+    standards = standards_for(plan, **choices)
+    if noise:
+        standards.noise = noise
+    rule = StopRule(Settings(**choices), standards, plan, "default")
+    for count in range(1, len(units) + 1):
+        if reason := rule.reason(units[:count], timed_s, prepare_s):
+            return count, reason
+    return None
+
+
+def a_noise(step=StepClass.LONG, percent=0.1, deviation=0.002):
+    trial = Trial(target="noise:copy", logs=(0.0,) * 6)
+    return Noise({step: Floor(percent=percent, deviation=deviation, degrees=50, trials=(trial,))})
+
+
+@pytest.fixture
+def expecting(tmp_path):
+    keep_expectations(tmp_path / "expectations_h200.json", "transpose", {"default": an_expectation(2.0, shape=SHAPE)})
+    return a_plan(tmp_path)
+
+
+@pytest.mark.parametrize("ratio", [1.9, 2.0, 2.1])
+def test_what_the_gate_can_decide_ends_at_the_first_look(expecting, ratio):
+    assert stops(expecting, recorded_units(ratio, count=24)) == (6, StopReason.DECIDED)
+
+
+def test_what_lies_at_the_edge_of_the_band_takes_all_units(expecting):
+    assert stops(expecting, recorded_units(1.99, count=24)) == (24, StopReason.UNIT_CAP)
+
+
+def test_it_is_looked_at_when_both_orders_are_equally_many(expecting):
+    count, reason = stops(expecting, recorded_units(1.98, count=24, deviation=0.005, seed=1))
+
+    assert reason is StopReason.DECIDED
+    assert count > 6
+    assert count % 2 == 0
+
+
+def test_an_undecided_measurement_ends_when_its_time_is_up(expecting):
+    edge = recorded_units(1.99, count=24)
+
+    assert stops(expecting, edge, timed_s=10.1) == (6, StopReason.TIME_BUDGET)
+    assert stops(expecting, edge, timed_s=9.9) == (24, StopReason.UNIT_CAP)
+
+
+def test_without_expectations_a_narrow_interval_is_enough(tmp_path):
+    plan = a_plan(tmp_path)
+
+    assert stops(plan, recorded_units(2.0, count=24, deviation=0.001)) == (6, StopReason.PRECISE)
+    assert stops(plan, recorded_units(2.0, count=24, deviation=0.02)) == (24, StopReason.UNIT_CAP)
+
+
+def test_a_noisy_class_of_steps_need_not_become_narrower_than_its_floor(tmp_path):
+    plan = a_plan(tmp_path)
+    units = recorded_units(2.0, 9_000.0, count=6, deviation=0.006, seed=2)
+    half_width = speedups_of(units)["optimized"].half_width_percent
+
+    assert PRECISE_PERCENT < half_width < NOISY_PERCENT[StepClass.SHORT]
+    assert stops(plan, units) == (6, StopReason.PRECISE)
+    assert stops(plan, units, noise=a_noise(StepClass.SHORT, 0.9 * half_width)) is None
+    assert stops(plan, units, noise=a_noise(StepClass.SHORT, 1.1 * half_width)) == (6, StopReason.PRECISE)
+
+
+def test_a_dear_set_up_may_stop_at_two_units_where_the_spread_between_processes_is_known(expecting):
+    units = recorded_units(1.9, count=24)
+
+    assert stops(expecting, units, prepare_s=3.0, noise=a_noise(deviation=0.01)) == (2, StopReason.DECIDED)
+    assert stops(expecting, units, prepare_s=3.0) == (6, StopReason.DECIDED)
+    assert stops(expecting, units, prepare_s=1.0, noise=a_noise()) == (6, StopReason.DECIDED)
+
+
+def test_a_dear_set_up_goes_on_where_two_units_say_too_little(expecting):
+    assert stops(expecting, recorded_units(1.99, count=4), prepare_s=3.0, noise=a_noise()) is None
+
+
+def test_accepting_takes_ten_units_and_half_the_band_whatever_the_time(expecting):
+    calm, wild = (recorded_units(2.0, count=24, deviation=deviation) for deviation in (0.001, 0.02))
+
+    assert stops(expecting, calm, accept_regressions=True) == (10, StopReason.PRECISE)
+    assert stops(expecting, wild, accept_regressions=True, timed_s=100.0) == (24, StopReason.UNIT_CAP)
+
+
+@pytest.mark.parametrize("choices", [{"iterations": 3}, {"cold_start": True}])
+def test_a_fixed_number_of_calls_leaves_nothing_to_decide(expecting, choices):
+    assert stops(expecting, recorded_units(1.9, count=24, deviation=0.1), **choices) == (6, StopReason.FIXED)
+
+
+def test_a_half_stops_when_its_own_time_is_known(tmp_path):
+    plan = a_plan(tmp_path, sides=("optimized",))
+    units = recorded_units(2.0, count=24)
+    alone = tuple(unit.model_copy(update={"blocks": {"optimized": unit.blocks["optimized"]}}) for unit in units)
+
+    count, reason = stops(plan, alone)
+    assert reason is StopReason.PRECISE
+    assert count < 24
