@@ -26,6 +26,7 @@ FEATURES: Mapping[str, Feature] = {
     "clusters": Feature("9.0 or above", lambda capability: capability >= (9, 0)),
     "fp8": Feature("8.9 or above", lambda capability: capability >= (8, 9)),
     "fp4": Feature("10.0 or above", lambda capability: capability >= (10, 0)),
+    "ld_256bit": Feature("10.0 or above", lambda capability: capability >= (10, 0)),
 }
 # These are properties of the machine around the GPU; the first two are counted, as in `gpus 2`.
 COUNTED = ("gpus", "numa")

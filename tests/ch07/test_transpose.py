@@ -1,8 +1,6 @@
 """The transposes: their arguments fit the workload, their shared memory has the conflicts that the comments count, they are right."""
 
 import re
-from collections import Counter
-from pathlib import Path
 
 import pytest
 import torch
@@ -11,37 +9,11 @@ from common.python.cuda_build import architectures_for, build
 from common.python.cuda_launch import CudaSide, Names, check_source
 from common.python.directives import read_directives
 from common.python.loader import import_file, load_workload
+from tests.ch07.sides import CHAPTER, WARP, constants, text_of, wavefronts
 
-CHAPTER = Path(__file__).parents[2] / "ch07"
 VECTORIZED = "optimized_transpose_vectorized.cu"
 SIDES = ["baseline_transpose.cu", "optimized_transpose.cu", "optimized_transpose_swizzled.cu", VECTORIZED]
 WORKLOAD = load_workload(CHAPTER / "workload_transpose.py")
-WARP = range(32)
-
-
-def text_of(side):
-    return (CHAPTER / side).read_text()
-
-
-def constants(side):
-    """The `constexpr int`s of a source, in order, so that one may be stated by others."""
-    values = {}
-    for name, expression in re.findall(r"constexpr int (\w+) = ([^;]+);", text_of(side)):
-        values[name] = eval(expression.replace("/", "//"), {}, values)
-    return values
-
-
-def wavefronts(addresses, width):
-    """How often shared memory must be read or written for a warp's request: `width` bytes a lane, byte addresses by lane.
-
-    128 bytes go at once, so the lanes of 128 / width go together; of each of the 32 banks they get one 4-byte word at a time.
-    """
-    together = 128 // width
-    total = 0
-    for first in range(0, len(addresses), together):
-        words = {address // 4 + word for address in addresses[first : first + together] for word in range(width // 4)}
-        total += max(Counter(word % 32 for word in words).values())
-    return total
 
 
 def inputs(shape, device="cpu"):

@@ -1,0 +1,22 @@
+"""Copy an array of float32, by accesses of 4, 16 or 32 bytes a thread: y[i] = x[i]."""
+
+import torch
+
+from common import Spec, Workload
+
+WORKLOAD = Workload(
+    inputs=lambda rand, n: {"x": rand.normal(n)},
+    outputs=lambda n: {"y": Spec((n,), torch.float32)},
+    reference=lambda x: x.clone(),
+    time_at={"n": 1 << 26},  # 256 MiB each way: more than four times an L2 of 60 MB
+    check_at=(
+        {"n": 1},
+        {"n": 7},  # one vector of 4 and three floats; less than a vector of 8
+        {"n": 1024},  # one block of vectors of 4 exactly
+        {"n": 2051},  # one block of vectors of 8, and three floats
+        {"n": 100_003},
+    ),
+    work=lambda n: {"dram_read": 4 * n, "dram_write": 4 * n},
+    rtol=0.0,  # a copy is exact
+    atol=0.0,
+)
