@@ -97,7 +97,8 @@ PATTERNS = (
     _scope("Triton", 14, _any(r"^\s*(import|from) triton\b"), but=(10,)),  # chapter 10's warp specialization
     _scope("CUDA graphs", 12, _any(r"\bcudaGraph", r"\btorch\.cuda\.(CUDAGraph|graph)\b", r"\bmake_graphed_callables\b")),
     _scope("a second stream", 11, _any(r"\bcudaStreamCreate", r"\btorch\.cuda\.Stream\("), but=(4,)),  # chapter 4 overlaps communication
-    _scope("TMA pipelines", 10, _any(r"\bcp_async_bulk", r"\bcp\.async\.bulk", r"\bCUtensorMap\b")),
+    _scope("TMA copies", 7, _any(r"\bcp_async_bulk", r"\bcp\.async\.bulk", r"\bCUtensorMap\b")),
+    _scope("pipelines of several stages", 10, _any(r"\bSTAGES\b", r"\bcuda::(make_)?pipeline", r"\bmake_pipeline\b")),
     _scope("clusters", 10, _any(r"__cluster_dims__", r"ClusterDimension\b", r"\bthis_cluster\b")),
     Pattern(
         "environment",

@@ -139,7 +139,9 @@ def test_a_sync_that_is_the_idea_is_announced_and_inline_assembly_is_volatile(tm
         ("graph = torch.cuda.CUDAGraph()", 12, ()),
         ("side = torch.cuda.Stream()", 11, (4,)),
         ("this_cluster()", 10, ()),
-        ("CUtensorMap", 10, ()),
+        ("CUtensorMap", 7, ()),
+        ("STAGES = 4", 10, ()),
+        ("make_pipeline(state)", 10, ()),
     ],
 )
 def test_a_chapter_shows_no_technique_of_a_later_one(tmp_path, technique, first, but):
