@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -246,10 +245,6 @@ def run_command_line(arguments: list[str]) -> int:
         return int(ExitCode.USAGE)
     except (KeyboardInterrupt, typer.Abort):
         return int(ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; Python must not try to write the rest of it on its way out.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return int(ExitCode.USAGE)
 
 
 def _usage_error(error: typer.TyperException, arguments: list[str]) -> str:
