@@ -71,8 +71,8 @@ class Comparison:
 
     def _why_not(self, before: PairTiming, after: PairTiming) -> str:
         if differing := [name for name in _CONDITIONS if vars(before)[name] != vars(after)[name]]:
-            return f"since its {' and '.join(differing)} differ"
+            return f"under another {' and '.join(differing)}"
         if after.device == "cpu":
-            return "since it was timed on a CPU"
+            return "timed on a CPU"
         models = [sorted({gpu["name"] for gpu in run.environment["gpus"]}) for run in (self.run_a, self.run_b)]
-        return "" if models[0] == models[1] else f"since A ran on {', '.join(models[0])} and B on {', '.join(models[1])}"
+        return "" if models[0] == models[1] else f"A ran on {', '.join(models[0])} and B on {', '.join(models[1])}"

@@ -1,0 +1,101 @@
+"""What is expected lies in one file a GPU model, beside the pairs, and only what was measured gets there."""
+
+import pytest
+
+from common.python.environment import Gpu
+from common.python.errors import BenchmarkError
+from common.python.expectations import (
+    expectation_of,
+    expectations_path,
+    gpu_key,
+    keep_expectations,
+    key_text,
+    provenance_of,
+    read_expectations,
+    refusal,
+)
+from common.python.results import Spread, StopReason, TelemetrySummary
+from tests.common.python.factories import a_provenance, a_recorded_timing, a_row, a_run, an_expectation, recorded_units
+from tests.common.python.plans import H200, WITH_GPU
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "key", "text"),
+    [
+        ("NVIDIA H200", 1, "h200", "H200"),
+        ("NVIDIA H200", 2, "2xh200", "2xH200"),
+        ("NVIDIA B200", 8, "8xb200", "8xB200"),
+        ("NVIDIA GB10", 1, "gb10", "GB10"),
+        ("NVIDIA H100 80GB HBM3", 1, "h100_80gb_hbm3", "H100 80GB HBM3"),
+        ("NVIDIA RTX PRO 6000 Blackwell Max-Q", 1, "rtx_pro_6000_blackwell_max_q", "RTX PRO 6000 BLACKWELL MAX Q"),
+    ],
+)
+def test_a_gpu_model_and_how_many_of_it_have_a_key(name, count, key, text):
+    gpu = Gpu(index=0, name=name, uuid="GPU-1", capability=(9, 0), memory_bytes=1, driver="1")
+
+    assert gpu_key([gpu] * count) == key
+    assert key_text(key) == text
+
+
+def test_without_a_gpu_there_is_no_key():
+    assert gpu_key([]) == ""
+
+
+def test_what_is_kept_is_read_back_and_the_rest_of_the_file_stays(tmp_path):
+    path = expectations_path(tmp_path, "h200")
+    first, second, third = an_expectation(2.0), an_expectation(3.0), an_expectation(4.0)
+    keep_expectations(path, "transpose", {"small": first, "large": first})
+    keep_expectations(path, "copy", {"default": second})
+    keep_expectations(path, "transpose", {"large": third})
+
+    assert path.name == "expectations_h200.json"
+    assert read_expectations(path).pairs == {"copy": {"default": second}, "transpose": {"small": first, "large": third}}
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_gpu_that_nobody_measured_has_no_expectations(tmp_path):
+    assert read_expectations(expectations_path(tmp_path, "b200")).pairs == {}
+
+
+def test_an_expectation_without_the_units_for_a_variance_is_an_error(tmp_path):
+    path = expectations_path(tmp_path, "h200")
+    keep_expectations(path, "transpose", {"default": an_expectation().model_copy(update={"logs": (0.7,)})})
+
+    with pytest.raises(BenchmarkError, match=r"expectations_h200.json: pairs.transpose.default.logs: Tuple should have at least 2 items"):
+        read_expectations(path)
+
+
+def test_what_is_accepted_comes_with_its_raw_units_and_where_it_was_measured():
+    units = recorded_units(2.0, count=12)
+    clock = Spread(minimum=1.0, median=1980.0, mean=1.0, maximum=2000.0)
+    timing = a_recorded_timing(units=units, telemetry=TelemetrySummary(samples=9, sm_clock_mhz=clock))
+    row = a_row(timings={"default": timing})
+    run = a_run(ceilings={"cuda": {"measured": "2026-01-01"}})
+    kept = expectation_of(row, timing, timing.speedups["optimized"], provenance_of(run, WITH_GPU, timing))
+
+    assert len(kept.logs) == len(kept.sides["baseline"].logs_ns) == 12
+    assert kept.sides["optimized"].time_ns == timing.time_ns["optimized"]
+    assert kept.sides["optimized"].peak_memory_bytes == row.sides["optimized"].peak_memory_bytes
+    assert (kept.provenance.gpu, kept.provenance.driver, kept.provenance.sm_clock_mhz) == (H200.name, H200.driver, 1980.0)
+    assert (kept.provenance.run_id, kept.provenance.ceilings) == (run.run_id, "2026-01-01")
+
+
+def test_a_run_without_ceilings_says_that_there_were_none():
+    assert provenance_of(a_run(), WITH_GPU, a_recorded_timing()).ceilings == a_provenance().ceilings == ""
+
+
+@pytest.mark.parametrize(
+    ("units", "changes", "why_not"),
+    [
+        (recorded_units(2.0, count=12, deviation=0.001), {}, ""),
+        (recorded_units(2.0, count=9, deviation=0.001), {}, "found 9 units; expected at least 10"),
+        (recorded_units(2.0, count=12, deviation=0.03), {}, "half of the band"),
+        (recorded_units(2.0, count=12), {"stop_reason": StopReason.THROTTLED}, "the device throttled; expected a fit environment"),
+        (recorded_units(2.0, count=12), {"goal": "memory"}, "found no figure for the goal memory; expected one on both sides"),
+    ],
+)
+def test_what_is_uncertain_is_refused_in_a_sentence(units, changes, why_not):
+    found = refusal(a_recorded_timing(units=units, **changes), 0.5)
+
+    assert found.endswith(why_not)
+    assert bool(found) == bool(why_not)

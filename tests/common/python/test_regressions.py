@@ -1,0 +1,81 @@
+"""Chance among many rows is not red, and neither is what a second measurement does not see."""
+
+import pytest
+
+from common.python.errors import Status
+from common.python.regressions import confirmed, is_to_be_confirmed, standing, unconfirmed
+from tests.common.python.factories import a_change, a_failure, a_row, a_verdict
+
+
+def a_judged_row(kind, number=0, p_worse=0.5, **changes):
+    figures = {"speedup": a_change(kind, -3.0, p_worse=p_worse)}
+    return a_row(f"ch07:pair{number}", verdicts={"default": a_verdict(kind, f"speedup {kind}", changes=figures, **changes)})
+
+
+def kinds(rows):
+    return [row.verdicts["default"].kind for row in rows]
+
+
+def test_a_red_row_that_chance_may_have_made_among_so_many_is_inconclusive():
+    rows = [a_judged_row("REGRESSED", 0, p_worse=0.004), *(a_judged_row("SAME", number) for number in range(1, 100))]
+
+    assert kinds(standing(rows))[0] == "INCONCLUSIVE"
+    assert standing(rows)[0].verdicts["default"].sentence == "speedup REGRESSED; p = 0.004 does not stand among 100 gated figures at 1%"
+    assert kinds(standing(rows[:2])) == ["REGRESSED", "SAME"]
+
+
+def test_red_rows_that_are_many_support_each_other():
+    rows = [a_judged_row("REGRESSED", number, p_worse=0.004) for number in range(50)] + [a_judged_row("SAME", 99)] * 50
+
+    assert set(kinds(standing(rows))[:50]) == {"REGRESSED"}
+
+
+def test_a_row_stays_red_by_any_of_its_figures_that_stands():
+    figures = {"speedup": a_change("SAME", p_worse=0.9), "share of dram of baseline": a_change("REGRESSED", -9.0, p_worse=1e-9)}
+    row = a_row(verdicts={"default": a_verdict("REGRESSED", changes=figures)})
+
+    assert standing([row]) == [row]
+
+
+@pytest.mark.parametrize(
+    ("row", "expected"),
+    [
+        (a_judged_row("REGRESSED"), True),
+        (a_judged_row("REGRESSED", confirmed=True), False),
+        (a_judged_row("REGRESSED", accepted=True), False),
+        (a_judged_row("IMPROVED"), False),
+        (a_row(), False),
+    ],
+)
+def test_what_is_red_and_neither_confirmed_nor_accepted_is_measured_again(row, expected):
+    assert is_to_be_confirmed(row) is expected
+
+
+def test_red_twice_is_confirmed_and_red_once_is_not():
+    first, second = a_judged_row("REGRESSED"), a_judged_row("SAME")
+    twice, once = confirmed(first, first).verdicts["default"], confirmed(first, second).verdicts["default"]
+
+    assert (twice.kind, twice.confirmed) == ("REGRESSED", True)
+    assert twice.sentence == "speedup REGRESSED; a second measurement agrees: speedup REGRESSED"
+    assert (once.kind, once.confirmed) == ("INCONCLUSIVE", False)
+    assert once.sentence == "speedup REGRESSED; a second measurement says SAME: speedup SAME"
+
+
+def test_the_other_shapes_of_a_red_row_keep_their_verdicts():
+    verdicts = {"small": a_verdict("SAME"), "large": a_verdict("REGRESSED")}
+    row = a_row(timings={shape: a_row().timings["default"] for shape in verdicts}, verdicts=verdicts)
+
+    assert confirmed(row, row).verdicts["small"] == verdicts["small"]
+    assert confirmed(row, row).verdicts["large"].confirmed
+
+
+def test_a_row_that_fails_when_it_is_measured_again_has_failed():
+    failure = a_failure(Status.CRASHED, target="ch07:pair0")
+
+    assert confirmed(a_judged_row("REGRESSED"), failure) == failure
+
+
+def test_red_without_time_for_a_second_measurement_is_inconclusive():
+    verdict = unconfirmed(a_judged_row("REGRESSED"), "no time").verdicts["default"]
+
+    assert (verdict.kind, verdict.sentence) == ("INCONCLUSIVE", "speedup REGRESSED; no time")
