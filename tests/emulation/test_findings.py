@@ -85,6 +85,12 @@ def test_shared_memory_with_the_barrier_it_needs(barrier, value, reference, tmp_
             "(&tile[t])[1]",
             r"thread \(63, 0, 0\) reads 4 bytes of shared memory that no variable of the block has, at \S+:8",
         ),
+        (
+            "__syncthreads();",
+            "tile[0]; if (t == 63) tile[0] = 0",
+            r"thread \(63, 0, 0\) writes tile at \S+:8, which thread \(0, 0, 0\) read at \S+:8",
+        ),
+        ("extern __shared__ float raw[];", "tile[t] + raw[t]", r"thread \(0, 0, 0\) reads 4 bytes of shared memory that no variable"),
         ("__syncthreads();", "tile[t + 1]", r"indexes an array out of its bounds at \S+:8"),
         ("__syncthreads();", "reinterpret_cast<float2*>(&tile[0])->x", r"not aligned for its type, at \S+:8"),
         ("__syncthreads(); __shared__ float sum; atomicAdd(&sum, x[i]); __syncthreads();", "sum", r"is nan"),
@@ -131,6 +137,11 @@ def test_a_race_on_global_memory_shows_in_another_order_of_threads(tmp_path):
 def test_an_order_of_blocks_is_not_relied_on(tmp_path):
     carried = KERNEL.format("if (i < n) y[i] = i < 64 ? x[i] : y[i - 64] - y[i - 64] + x[i];")
     assert "threads backward: output y: " in wrong(tmp_path, carried, shapes=WHOLE_BLOCKS)
+
+
+def test_dynamic_shared_memory_is_new_for_every_block(tmp_path):
+    kernel = KERNEL.format("extern __shared__ float sums[];\nsums[threadIdx.x] += x[i];\ny[i] = sums[threadIdx.x];")
+    assert "is nan" in wrong(tmp_path, kernel, "copy<<<n / 64, 64, 256, stream>>>(x, y, n);", shapes=WHOLE_BLOCKS)
 
 
 def test_a_variable_that_nobody_initialised_is_never_zero(tmp_path):
