@@ -24,7 +24,7 @@ def accept(row: PairResult, plan: Plan, standards: Standards, run: Run, machine:
     verdicts, notes = dict(row.verdicts), list(row.notes)
     for shape, timing in row.timings.items():
         ratio = ratio_of(timing)
-        why_not = standards.exempts(plan, shape) or refusal(timing, standards.band_percent(plan, timing.units))
+        why_not = standards.refuses(plan, shape) or refusal(timing, standards.band_percent(plan, timing.units))
         if why_not or ratio is None:
             notes.append(f"{shape} is not accepted: {why_not}")
             continue

@@ -60,7 +60,7 @@ class Standards:
         )
 
     def exempts(self, plan: Plan, shape: str) -> str:
-        """Why this timing is never gated and never accepted; "" if it may be."""
+        """Why this timing is never gated; "" if it may be."""
         settings = self._settings
         reasons = {
             "a CPU's time is never gated": shape == CPU_SHAPE,
@@ -71,6 +71,10 @@ class Standards:
             "--sustained is another question": settings.sustained,
         }
         return next((reason for reason, applies in reasons.items() if applies), "")
+
+    def refuses(self, plan: Plan, shape: str) -> str:
+        """Why this timing is never accepted as what is expected from now on; "" if it may be."""
+        return self.exempts(plan, shape) or ("its baseline is not the pair's own" if self._alike else "")
 
     def of(self, plan: Plan, shape: str) -> Standard | None:
         """What this timing will be held to; None where it is not gated."""

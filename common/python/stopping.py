@@ -27,7 +27,7 @@ class StopRule:
         self._standards = standards
         self._plan = plan
         self._fixed = settings.iterations is not None or settings.cold_start
-        self._accepting = settings.accept_regressions and not standards.exempts(plan, shape)
+        self._accepting = settings.accept_regressions and not standards.refuses(plan, shape)
         self._standard = None if self._accepting else standards.of(plan, shape)
 
     def reason(self, units: Sequence[Unit], timed_s: float, prepare_s: float) -> StopReason | None:

@@ -1,128 +1,195 @@
-"""Real timings of small pairs: who runs when, how often, on which inputs, and that what is timed is still checked."""
+"""A measurement's units, order, goals and end, on workers that answer what a test says instead of running anything."""
 
-import itertools
-import re
+import math
+import time
+from contextlib import AbstractContextManager
 
 import pytest
 
-from common.python.errors import ExitCode
-from common.python.results import StopReason
-from common.python.stats import geometric_interval, median_ns
-from tests.commands import run_here, write_pair
-
-ITERATIONS, UNITS, REPEAT = 3, 6, 2
-
-
-def timing_of(outcome):
-    assert outcome.exit_code is ExitCode.GOOD, [row.reason for row in outcome.rows]
-    return outcome.rows[0].timings["cpu"]
+from common.python import protocol, throttle
+from common.python.measurement import Measurement
+from common.python.results import Check, OutputError, ReportedMetric, StopReason, TelemetrySummary
+from common.python.settings import Settings
+from tests.common.python.plans import a_plan, standards_for
 
 
-@pytest.fixture(scope="module")
-def outcome(tmp_path_factory):
-    place = tmp_path_factory.mktemp("measured")
-    return run_here(write_pair(place / "root"), place / "run", iterations=ITERATIONS, warmup=0, repeat=REPEAT)
+class Worker(AbstractContextManager):
+    """One side: its samples all take `ns`, and it needs `bytes` of memory."""
+
+    def __init__(self, bench, side):
+        self.bench, self.side = bench, side
+
+    def __exit__(self, *_):
+        pass
+
+    def begin_load(self):
+        self.bench.forked.append(self.side)
+
+    def finish_load(self):
+        pass
+
+    def begin_prepare(self, *_):
+        pass
+
+    def finish_prepare(self):
+        return protocol.Prepared(nonce="", seconds=self.bench.prepare_s, digest="")
+
+    def ask(self, request, expected, seconds):
+        ns = self.bench.ns[self.side]
+        if isinstance(request, protocol.Warm):
+            metrics = {"tokens": ReportedMetric(value=self.bench.figures[self.side], unit="1/s", better=self.bench.better)}
+            return protocol.Warmed(
+                nonce="",
+                calls=9,
+                holds=True,
+                step_ns=ns,
+                sample_ns=1e7,
+                peak_memory_bytes=int(self.bench.figures[self.side]),
+                metrics=metrics,
+            )
+        self.bench.blocks.append(self.side)
+        picks = [protocol.Call(seed=pick, digest="", modified=[], escaped=False, outputs=[]) for pick in request.picks]
+        return protocol.Timed(nonce="", samples_ns=[ns] * request.count, sm_clock_hz=[], void=0, picks=picks, notes=[])
 
 
-@pytest.fixture(scope="module")
-def timing(outcome):
-    return timing_of(outcome)
+class Bench:
+    """The means of a run; `figures` are each side's memory, error or tokens."""
+
+    def __init__(self, plan, **choices):
+        self.settings, self.standards = Settings(**choices), standards_for(plan, **choices)
+        self.deadline, self.reversed, self.prepare_s, self.better = math.inf, False, 0.1, "higher"
+        self.ns = {"baseline": 80_000.0, "optimized": 40_000.0}
+        self.figures = {"baseline": 3.0, "optimized": 2.0}
+        self.forked, self.blocks, self.told, self.seeds = [], [], [], 0
+        self.tell = self.told.append
+
+    def new_seed(self):
+        self.seeds += 1
+        return self.seeds
+
+    def dump_prefix(self):
+        return "p"
+
+    def fork_side(self, plan, side, cold=False):
+        return Worker(self, side)
 
 
-def test_sides_alternate_and_take_turns_in_going_first(timing):
-    a_first, b_first = ("baseline", "optimized", "optimized", "baseline"), ("optimized", "baseline", "baseline", "optimized")
-    assert [unit.order for unit in timing.units] == [a_first, b_first] * (UNITS // 2) * REPEAT
+class Judging:
+    def __init__(self, bench):
+        self.bench = bench
+
+    def judge(self, side, shape, prepare_seed, call, timed):
+        error = OutputError(max_abs=self.bench.figures[side], max_rel=0.0, mismatched=0.0)
+        return Check(shape=shape, seed=call.seed, timed_call=timed, outputs={"y": error})
 
 
-def test_each_side_is_called_exactly_as_often_as_asked_in_each_of_six_process_pairs(timing):
-    counts = [{side: sum(len(block.samples_ns) for block in blocks) for side, blocks in unit.blocks.items()} for unit in timing.units]
-    assert counts == [{"baseline": ITERATIONS, "optimized": ITERATIONS}] * UNITS * REPEAT
-    assert timing.stop_reason is StopReason.FIXED
+@pytest.fixture
+def measured(tmp_path):
+    def run(bench_changes=None, goal="time", **choices):
+        plan = a_plan(tmp_path, goal=goal)
+        bench = Bench(plan, **choices)
+        for name, value in (bench_changes or {}).items():
+            setattr(bench, name, value)
+        return Measurement(bench, plan, "default", Judging(bench), ()).run(), bench
+
+    return run
 
 
-def test_each_repetition_has_a_speedup_of_its_own(timing):
-    halves = timing.units[:UNITS], timing.units[UNITS:]
-    expected = [geometric_interval([median_ns(unit, "baseline") / median_ns(unit, "optimized") for unit in units]) for units in halves]
-    assert timing.repeats == {"optimized": tuple(expected)}
+def test_roles_swap_within_a_unit_and_between_units(measured):
+    found, bench = measured()
+
+    assert found.timing.units[0].order == ("baseline", "optimized", "optimized", "baseline")
+    assert found.timing.units[1].order == ("optimized", "baseline", "baseline", "optimized")
+    assert bench.forked == ["baseline", "optimized", "optimized", "baseline"] * 3
+    assert (len(found.timing.units), found.timing.stop_reason) == (6, StopReason.PRECISE)
+    assert found.timing.speedups["optimized"].estimate == pytest.approx(2.0)
+    assert list(found.timing.time_ns) == ["baseline", "optimized"]
 
 
-def test_the_figures_follow_from_the_samples(timing):
-    ratios = [median_ns(unit, "baseline") / median_ns(unit, "optimized") for unit in timing.units]
-    assert timing.speedups == {"optimized": geometric_interval(ratios)}
-    for side in ("baseline", "optimized"):
-        assert timing.time_ns[side] == geometric_interval([median_ns(unit, side) for unit in timing.units])
+def test_a_second_measurement_begins_the_other_way_round(measured):
+    found, _ = measured({"reversed": True})
+
+    assert found.timing.units[0].order == ("optimized", "baseline", "baseline", "optimized")
+    assert found.timing.units[1].order == ("baseline", "optimized", "optimized", "baseline")
 
 
-def test_no_two_timed_calls_are_on_the_same_inputs(timing):
-    """An answer that was remembered is a wrong one."""
-    spans = sorted(
-        (block.seed, block.seed + len(block.samples_ns)) for unit in timing.units for blocks in unit.blocks.values() for block in blocks
-    )
-    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(spans))
+def test_one_timed_call_a_side_and_unit_is_judged(measured):
+    found, _ = measured()
+
+    assert {side: len(checks) for side, checks in found.checks.items()} == {"baseline": 6, "optimized": 6}
 
 
-def test_a_timed_call_of_every_process_is_checked(outcome):
-    for side in outcome.rows[0].sides.values():
-        timed = [check for check in side.checks if check.timed_call]
-        assert len(timed) == UNITS * REPEAT
-        assert all(check.shape == {"n": 512} and check.outputs["y"].mismatched == 0 for check in timed)
+def test_repeats_are_pooled_and_kept_apart(measured):
+    found, _ = measured(repeat=3)
+
+    assert len(found.timing.units) == 18
+    assert [speedup.estimate for speedup in found.timing.repeats["optimized"]] == [pytest.approx(2.0)] * 3
 
 
-def test_every_shape_is_checked_on_two_seeds_before(outcome):
-    for side in outcome.rows[0].sides.values():
-        checked = [(check.shape["n"], check.seed) for check in side.checks if not check.timed_call]
-        assert [n for n, _ in checked] == [3, 3, 512, 512]
-        assert len({seed for _, seed in checked}) == 4
+@pytest.mark.parametrize(
+    ("goal", "better", "gain"),
+    [("memory", "higher", 1.5), ("accuracy", "higher", 1.5), ("tokens", "higher", 2 / 3), ("tokens", "lower", 1.5)],
+)
+def test_a_goal_other_than_time_has_a_gain_in_every_unit(measured, goal, better, gain):
+    found, _ = measured({"better": better}, goal=goal)
+
+    assert [unit.gains for unit in found.timing.units] == [{"optimized": pytest.approx(gain)}] * 6
+    assert found.timing.gains["optimized"].estimate == pytest.approx(gain)
+    assert found.timing.goal == goal
 
 
-def test_both_sides_are_checked_on_the_same_seeds(outcome):
-    seeds = [[check.seed for check in side.checks if not check.timed_call] for side in outcome.rows[0].sides.values()]
-    assert seeds[0] == seeds[1]
+@pytest.mark.parametrize("goal", ["time", "latency"])
+def test_time_and_a_goal_that_nobody_reports_have_none(measured, goal):
+    assert measured(goal=goal)[0].timing.gains == {}
 
 
-# --- modes
-
-SLOW_TO_START = '''"""Baseline: 30 ms of set-up, and a look at where it may keep what it compiles."""
-import os, time
-from pathlib import Path
-
-def prepare(x):
-    time.sleep(0.03)
-    with Path(__file__).with_name("caches").open("a") as file:
-        print(os.environ.get("TRITON_CACHE_DIR"), file=file)
-    return lambda: x + x
-'''
+def test_a_figure_of_zero_is_no_gain(measured):
+    assert measured({"figures": {"baseline": 3.0, "optimized": 0.0}}, goal="accuracy")[0].timing.gains == {}
 
 
-def test_a_cold_start_is_a_fresh_process_with_caches_of_its_own_and_set_up_in_its_time(tmp_path):
-    root = write_pair(tmp_path / "root", baseline=SLOW_TO_START)
-    timing = timing_of(run_here(root, tmp_path / "run", cold_start=True, iterations=1, warmup=0))
-    assert timing.mode == "cold_start"
-    assert [unit.order for unit in timing.units] == [("baseline", "optimized"), ("optimized", "baseline")] * 3
-    assert min(sample for unit in timing.units for block in unit.blocks["baseline"] for sample in block.samples_ns) > 30e6
-    caches = (root / "demo/caches").read_text().split()
-    cold = [cache for cache in caches if cache != "None"]
-    assert len(cold) == len(set(cold)) == UNITS
+def test_what_counts_as_time_is_the_timing_and_not_the_set_up(measured, monkeypatch):
+    now = iter(float(second) for second in range(10_000))
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    found, _ = measured()
+
+    asked = 6 * (2 + 4)  # a warm-up and two blocks a side and unit, each of which looks at the clock
+    assert found.timing.seconds >= asked
+    assert found.timing.seconds < next(now)
 
 
-WRONG_LATER = '''"""Optimized: right for the first calls, and then it remembers."""
+class Heat:
+    """Telemetry of a device that throttles in every `every`-th block, from the first on."""
 
-def prepare(x):
-    answers = []
+    def __init__(self, every):
+        self.every, self.asked = every, 0
 
-    def step():
-        if len(answers) < 6:
-            answers.append(x * 2)
-        return answers[-1].clone()
+    def __enter__(self):
+        return self
 
-    return step
-'''
+    def __exit__(self, *_):
+        pass
+
+    def summary(self, since=0.0):
+        self.asked += 1
+        hot = (self.asked - 1) % self.every == 0
+        return TelemetrySummary(samples=1, throttled_share=1.0 if hot else 0.0)
 
 
-def test_a_side_that_goes_wrong_while_it_is_timed_has_no_time(tmp_path):
-    root = write_pair(tmp_path / "root", optimized=WRONG_LATER)
-    outcome = run_here(root, tmp_path / "run", iterations=40, warmup=6)
-    (row,) = outcome.rows
-    assert (outcome.exit_code, row.status) == (ExitCode.WRONG, "WRONG_RESULT")
-    assert re.match(r"optimized_double\.py at n=512, seed \d+, in a timed call: output y: \d+ of 512 elements are outside", row.reason)
-    assert row.timings == {}
+@pytest.mark.parametrize(("every", "reason"), [(10, StopReason.PRECISE), (2, StopReason.THROTTLED)])
+def test_heat_now_and_then_is_measured_again_and_heat_all_the_time_ends_it(measured, monkeypatch, every, reason):
+    monkeypatch.setattr("common.python.measurement.Telemetry", lambda gpus: Heat(every))
+    monkeypatch.setattr(throttle.time, "sleep", lambda _: None)
+    found, bench = measured()
+
+    assert found.timing.stop_reason is reason
+    assert len(found.timing.units) == 6
+    assert len(bench.blocks) > 6 * 4
+    assert f"{len(bench.blocks) - 6 * 4} blocks were taken again: the device throttled in them" in found.timing.notes
+
+
+def test_a_device_that_never_cools_ends_it_at_two_units(measured, monkeypatch):
+    monkeypatch.setattr("common.python.measurement.Telemetry", lambda gpus: Heat(1))
+    monkeypatch.setattr(throttle, "MOST_LOST_S", 1e-9)
+    found, _ = measured()
+
+    assert (len(found.timing.units), found.timing.stop_reason) == (2, StopReason.THROTTLED)

@@ -76,6 +76,7 @@ def test_a_revision_and_the_noise_of_a_machine_are_held_to_no_change(accepted, t
         assert standards.verdict(plan, "default", a_recorded_timing(ratio=0.98)).kind is VerdictKind.REGRESSED
         faster = standards.verdict(plan, "default", a_recorded_timing(ratio=1.02))
         assert faster.kind is VerdictKind.IMPROVED
+        assert standards.refuses(plan, "default") == "its baseline is not the pair's own"
         assert "promote" not in faster.sentence
 
 
