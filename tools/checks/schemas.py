@@ -9,10 +9,12 @@ from pathlib import Path
 from common.python.artifacts import write_whole
 from common.python.ceiling import MachineCeilings
 from common.python.errors import ExitCode
+from common.python.expectations import Expectations
+from common.python.noise import NoiseFloor
 from common.python.results import DOCUMENTS
 from common.python.settings import PROJECT_ROOT
 
-PUBLISHED = DOCUMENTS | {"machine_ceilings": MachineCeilings}
+PUBLISHED = DOCUMENTS | {"expectations": Expectations, "machine_ceilings": MachineCeilings, "noise_floor": NoiseFloor}
 SCHEMAS = PROJECT_ROOT / "common" / "schemas"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
