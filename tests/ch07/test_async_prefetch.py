@@ -1,0 +1,76 @@
+"""ch07:async_prefetch: tiles without bank conflicts, all loads of a tile in flight at once, and answers that only all steps give."""
+
+import pytest
+import torch
+
+from common.python.cuda_build import build, find_nvcc
+from common.python.disassembly import read_code
+from common.python.environment import find_tool
+from common.python.errors import SideFailure
+from common.python.loader import load_workload
+from common.python.random_inputs import Inputs
+from tests.ch07.sides import CHAPTER, WARP, arguments, constants, text_of, wavefronts
+from tests.teeth import CPU, ROOT, accepts, assert_teeth
+
+WORKLOAD = load_workload(CHAPTER / "workload_async_prefetch.py")
+SIDES = ("baseline_async_prefetch.cu", "optimized_async_prefetch.cu")
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_every_argument_has_something_to_bind(side):
+    assert arguments(WORKLOAD, side) == ["x", "y", "rows", "cols", "stream"]
+
+
+def test_tile_and_launch_are_the_same():
+    assert constants(SIDES[0]) == constants(SIDES[1])
+    assert len({text_of(side)[text_of(side).index("LAUNCH(") :] for side in SIDES}) == 1
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_rows_and_columns_of_16_bytes_take_the_least_wavefronts_that_512_bytes_can(side):
+    pitch = 4 * constants(side)["PITCH"]
+    for k in range(16):
+        assert wavefronts([(2 * k + lane // 16) * pitch + lane % 16 * 16 for lane in WARP], 16) == 4
+        assert wavefronts([lane * pitch + 16 * k for lane in WARP], 16) == 4
+
+
+def test_the_timed_rows_are_a_warp_for_each_sm():
+    assert WORKLOAD.time_at["rows"] == 132 * constants(SIDES[0])["ROWS"]
+
+
+@pytest.mark.parametrize("architecture", ["90a", "100a"])
+def test_the_baseline_has_all_loads_of_a_tile_in_flight_before_it_waits_for_one(architecture, tmp_path):
+    try:
+        find_nvcc()
+    except SideFailure as missing:
+        pytest.skip(missing.reason)
+    if find_tool("cuobjdump") is None:
+        pytest.skip("no cuobjdump")
+    (kernel,) = read_code(build(CHAPTER / SIDES[0], [architecture], cache=tmp_path, root=ROOT).library)
+    accesses = [text.split()[0][:3] for text in kernel.instructions if text.startswith(("LDG", "STS"))]
+    assert accesses[:17] == ["LDG"] * 16 + ["STS"]
+
+
+def smoothed(x, keep=15 / 16, gain=1 / 16, forget=None):
+    """Rows as the sides smooth them, each FMA rounded once; what came before column `forget` may be lost there."""
+    y, last = torch.empty_like(x), torch.zeros_like(x[:, 0])
+    for t in range(x.shape[1]):
+        last = torch.zeros_like(last) if t == forget else last
+        last = (keep * last.double() + (gain * x[:, t]).double()).float()
+        y[:, t] = last
+    return y
+
+
+def is_right(shape, **changed):
+    x = Inputs(WORKLOAD, shape, 1, CPU, ROOT).values["x"]
+    return accepts(WORKLOAD.tolerance("optimized"), [smoothed(x, **changed)], [WORKLOAD.reference(x.double())])
+
+
+def test_the_order_of_the_sides_is_right_and_a_tile_that_forgets_the_one_before_is_not():
+    shape = {"rows": 132, "cols": 1024}
+    assert is_right(shape)
+    assert not is_right(shape, forget=constants(SIDES[0])["STEPS"])
+
+
+def test_the_tolerance_has_teeth():
+    assert_teeth(WORKLOAD, WORKLOAD.check_at[2], reduced=("x", 1))
