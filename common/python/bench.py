@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -12,6 +13,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
+
+import psutil
 
 from common.python import protocol
 from common.python.artifacts import RunFolder
@@ -28,6 +31,16 @@ from common.python.workload import Shape
 T = TypeVar("T", bound=Answer)
 
 BUILD_CACHE = PROJECT_ROOT / "artifacts" / "build"
+
+_SHARED_MEMORY = Path("/dev/shm")
+
+
+def sweep(folder: Path = _SHARED_MEMORY) -> None:
+    """Remove the outputs that runs left in shared memory when they were killed: their folders bear their process ids."""
+    for left in folder.glob("benchmark_*_*"):
+        owner = left.name.split("_")[1]
+        if owner.isdigit() and not psutil.pid_exists(int(owner)):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 class Bench:
@@ -46,8 +59,9 @@ class Bench:
         self.builds: dict[str, protocol.BuildDone] = {}
         self._random = random.Random(seed)
         self._dumps = 0
+        sweep()
         # Outputs go to the referee through memory; input files lie on the disk that is being measured.
-        self._memory = tempfile.TemporaryDirectory(prefix="benchmark_", dir="/dev/shm")
+        self._memory = tempfile.TemporaryDirectory(prefix=f"benchmark_{os.getpid()}_", dir=_SHARED_MEMORY)
         self._disk = tempfile.TemporaryDirectory(prefix="inputs_", dir=folder.path)
 
     def __enter__(self) -> Self:
@@ -136,6 +150,7 @@ class SideAtWork:
             interpret=self._plan.interpreted,
             folder=str(self._bench.inputs_folder),
             cold=self._cold,
+            digest=self._plan.digests[self._side],
         )
         self._begin(request)
 

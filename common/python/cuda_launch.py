@@ -293,7 +293,7 @@ class CudaSide:
             self._call("prepare", self._values(self._signatures.prepare, shape, stream()))
             self._prepared = True
         position = self._signatures.launch.index(STREAM)
-        outputs = tuple(self._bound[name] for name in names.outputs)
+        outputs = tuple(self._bound[name] for name in names.outputs if name not in names.in_place)
         launch = self._entries["launch"]
 
         def step() -> tuple[torch.Tensor, ...]:
@@ -327,7 +327,8 @@ class CudaSide:
 
     def _allocate(self, names: Names) -> None:
         device = next((tensor.device for tensor in names.tensors.values()), torch.device("cuda"))
-        self._workspace = {name: torch.empty(spec.shape, dtype=spec.dtype, device=device) for name, spec in names.outputs.items()}
+        fresh = {name: spec for name, spec in names.outputs.items() if name not in names.in_place}
+        self._workspace = {name: torch.empty(spec.shape, dtype=spec.dtype, device=device) for name, spec in fresh.items()}
         for scratch in names.scratch:
             count = scratch.elements(names.shape)
             self._workspace[scratch.name] = torch.empty(count, dtype=ELEMENTS[scratch.ctype], device=device)

@@ -1,8 +1,9 @@
-"""Whether two sides are the same code, so that whatever is measured between them is noise."""
+"""What a file's text is: whether two sides are the same code, so that what is between them is noise, and whether one was edited."""
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
 from pathlib import Path
 
@@ -16,6 +17,11 @@ def same_code(first: Path, second: Path) -> bool:
     """
     shares = first.parent != second.parent and "shared_" in first.read_text(encoding="utf-8")
     return first.suffix == second.suffix and not shares and _essence(first) == _essence(second)
+
+
+def digest_of(*paths: Path) -> str:
+    """A fingerprint of the files' bytes, in order."""
+    return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in paths)).hexdigest()
 
 
 def _essence(path: Path) -> str:

@@ -18,7 +18,7 @@ import psutil
 
 from common.python import protocol
 from common.python.connection import Closed, Connection, ProtocolError, Silent, read_answer
-from common.python.errors import SideFailure, Status
+from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.protocol import Answer, Failed, Request
 
 T = TypeVar("T", bound=Answer)
@@ -53,22 +53,30 @@ class ForkServer:
         log.parent.mkdir(parents=True, exist_ok=True)
         ours, theirs = socket.socketpair()
         request = protocol.Fork(role=role, log=str(log), core=core)
-        try:
+        with theirs:
             try:
-                forked = self._ask(request, protocol.Forked, theirs.fileno())
-            except (Closed, Silent):
-                self.stop()
-                forked = self._ask(request, protocol.Forked, theirs.fileno())
-        finally:
-            theirs.close()
+                forked = self._forked(request, theirs)
+            except BaseException:
+                ours.close()
+                raise
         self._children.add(forked.pid)
         return Child(self, forked.pid, Connection(ours), log)
+
+    def _forked(self, request: protocol.Fork, end: socket.socket) -> protocol.Forked:
+        with contextlib.suppress(Closed, Silent, ProtocolError):
+            return self._ask(request, protocol.Forked, end.fileno())
+        self.stop()
+        try:
+            return self._ask(request, protocol.Forked, end.fileno())
+        except Closed as error:
+            found = "the process that forks children ended as it started"
+            raise BenchmarkError(f"{found}; expected {sys.executable} to import torch") from error
 
     def reap(self, pid: int, seconds: float) -> str:
         """How the child ended, in words. After `seconds` it is killed; what it started is killed in any case."""
         try:
             reaped = self._ask(protocol.Reap(pid=pid, seconds=seconds), protocol.Reaped) if pid in self._children else None
-        except (Closed, Silent):
+        except (Closed, Silent, ProtocolError):  # after Ctrl-C, the answer to a question that nobody waited for
             self.stop()
             reaped = None
         if reaped is None:

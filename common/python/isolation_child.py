@@ -180,8 +180,9 @@ def sentence_of(error: BaseException) -> str:
     frames: list[Any] = traceback.extract_tb(error.__traceback__)
     outside = [frame for frame in frames if "/common/python/" not in frame.filename and "site-packages" not in frame.filename]
     frame = (outside or frames)[-1]
+    place = (error.filename, error.lineno) if isinstance(error, SyntaxError) and error.filename else (frame.filename, frame.lineno)
     message = " ".join(str(error).split())[:300]
-    return f"{Path(frame.filename).name}:{frame.lineno}: raised {type(error).__name__}: {message}; expected no exception"
+    return f"{Path(place[0]).name}:{place[1]}: raised {type(error).__name__}: {message}; expected no exception"
 
 
 if __name__ == "__main__":

@@ -131,10 +131,10 @@ class Measurement:
             passes = self._passes(max(answer.sample_ns for answer in warmed.values()))
             blocks: dict[str, list[Block]] = {side: [] for side in order}
             ran: list[str] = []
+            looked_at = random.randrange(sum(1 for size in passes if size))  # no side can know which block's outputs are judged
             for sides, count in zip((order, tuple(reversed(order))), passes, strict=True):
                 for side in sides if count else ():
-                    last = len(blocks[side]) + 1 == sum(1 for size in passes if size)
-                    take = functools.partial(self._block, workers[side], side, count, last)
+                    take = functools.partial(self._block, workers[side], side, count, len(blocks[side]) == looked_at)
                     blocks[side].append(self._throttle.take(take))
                     ran.append(side)
             self._timed_s += time.monotonic() - begin

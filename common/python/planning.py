@@ -13,7 +13,9 @@ from common.python.directives import Directives, read_directives
 from common.python.environment import Gpu, Machine, unmet
 from common.python.errors import BenchmarkError, SideFailure
 from common.python.features import parse_need
+from common.python.identity import digest_of
 from common.python.isolation import ForkServer
+from common.python.ladder import with_rungs
 from common.python.protocol import ShapeEntries
 from common.python.settings import Device, Settings
 from common.python.targets import Selection
@@ -23,7 +25,10 @@ CPU_SHAPE = "cpu"
 
 @dataclass(frozen=True)
 class Plan:
-    """One row to be: its files and directives, its shapes on this machine with the work at each, and why it is skipped, if it is."""
+    """One row to be: its files and directives, its shapes on this machine with the work at each, and why it is skipped, if it is.
+
+    `digests` are of the text of the workload and a side, by side, as they were planned.
+    """
 
     selection: Selection
     described: protocol.Described
@@ -33,6 +38,7 @@ class Plan:
     timed: Mapping[str, ShapeEntries]
     work: Mapping[str, Mapping[str, float]]
     skip: str
+    digests: Mapping[str, str]
 
     @property
     def target(self) -> str:
@@ -62,6 +68,7 @@ class Plan:
 
 def make_plans(selections: Sequence[Selection], settings: Settings, machine: Machine, server: ForkServer, folder: Path) -> tuple[Plan, ...]:
     """A plan a selection. Raises BenchmarkError for the first file, directive or kwarg that is not right."""
+    selections = [selection if selection.is_half else _climbed(selection, settings.root) for selection in selections]
     with server.fork("describer", folder / "describe.log") as child:
 
         def describe(selection: Selection, kwargs: dict[str, str]) -> protocol.Described:
@@ -106,6 +113,11 @@ def gpus_of(plan: Plan, machine: Machine) -> tuple[Gpu, ...]:
     return machine.gpus[: max((count for name, count in needs if name == "gpus"), default=1)]
 
 
+def _climbed(selection: Selection, root: Path) -> Selection:
+    pair = with_rungs(selection.pair, root.resolve())
+    return selection if pair is selection.pair else Selection(pair, tuple(pair.sides))
+
+
 def choose_device(settings: Settings, machine: Machine, probed: protocol.Probed) -> Literal["cuda", "cpu"]:
     """The device that `--device` and the machine allow. Raises BenchmarkError if CUDA is asked for and not usable."""
     if settings.device is Device.CPU:
@@ -132,7 +144,8 @@ def _plan(
         work = {CPU_SHAPE: described.cpu_work}
     usable = machine if device == "cuda" else machine.model_copy(update={"gpus": ()})
     skip = _skip_reason(selection, (workload_directives, *side_directives.values()), usable, here, settings.root)
-    plan = Plan(selection, described, workload_directives, side_directives, here, timed, work, skip)
+    digests = {side: digest_of(selection.pair.workload, selection.pair.sides[side]) for side in selection.sides}
+    plan = Plan(selection, described, workload_directives, side_directives, here, timed, work, skip, digests)
     return replace(plan, timed={}) if plan.interpreted else plan
 
 

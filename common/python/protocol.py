@@ -108,7 +108,10 @@ class BuildDone(Answer):
 
 
 class Load(Request):
-    """Import a workload and one side of it. `library` is the built .cu, empty for Python; `folder` takes input files."""
+    """Import a workload and one side of it. `library` is the built .cu, empty for Python; `folder` takes input files.
+
+    `digest` is of both files' text as the run began, so that what is loaded is what was planned.
+    """
 
     kind: Literal["load"] = "load"
     workload: str
@@ -118,6 +121,7 @@ class Load(Request):
     interpret: bool
     folder: str
     cold: bool
+    digest: str
 
 
 class Loaded(Answer):

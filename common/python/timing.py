@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import statistics
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
@@ -25,6 +26,7 @@ _synchronize = torch.cuda.synchronize
 _Event = torch.cuda.Event
 _push, _pop = nvtx.push_range, nvtx.pop_range
 _clock_ns = perf_counter_ns
+_untrace, _unprofile = sys.settrace, sys.setprofile
 
 _FLUSH_LEAST_BYTES = 256 << 20
 _FLUSH_MOST_SHARE = 0.05
@@ -78,20 +80,25 @@ class DeviceTimer:
     def time(self, calls: Sequence[Step], hold_ns: int) -> tuple[Sample, list[object]]:
         """The mean time of `calls`, and what they returned. The stream is held for at most `hold_ns` while they are queued; 0: not."""
         start, stop = _Event(enable_timing=True), _Event(enable_timing=True)
+        # Bound before the step runs: what a name of this module stands for afterwards is no matter.
+        record_stop, stamp, release, synchronize = stop.record, self._helpers.stamp, self._helpers.release, _synchronize
+        untrace, unprofile = _untrace, _unprofile
         for stamps in self._stamps:
             stamps.zero_()
         _synchronize()
         try:
             if hold_ns:
                 self._helpers.block(hold_ns)
-            self._helpers.stamp(self._stamps[0])
+            stamp(self._stamps[0])
             start.record()
             returned = [call() for call in calls]
-            stop.record()
-            self._helpers.stamp(self._stamps[1])
+            untrace(None)  # or a function that the step left behind would be called before the event is recorded
+            unprofile(None)
+            record_stop()
+            stamp(self._stamps[1])
         finally:
-            self._helpers.release()
-            _synchronize()
+            release()
+            synchronize()
         ns = float(start.elapsed_time(stop)) * 1e6 / len(calls)
         clock = sm_clock_hz(*(stamps.cpu() for stamps in self._stamps))
         return Sample(ns, clock, void=hold_ns > 0 and self._helpers.expired), returned
@@ -142,11 +149,18 @@ class Sampler:
         return sample
 
     def _host_sample(self) -> Sample:
-        begin = _clock_ns()
-        self.returned = [step() for _, step in self._copies]
-        if self._cuda:
-            _synchronize()
-        return Sample(float(_clock_ns() - begin) / len(self._copies))
+        steps, cuda = [step for _, step in self._copies], self._cuda
+        # Bound before the step runs: what a name of this module stands for afterwards is no matter.
+        clock_ns, synchronize, untrace, unprofile = _clock_ns, _synchronize, _untrace, _unprofile
+        begin = clock_ns()
+        returned = [step() for step in steps]
+        if cuda:
+            synchronize()
+        untrace(None)  # or a function that the step left behind would work while the clock is read
+        unprofile(None)
+        elapsed = clock_ns() - begin
+        self.returned = returned
+        return Sample(float(elapsed) / len(steps))
 
     def sustained_sample(self, seed: int) -> Sample:
         """The mean time of a call in a second of calls back to back: inputs and caches as the call before left them."""
@@ -196,7 +210,7 @@ class Sampler:
 
         `after(i)` runs behind each, outside the timed span.
         """
-        samples: list[Sample] = []
+        samples: tuple[Sample, ...] = ()  # which no step can edit, as it could a list that it finds on the stack
         void = 0
         take = self.sustained_sample if sustained else self.sample
         gc.collect()
@@ -208,8 +222,8 @@ class Sampler:
                     if not sample.void:
                         break
                     void += 1
-                samples.append(sample)
+                samples = (*samples, sample)
                 after(i)
         finally:
             gc.enable()
-        return samples, void
+        return list(samples), void

@@ -17,6 +17,7 @@ from common.python import cuda_build, protocol
 from common.python.environment import set_compile_environment
 from common.python.errors import SideFailure, Status
 from common.python.escape import HeldCall
+from common.python.identity import digest_of
 from common.python.launch_trace import compiled_kernels, start_tracing, trace
 from common.python.loader import Side, Step, load_side, load_workload
 from common.python.protocol import Answer, AnyRequest, Call
@@ -117,9 +118,13 @@ class Worker:
             torch.cuda.set_stream(torch.cuda.Stream())
         else:
             torch.set_num_threads(1)
+        workload_file, side_file = Path(request.workload), Path(request.side)
+        if digest_of(workload_file, side_file) != request.digest:
+            reason = f"{side_file.name} or {workload_file.name} changed while the run went on; expected the text that the run began with"
+            raise SideFailure(Status.WRONG_RESULT, reason)
         begin = time.perf_counter()
-        workload = load_workload(Path(request.workload))
-        side = load_side(Path(request.side), workload, Path(request.library) if request.library else None)
+        workload = load_workload(workload_file)
+        side = load_side(side_file, workload, Path(request.library) if request.library else None)
         self._maybe_loaded = _Loaded(workload, side, request, device)
         return protocol.Loaded(nonce=request.nonce, seconds=time.perf_counter() - begin)
 

@@ -71,6 +71,7 @@ class Workload:
     place                     device, or host for work that never touches a GPU
     constants                 inputs that `prepare` may pack or compile against; all others are rewritten between calls
     in_place                  inputs that a step may change; the harness refreshes them
+    ladder                    steps from the baseline to the optimized side: `optimized_<pair>_<step>`, or a side's path
     metrics(...)              extra figures, self-reported
     """
 
@@ -91,6 +92,7 @@ class Workload:
     place: Place = "device"
     constants: tuple[str, ...] = ()
     in_place: tuple[str, ...] = ()
+    ladder: tuple[str, ...] = ()
     metrics: Callable[..., dict[str, Metric]] | None = field(default=None)
 
     def __post_init__(self) -> None:

@@ -12,7 +12,7 @@ from tools.checks.source import Finding, Source
 LAYERS = (
     *("errors", "results", "exit_codes", "ceiling", "stats", "gate", "settings", "features", "directives"),
     *("identity", "claims", "workload", "environment"),
-    *("discovery", "targets", "revisions", "protocol", "connection", "disassembly", "evidence"),
+    *("discovery", "ladder", "targets", "revisions", "protocol", "connection", "disassembly", "evidence"),
     *("figures", "roofline", "report", "charts", "listings", "html_pair", "html_report", "artifacts"),
     *("machine_ceilings", "noise", "expectations"),
     *("random_inputs", "cuda_build", "cuda_launch", "loader", "device_helpers", "verification", "escape", "timing", "seal"),

@@ -38,6 +38,7 @@ def a_plan(folder: Path, name: str = "transpose", sides: tuple[str, ...] = ("bas
         "timed": {"default": SHAPE},
         "work": {"default": {}},
         "skip": "",
+        "digests": dict.fromkeys(sides, ""),
     }
     return Plan(**fields | changes)
 

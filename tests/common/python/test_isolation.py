@@ -3,13 +3,15 @@
 import os
 import signal
 import time
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from common.python import protocol
 from common.python.environment import child_environment
-from common.python.errors import SideFailure, Status
+from common.python.errors import BenchmarkError, SideFailure, Status
+from common.python.identity import digest_of
 from common.python.isolation import ForkServer
 from common.python.settings import PROJECT_ROOT
 from tests.commands import left_of, write_pair
@@ -32,7 +34,14 @@ def side(server, tmp_path):
         opened.append(child)
         workload, file = tmp_path / "demo/workload_double.py", tmp_path / "demo/baseline_double.py"
         load = protocol.Load(
-            workload=str(workload), side=str(file), library="", device="cpu", interpret=False, folder=str(tmp_path), cold=False
+            workload=str(workload),
+            side=str(file),
+            library="",
+            device="cpu",
+            interpret=False,
+            folder=str(tmp_path),
+            cold=False,
+            digest=digest_of(workload, file),
         )
         child.ask(load, protocol.Loaded, 30)
         return child
@@ -236,3 +245,31 @@ def test_the_server_ignores_the_terminals_interrupt_and_ends_with_its_owner(tmp_
     server.stop()
     assert left_of(family) == []
     child.close()
+
+
+def test_ctrl_c_between_a_question_and_its_answer_leaves_the_server_usable(server, tmp_path, monkeypatch):
+    """The answer to the interrupted question is still on its way when the next one is asked."""
+    child = server.fork("describer", tmp_path / "log.txt")
+    connection = SimpleNamespace(send=server._connection.send, receive=server._connection.receive, socket=server._connection.socket)
+
+    def interrupted(seconds):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(server, "_connection", connection)
+        patch.setattr(connection, "receive", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            server.fork("describer", tmp_path / "log.txt")
+    child.close()
+    with server.fork("describer", tmp_path / "log.txt") as after:
+        assert after.ask(protocol.Probe(), protocol.Probed, 10).torch
+
+
+def test_a_server_that_cannot_start_is_one_sentence(tmp_path):
+    (tmp_path / "torch.py").write_text("raise ImportError('no torch here')")
+    environment = child_environment(PROJECT_ROOT, "cpu")
+    with (
+        ForkServer({**environment, "PYTHONPATH": f"{tmp_path}:{environment['PYTHONPATH']}"}) as server,
+        pytest.raises(BenchmarkError, match=r"the process that forks children ended as it started; expected .* to import torch"),
+    ):
+        server.fork("worker", tmp_path / "log.txt")

@@ -1,0 +1,54 @@
+"""A ladder: the steps from a pair's baseline to its optimized side, each one idea more, timed in one interleaved run."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+
+from common.python.discovery import SIDES, Pair
+from common.python.errors import BenchmarkError
+
+
+def steps_of(workload: Path) -> tuple[str, ...]:
+    """The `ladder=(...)` of the workload file, read as text; empty where there is none, or no Python: importing it will tell.
+
+    Raises BenchmarkError for a ladder that is not a tuple of literal strings.
+    """
+    try:
+        tree = ast.parse(workload.read_text(encoding="utf-8"))
+    except (OSError, ValueError, SyntaxError):
+        return ()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg == "ladder":
+            steps = [step.value for step in node.value.elts if isinstance(step, ast.Constant)] if isinstance(node.value, ast.Tuple) else []
+            texts = tuple(step for step in steps if isinstance(step, str))
+            if not texts or not isinstance(node.value, ast.Tuple) or len(texts) != len(node.value.elts):
+                raise BenchmarkError(f'{workload}:{node.lineno}: found ladder={ast.unparse(node.value)}; expected ("naive", "smem", ...)')
+            return texts
+    return ()
+
+
+def with_rungs(pair: Pair, root: Path) -> Pair:
+    """`pair` with a side for each step of its workload's ladder, between baseline and optimized; a variant has no rungs.
+
+    A step is a name, for `optimized_<pair>_<name>` beside the workload, or the path of a side from `root`.
+    Raises BenchmarkError for a step without a file, and for one whose name a side of the pair has.
+    """
+    stem = pair.workload.stem.removeprefix("workload_")
+    if pair.name != stem:
+        return pair
+    rungs: dict[str, Path] = {}
+    for step in steps_of(pair.workload):
+        name = Path(step).stem.removeprefix("optimized_").removeprefix("baseline_")
+        places = (
+            [root / step] if "/" in step else [pair.workload.with_name(f"optimized_{stem}_{step}{suffix}") for suffix in (".cu", ".py")]
+        )
+        found = next((place for place in places if place.is_file()), None)
+        if found is None:
+            raise BenchmarkError(f"{pair.workload}: found no file of the ladder's step {step!r}; expected {places[0].relative_to(root)}")
+        if name in rungs or name in SIDES:
+            raise BenchmarkError(f"{pair.workload}: found the ladder's step {step!r} twice, or named as a side; expected a name of its own")
+        rungs[name] = found
+    first, *others = pair.sides.items()
+    return replace(pair, sides=dict([first, *rungs.items(), *others])) if rungs else pair
