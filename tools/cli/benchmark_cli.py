@@ -112,13 +112,10 @@ def peak(
 ) -> None:
     """Measure this machine's ceilings and keep them: `run` shows each side's share of them."""
     from common.python.peak import measure_peaks
-    from common.python.settings import Device
     from common.python.terminal import console_for, print_ceilings
 
-    if device not in set(Device):
-        raise BenchmarkError(f"--device {device}: expected one of {', '.join(Device)}")
     console = console_for(json_output=as_json)
-    found = measure_peaks(Device(device), lambda line: console.print(line, soft_wrap=True))
+    found = measure_peaks(_device(device), lambda line: console.print(line, soft_wrap=True))
     for ceilings, path in found:
         print_ceilings(ceilings, path, console)
     if as_json:
@@ -180,7 +177,7 @@ def _device(name: str) -> Any:
     from common.python.settings import Device
 
     if name not in list(Device):
-        raise BenchmarkError(f"--device {name}: found no such device; expected one of {', '.join(Device)}")
+        raise BenchmarkError(f"--device {name}: expected one of {', '.join(Device)}")
     return Device(name)
 
 

@@ -8,6 +8,7 @@ from common.python.noise import StepClass, noise_path, read_noise
 from common.python.settings import Settings
 from tests.common.python.factories import a_recorded_timing, a_row
 from tests.common.python.plans import WITH_GPU, WITHOUT_GPU
+from tools.cli.benchmark_cli import run_command_line
 
 
 @pytest.fixture
@@ -64,3 +65,19 @@ def test_a_trial_that_does_not_count_ends_them_all(monkeypatch, code, raised):
     monkeypatch.setattr(trials, "run_suite", lambda settings, watcher: Outcome)
     with pytest.raises(raised):
         trials.run_trial(Settings(), ["noise:copy"], None)
+
+
+def test_a_device_that_is_none_is_one_sentence(capsys):
+    assert run_command_line(["noise", "--device", "gpu"]) == ExitCode.USAGE
+    assert capsys.readouterr().err == "error: --device gpu: expected one of auto, cuda, cpu\n"
+
+
+def test_the_command_says_what_a_gate_here_can_see(rounds, capsys):
+    assert run_command_line(["noise", "--trials", "2"]) == ExitCode.GOOD
+    said = capsys.readouterr().out.splitlines()
+
+    assert [line.partition(" sees changes of ")[0] for line in said] == [
+        "under 10 µs: on this machine a gate of 0.5 %",
+        "30 µs and more: on this machine a gate of 0.5 %",
+    ]
+    assert rounds.count == 2
