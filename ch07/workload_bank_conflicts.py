@@ -1,0 +1,22 @@
+"""Running sums along the rows of a float32 matrix of 32 columns: y[r, c] = x[r, 0] + ... + x[r, c]."""
+
+import torch
+
+from common import Spec, Workload
+
+WORKLOAD = Workload(
+    inputs=lambda rand, rows: {"x": rand.normal(rows, 32)},
+    outputs=lambda rows: {"y": Spec((rows, 32), torch.float32)},
+    reference=lambda x: x.cumsum(dim=1),
+    time_at={"rows": 1 << 21},  # 256 MiB each way: more than four times an L2 of 60 MB
+    check_at=(
+        {"rows": 1},
+        {"rows": 128},  # one block exactly
+        {"rows": 129},
+        {"rows": 4001},
+    ),
+    work=lambda rows: {"dram_read": 128 * rows, "dram_write": 128 * rows},
+    # 31 additions of sums around 6: emulated, the worst of 2 x 67 million sums is off by 7.4e-6.
+    rtol=0.0,
+    atol=1e-5,
+)
