@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -43,6 +44,14 @@ def sweep(folder: Path = _SHARED_MEMORY) -> None:
             shutil.rmtree(left, ignore_errors=True)
 
 
+@dataclass(frozen=True)
+class Sanitized:
+    """What a sanitizer found in a row's CUDA sides, in a sentence or nothing, and what else is to be said of it."""
+
+    finding: str = ""
+    note: str = ""
+
+
 class Bench:
     """One run's means. `tell` takes what the row in flight is at, `logs` gives the folder of a target's side."""
 
@@ -57,6 +66,7 @@ class Bench:
         self.deadline = math.inf  # of the whole suite, on the monotonic clock
         self.ceilings: Mapping[str, MachineCeilings] = {}  # by device; none where none are kept
         self.builds: dict[str, protocol.BuildDone] = {}
+        self.sanitized: dict[str, Sanitized] = {}  # by target
         self._random = random.Random(seed)
         self._dumps = 0
         sweep()

@@ -9,7 +9,7 @@ from pathlib import Path
 import nvtx
 
 from common.python import protocol
-from common.python.bench import BUILD_CACHE, Bench, Judging
+from common.python.bench import BUILD_CACHE, Bench, Judging, Sanitized
 from common.python.cuda_build import architectures_for
 from common.python.environment import Machine
 from common.python.errors import BenchmarkError, SideFailure, Status
@@ -17,10 +17,11 @@ from common.python.evidence import Seen, nothing
 from common.python.identity import same_code
 from common.python.measurement import Measured, Measurement
 from common.python.planning import Plan, gpus_of
-from common.python.proving import findings, kernel_uses, proofs_of, read_evidence, watch_evidence
+from common.python.profiling import Profiling, profile_row
+from common.python.proving import add_counters, findings, kernel_uses, proofs_of, read_evidence, watch_evidence
 from common.python.results import BASELINE, OPTIMIZED, Check, PairResult, PairTiming, Setup, SideResult
 from common.python.roofline import with_shares
-from common.python.settings import PROJECT_ROOT
+from common.python.settings import PROJECT_ROOT, Profile
 from common.python.workload import Shape
 
 
@@ -33,6 +34,7 @@ class _Row:
     checks: dict[str, list[Check]] = field(default_factory=dict)
     measured: dict[str, Measured] = field(default_factory=dict)
     evidence: dict[str, dict[str, Seen]] = field(default_factory=dict)
+    profiling: Profiling = field(default_factory=Profiling)
 
 
 def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
@@ -43,12 +45,14 @@ def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
     with nvtx.annotate(plan.target):
         try:
             with nvtx.annotate("build"):
-                build(row, bench, machine)
+                build(plan, bench, machine)
             with nvtx.annotate("prove"):
                 row.evidence = read_evidence(plan, bench)
                 require_proofs(row)
             if plan.skip:
                 raise SideFailure(Status.SKIPPED, plan.skip)
+            if found := bench.sanitized.get(plan.target, Sanitized()).finding:
+                raise SideFailure(Status.WRONG_RESULT, found)
             with Judging(bench, plan) as judging:
                 with nvtx.annotate("verify"):
                     verify(row, bench, judging)
@@ -58,14 +62,17 @@ def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
                 if bench.settings.measures:
                     with nvtx.annotate("measure"):
                         measure(row, bench, judging, machine)
+            if bench.settings.profile is not Profile.NONE and row.measured:
+                with nvtx.annotate("profile"):
+                    profile(row, bench, machine)
+                    require_proofs(row)
         except SideFailure as failure:
             status, reason = failure.status, failure.reason
     return judge(_result(row, bench, status, reason, time.monotonic() - begin), plan, bench)
 
 
-def build(row: _Row, bench: Bench, machine: Machine) -> None:
+def build(plan: Plan, bench: Bench, machine: Machine) -> None:
     """Compile the .cu sides, on any machine that has nvcc, for the architectures that its device or their needs name."""
-    plan = row.plan
     if plan.described.mismatch:
         raise SideFailure(Status.BUILD_FAILED, plan.described.mismatch)
     for side in plan.sides:
@@ -133,6 +140,13 @@ def measure(row: _Row, bench: Bench, judging: Judging, machine: Machine) -> None
         row.measured[name] = measured
 
 
+def profile(row: _Row, bench: Bench, machine: Machine) -> None:
+    """Run the row under the profilers; what they count is evidence for its claims."""
+    row.profiling = profile_row(row.plan, bench)
+    for side, counters in row.profiling.counters.items():
+        add_counters(row.evidence[side], machine, counters)
+
+
 def judge(row: PairResult, plan: Plan, bench: Bench) -> PairResult:
     """The row with the gate's verdict on each of its timings that may be gated."""
     verdicts = {name: bench.standards.verdict(plan, name, timing) for name, timing in row.timings.items()}
@@ -154,7 +168,7 @@ def _result(row: _Row, bench: Bench, status: Status, reason: str, seconds: float
         timings=timings,
         proofs=proofs_of(plan, row.evidence),
         metrics=next((measured.metrics for measured in row.measured.values()), {}),
-        notes=(*_notes(plan, bench), *findings(plan, row.evidence)),
+        notes=(*_notes(plan, bench), *findings(plan, row.evidence), *row.profiling.notes, *_sanitizer_note(plan, bench)),
         seconds=seconds,
     )
 
@@ -171,6 +185,7 @@ def _side_result(row: _Row, bench: Bench, side: str) -> SideResult:
         setup=row.setups.get(side),
         peak_memory_bytes=max(peaks) if peaks and row.plan.device == "cuda" else None,
         kernels=tuple(kernel_uses(row.evidence[side])),
+        profile=row.profiling.of(side),
         checks=tuple(checks),
     )
 
@@ -187,6 +202,11 @@ def _notes(plan: Plan, bench: Bench) -> tuple[str, ...]:
     if plan.interpreted:
         return ("checked in Triton's interpreter, which says nothing of speed: not timed on a CPU",)
     return ("checked, and by its workload not timed on a CPU",)
+
+
+def _sanitizer_note(plan: Plan, bench: Bench) -> tuple[str, ...]:
+    note = bench.sanitized.get(plan.target, Sanitized()).note
+    return (note,) if note else ()
 
 
 def _are_alike(plan: Plan, bench: Bench) -> bool:

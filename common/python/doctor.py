@@ -17,7 +17,7 @@ import psutil
 import pynvml
 from pydantic import model_validator
 
-from common.python.environment import Gpu, Machine, answer, find_tool, nvml_session, output_of, version_of
+from common.python.environment import PROFILER_VARIABLES, Gpu, Machine, answer, find_tool, nvml_session, output_of, version_of
 from common.python.results import Document
 from common.python.telemetry import REASONS, THROTTLING
 
@@ -39,7 +39,6 @@ _GPU_TOOLS = {
     "ncu": "install Nsight Compute; until then --profile reads no counters",
     "compute-sanitizer": "install the CUDA toolkit's compute-sanitizer; until then --sanitize has no tool",
 }
-_INJECTIONS = ("CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH")
 _PROFILERS = {"nsys", "ncu", "nv-hostengine", "dcgm-exporter"}
 _GIB = 1 << 30
 
@@ -141,10 +140,14 @@ def _nsys() -> Finding:
         output_of(str(nsys), "profile", *capture, sys.executable, "-c", "", timeout_s=60.0)
         if report.exists():
             return _judged("nsys", f"{version_of('nsys')} at {nsys}; a trial capture imports")
-    # The importer lies in a sibling of nsys's own folder.
-    lacking = [name for importer in nsys.resolve().parents[1].glob("*/QdstrmImporter") for name in missing_libraries(importer)]
+    lacking = importer_lacks(nsys)
     blame = f"its importer lacks {', '.join(lacking)}" if lacking else "and its importer's libraries do not say why"
     return _judged("nsys", f"{nsys}: a trial capture leaves no report, {blame}", "install what it lacks; until then torch.profiler traces")
+
+
+def importer_lacks(nsys: Path) -> tuple[str, ...]:
+    """The shared libraries without which this nsys records and then writes no report: its importer lies in a sibling of its folder."""
+    return tuple(name for importer in nsys.resolve().parents[1].glob("*/QdstrmImporter") for name in missing_libraries(importer))
 
 
 def missing_libraries(program: Path) -> tuple[str, ...]:
@@ -266,7 +269,7 @@ def _mig(handle: Any, nvml: Any) -> tuple[str, str]:
 
 def outside_profilers(variables: Mapping[str, str], processes: Iterable[str]) -> Finding:
     """Profilers that hold the GPU's counters, or that would slow what is timed: by `variables` and the names of running `processes`."""
-    seen = [name for name in _INJECTIONS if variables.get(name)] + sorted(_PROFILERS.intersection(processes))
+    seen = [name for name in PROFILER_VARIABLES if variables.get(name)] + sorted(_PROFILERS.intersection(processes))
     advice = "end it, or pause its counters (dcgmi profile --pause); it slows what is timed or keeps ncu out" if seen else ""
     return _judged("profilers", ", ".join(seen) or "none at work", advice)
 

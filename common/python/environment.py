@@ -38,6 +38,11 @@ _RECORDED = re.compile(
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
 _MASK = "***"
 
+PROFILER_VARIABLES = (
+    "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "NSYS_PROFILING_SESSION_ID", "NV_NSIGHT_INJECTION_TRANSPORT_TYPE",
+)  # fmt: skip
+"""Those by which a profiler loads itself into what it starts."""
+
 
 class Gpu(Document):
     """One GPU that CUDA may use. `index` is NVML's; CUDA's own is the place in `Machine.gpus`.
@@ -297,6 +302,11 @@ def child_environment(project_root: Path, device: str, variables: Mapping[str, s
         one_thread = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}  # more would time the scheduler
         return child | one_thread | {"CUDA_VISIBLE_DEVICES": ""}
     return child | {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}  # NVML's order, in which CUDA_VISIBLE_DEVICES was read above
+
+
+def profiler_attached(variables: Mapping[str, str] = os.environ) -> bool:
+    """Whether nsys, ncu or compute-sanitizer has started this process, or one that it comes from."""
+    return any(variables.get(name) for name in PROFILER_VARIABLES)
 
 
 def set_compile_environment(*, interpret: bool, cold_caches: Path | None) -> None:

@@ -15,6 +15,7 @@ from common.python.claims import COUNTED, IN_CODE, Claim, Measure, Technique, te
 from common.python.disassembly import Kernel, base_name, demangled
 from common.python.protocol import Launch, Span
 from common.python.results import BASELINE, Proof
+from common.python.step_trace import overlap
 
 _SINGULAR = {"launches": "launch", "kernels": "kernel", "graph_nodes": "graph node"}
 NOWHERE = ""  # the architecture of a side of which nothing could be learnt
@@ -235,24 +236,8 @@ def _overlap(names: Sequence[str], seen: Seen) -> Amount:
     for name, found in zip(names, (first, second), strict=True):
         if not found:
             return Amount(0, 0, f"nothing that ran has {name!r} in its name")
-    both = sum(_time([(max(a, c), min(b, d))]) for a, b in _merged(first) for c, d in _merged(second))
-    share = both / min(_time(_merged(first)), _time(_merged(second)))
+    share = overlap(first, second)
     return Amount(share, share, f"both run in {100 * share:.0f} % of the shorter one's time")
-
-
-def _merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The same time in spans that do not touch each other."""
-    merged: list[tuple[float, float]] = []
-    for start, end in sorted(spans):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged
-
-
-def _time(spans: Iterable[tuple[float, float]]) -> float:
-    return sum(max(0.0, end - start) for start, end in spans)
 
 
 def listed(names: Iterable[str], most: int = 4) -> str:

@@ -26,6 +26,7 @@ from common.python import protocol
 from common.python.ceilings import Surveyor
 from common.python.connection import Closed, Connection
 from common.python.describer import Describer
+from common.python.environment import profiler_attached
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.protocol import Answer, AnyRequest, Failed
 from common.python.referee import Referee
@@ -107,6 +108,8 @@ def _run_child(request: protocol.Fork, descriptor: int) -> NoReturn:
     code = 1
     try:
         _isolate(request)
+        if profiler_attached():
+            _start_anew(request.role, descriptor)
         end = socket.socket(fileno=descriptor)
         end.set_inheritable(False)
         answer_requests(ROLES[request.role](), Connection(end))
@@ -114,6 +117,12 @@ def _run_child(request: protocol.Fork, descriptor: int) -> NoReturn:
     finally:
         # Past Python's own exit: a side's atexit handlers and threads must not hold the process.
         os._exit(code)
+
+
+def _start_anew(role: str, descriptor: int) -> NoReturn:
+    """Go on as a new program: a profiler that the run was started under does not see what a fork does without an exec."""
+    os.set_inheritable(descriptor, True)
+    os.execv(sys.executable, [sys.executable, "-m", "common.python.isolation_child", str(descriptor), role])
 
 
 def _isolate(request: protocol.Fork) -> None:
@@ -185,7 +194,10 @@ def sentence_of(error: BaseException) -> str:
     return f"{Path(place[0]).name}:{place[1]}: raised {type(error).__name__}: {message}; expected no exception"
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and len(sys.argv) > 2:
+    # This one ends as Python does: a profiler writes what it has when a program exits.
+    answer_requests(ROLES[sys.argv[2]](), Connection(socket.socket(fileno=int(sys.argv[1]))))
+elif __name__ == "__main__":
     # The parent's terminal sends Ctrl-C to the whole group; what to stop, and when, is the parent's to say.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with_parent()

@@ -176,7 +176,7 @@ _VERIFYING = (
 )
 
 # Accepted now, so that scripts need not change; what each will do is in the README's table of commands.
-_LATER = ("profile", "ncu_metric_set", "sanitize", "llm_analysis")
+_LATER = ("llm_analysis",)
 
 
 def command_of(name: str, run: Callable[[Settings], None], text: str) -> Callable[..., None]:
@@ -197,7 +197,7 @@ def command_of(name: str, run: Callable[[Settings], None], text: str) -> Callabl
 
 
 def settings_of(command: str, choices: dict[str, Any]) -> Settings:
-    """Settings from flags. Raises BenchmarkError for a --kwargs or --sweep that cannot be read."""
+    """Settings from flags. Raises BenchmarkError for a --kwargs or --sweep that cannot be read, and for a preset without a profile."""
     given = {field: value for field, value in choices.items() if value is not None}
     given["kwargs"] = parse_kwargs(choices["kwargs"])
     if "sweep" in given:
@@ -205,7 +205,10 @@ def settings_of(command: str, choices: dict[str, Any]) -> Settings:
     given["targets"] = tuple(choices["targets"])
     if "root" in given:
         given["root"] = given["root"].resolve()
-    return Settings(command=command, **given)
+    settings = Settings(command=command, **given)
+    if settings.ncu_metric_set is not None and settings.profile is Profile.NONE:
+        raise BenchmarkError(f"--ncu-metric-set {settings.ncu_metric_set}: found no --profile; expected both, as it says what ncu counts")
+    return settings
 
 
 def parse_kwargs(text: str) -> dict[str, str]:

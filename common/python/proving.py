@@ -95,6 +95,19 @@ def watch_evidence(plan: Plan, bench: Bench, machine: Machine, evidence: dict[st
             known[architecture] = seen
 
 
+def counters_claimed(plan: Plan) -> tuple[str, ...]:
+    """The profiler's counters that the row's claims name."""
+    measures = [claim.measure for claims in claims_of(plan).values() for claim in claims]
+    return tuple(dict.fromkeys(measure.names[0] for measure in measures if measure.kind == "counter"))
+
+
+def add_counters(known: dict[str, Seen], machine: Machine, counters: Mapping[str, float]) -> None:
+    """Add what a profiler counted in a step of a side on this machine's GPU; what else is known of the side stays."""
+    architecture = _name(machine.gpus[0].capability)
+    for name in [architecture] if architecture in known else list(known):
+        known[name] = replace(known[name], counters=counters)
+
+
 def _watched(observed: protocol.Observed, known: Seen | None, *, is_library: bool) -> Seen:
     launches, spans = tuple(observed.launches), tuple(observed.spans)
     if is_library and known is not None:

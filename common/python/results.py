@@ -221,6 +221,34 @@ class Setup(Document):
     first_call_s: float
 
 
+class StepTrace(Document):
+    """What one step did while `source` traced it: host calls that start work, kernels, copies; times in ns. Tracing slows the host.
+
+    `span_ns` is from the first work on a GPU to its last, `busy_ns` the part of it in which some ran, `overlap_share` the part of the
+    shorter of copies and kernels in which both ran, None without both.
+    """
+
+    source: Literal["nsys", "torch.profiler"]
+    launches: int
+    kernels: int
+    copies: int
+    host_ns: float
+    span_ns: float
+    busy_ns: float
+    overlap_share: float | None = None
+
+
+class SideProfile(Document):
+    """What profilers told of one step of a side, which is not timed: ncu's counters by its names, in ns, bytes and percent.
+
+    Those of a kernel, in `kernels`, are over all its launches, `counters` over the whole step: a sum is summed, others are averaged.
+    """
+
+    step: StepTrace | None = None
+    kernels: dict[str, dict[str, float]] = {}
+    counters: dict[str, float] = {}
+
+
 class SideResult(Document):
     """What is known of one side: where it is, what it cost, how right it was. Peak memory is in bytes."""
 
@@ -229,6 +257,7 @@ class SideResult(Document):
     setup: Setup | None = None
     peak_memory_bytes: int | None = None
     kernels: tuple[KernelUse, ...] = ()
+    profile: SideProfile | None = None
     checks: tuple[Check, ...] = ()
 
 

@@ -29,6 +29,7 @@ from common.python.planning import Plan, make_plans
 from common.python.regressions import confirmed, is_to_be_confirmed, standing, unconfirmed
 from common.python.results import PairResult, Run
 from common.python.revisions import against, checkout
+from common.python.sanitizing import sanitize
 from common.python.settings import PROJECT_ROOT, Device, Settings
 from common.python.standards import Standards, first_gpu
 from common.python.targets import Selection, select
@@ -193,6 +194,9 @@ class _Suite:
         bench.tell = lambda text: self.watcher.phase(plan.target, text)
         if time.monotonic() >= bench.deadline:
             return _too_late(plan, bench)
+        if bench.settings.sanitize and plan.target not in bench.sanitized:
+            folder = plan.selection.pair.directory
+            bench.sanitized |= sanitize([each for each in self.plans if each.selection.pair.directory == folder], bench, self.machine)
         row = run_pair(plan, bench, self.machine)
         if row.status is Status.TIMEOUT and row.sides and time.monotonic() >= bench.deadline:
             return row.model_copy(update={"reason": f"--suite-timeout {bench.settings.suite_timeout:g} was over: {row.reason}"})

@@ -14,7 +14,7 @@ import psutil
 import torch
 
 from common.python import cuda_build, protocol
-from common.python.environment import set_compile_environment
+from common.python.environment import profiler_attached, set_compile_environment
 from common.python.errors import SideFailure, Status
 from common.python.escape import HeldCall
 from common.python.identity import digest_of
@@ -153,7 +153,8 @@ class Worker:
         seconds = []
         for position, seed in enumerate(request.seeds):
             # The last call is made on a held stream, where there is one, to see that all its work is on it.
-            held = position > 0 and position + 1 == len(request.seeds) and self._loaded.device.type == "cuda"
+            # Under a profiler, which waits for each kernel, the one that holds the stream would wait for what comes behind it.
+            held = position > 0 and position + 1 == len(request.seeds) and self._loaded.device.type == "cuda" and not profiler_attached()
             call, elapsed = self._checked_call(seed, f"{request.prefix}_{position}", held=held)
             calls.append(call)
             seconds.append(elapsed)
@@ -209,7 +210,7 @@ class Worker:
             prepared.copies[0][1]()
             peak = torch.cuda.max_memory_allocated()
         self._sampler = Sampler(loaded.workload, prepared.copies, loaded.device, f"{Path(loaded.request.side).stem}/step")
-        self._sampler.hold &= request.hold
+        self._sampler.hold &= request.hold and not profiler_attached()
         self._sampler.settle()
         calls, step_ns, sample_ns = self._sampler.warm(request.seed, request.calls, request.seconds)
         return protocol.Warmed(

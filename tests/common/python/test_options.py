@@ -57,7 +57,7 @@ FLAGS = {
     "--timeout-multiplier 0.5": {"timeout_multiplier": 0.5},
     "--suite-timeout 60": {"suite_timeout": 60},
     "--profile roofline": {"profile": "roofline"},
-    "--ncu-metric-set deep_dive": {"ncu_metric_set": "deep_dive"},
+    "--profile --ncu-metric-set deep_dive": {"profile": "minimal", "ncu_metric_set": "deep_dive"},
     "--sanitize memcheck": {"sanitize": "memcheck"},
     "--llm-analysis": {"llm_analysis": True},
     "--gate 1.5": {"gate": 1.5},

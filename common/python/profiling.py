@@ -1,0 +1,268 @@
+"""A row under the profilers, after timing and apart from it: nsys for what a step does in time, ncu for what its kernels count.
+
+Each tool runs one process with both sides and one steady step a side. A tool that fails costs its own figures and leaves a line; where
+nsys gives nothing, torch.profiler traces. The files lie beside the row's metrics.json.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from common.python import ncu_tables, nsys_tables, step_trace
+from common.python.artifacts import write_whole
+from common.python.bench import Bench
+from common.python.doctor import importer_lacks
+from common.python.environment import child_environment, output_of, version_of
+from common.python.ncu_tables import DRAM_BYTES, Profiled
+from common.python.planning import Plan
+from common.python.profile_job import Job, JobSide, Mode
+from common.python.profiled_process import Ended, SideCrashed, ToolFailed, run, run_job, tool
+from common.python.proving import counters_claimed
+from common.python.results import SideProfile, StepTrace
+from common.python.settings import PROJECT_ROOT, Profile
+from common.python.step_trace import SeenStep
+
+_NSYS = ("--sample=none", "--cpuctxsw=none", "--trace=cuda,nvtx", "--cuda-graph-trace=node")
+_NSYS_CAPTURE = ("--capture-range=cudaProfilerApi", "--capture-range-end=stop", "--force-overwrite=true")
+_NCU = ("--clock-control", "none", "--profile-from-start", "off", "--target-processes", "all", "--nvtx", "--force-overwrite")
+_SETS = {Profile.ROOFLINE: "roofline", Profile.DEEP_DIVE: "full"}
+_ALWAYS = (ncu_tables.TIME, DRAM_BYTES, ncu_tables.DRAM_PERCENT, ncu_tables.SM_PERCENT, ncu_tables.REGISTERS)
+_FURTHER = (ncu_tables.OCCUPANCY, ncu_tables.L2_HITS, ncu_tables.TENSOR)
+_OFF = 1.1  # measured over declared bytes, or the other way round: beyond it the declaration is a finding
+
+
+@dataclass
+class Profiling:
+    """What came of it: a trace and counters a side, as far as the tools gave them, and a line for each that spoke or failed."""
+
+    steps: dict[str, StepTrace] = field(default_factory=dict)
+    launches: dict[str, tuple[Profiled, ...]] = field(default_factory=dict)
+    claimed: tuple[str, ...] = ()
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def counters(self) -> dict[str, dict[str, float]]:
+        """Every counter over a step, by side."""
+        return {side: ncu_tables.together(launches) for side, launches in self.launches.items()}
+
+    def of(self, side: str) -> SideProfile | None:
+        """What is kept of a side; None if no tool told anything."""
+        launches = self.launches.get(side, ())
+        if side not in self.steps and not launches:
+            return None
+        kernels = {name: ncu_tables.together(each) for name, each in ncu_tables.by_kernel(launches).items()}
+        return SideProfile(
+            step=self.steps.get(side),
+            kernels={name: ncu_tables.telling(counters, self.claimed) for name, counters in kernels.items()},
+            counters=ncu_tables.telling(ncu_tables.together(launches), self.claimed),
+        )
+
+
+def profile_row(plan: Plan, bench: Bench) -> Profiling:
+    """Profile one step of every side of a row at its first shape. Nothing that goes wrong is raised: it is a line in `notes`."""
+    found = Profiling(claimed=counters_claimed(plan))
+    session = _Session(plan, bench)
+    try:
+        _trace(session, found)
+        if plan.device == "cuda" and session.level is not Profile.NONE:
+            bench.tell("counting under ncu")
+            found.launches, notes = _count(session, found.claimed)
+            found.notes += notes
+    except SideCrashed as crash:
+        found.notes.append(f"profile: {crash}; the timing is from before")
+    except (ToolFailed, ncu_tables.UnreadableTable) as failure:
+        found.notes.append(f"profile: ncu: {failure}")
+    found.notes += _bytes_off(plan, found)
+    return found
+
+
+class _Session:
+    """What the tools of one row share."""
+
+    def __init__(self, plan: Plan, bench: Bench) -> None:
+        self.plan = plan
+        self.level = bench.settings.ncu_metric_set or bench.settings.profile
+        self.folder = bench.logs(plan.target, "")
+        self.labels = {side: f"{plan.target}/{side}" for side in plan.sides}
+        self.bench = bench
+        self._environment = child_environment(PROJECT_ROOT, plan.device)
+        self._shape = next(iter(plan.timed.values()))
+
+    def at(self, name: str) -> Path:
+        """A file of the row's profile."""
+        return self.folder / name
+
+    def do(self, under: Sequence[str], mode: Mode, log: str) -> Ended:
+        """Do the job of the row under a tool. Raises ToolFailed or SideCrashed."""
+        limit_s = self.bench.limit_s("profile")
+        return run_job(under, self._job(mode), self.at(log), self._environment, limit_s)
+
+    def call(self, command: Sequence[str], log: str) -> Ended:
+        """Run a tool by itself. Raises ToolFailed."""
+        return run(command, self.at(log), self._environment, self.bench.limit_s("profile"))
+
+    def trace_file(self, side: str) -> Path:
+        """Where torch.profiler's trace of a side goes."""
+        return self.bench.logs(self.plan.target, side) / "trace.json"
+
+    def _job(self, mode: Mode) -> Job:
+        builds = {side: self.bench.builds.get(str(self.plan.file(side))) for side in self.plan.sides}
+        sides = [
+            JobSide(
+                label=label,
+                workload=str(self.plan.selection.pair.workload),
+                side=str(self.plan.file(side)),
+                library=built.library if (built := builds[side]) else "",
+                shapes=[dict(self._shape)],
+                trace=str(self.trace_file(side)),
+            )
+            for side, label in self.labels.items()
+        ]
+        return Job(
+            mode=mode,
+            device=self.plan.device,
+            seed=self.bench.new_seed(),
+            folder=str(self.bench.inputs_folder),
+            progress=str(self.at("profile_progress.txt")),
+            sides=sides,
+        )
+
+
+# --- in time
+
+
+def _trace(session: _Session, found: Profiling) -> None:
+    """What a step of each side does in time: by nsys, or by torch.profiler where nsys gives nothing. Raises SideCrashed."""
+    if session.plan.device == "cuda":
+        session.bench.tell("tracing under nsys")
+        try:
+            steps = _by_nsys(session)
+        except SideCrashed:
+            raise
+        except (ToolFailed, nsys_tables.UnreadableTrace) as failure:
+            found.notes.append(f"profile: nsys: {failure}; torch.profiler traced instead")
+        else:
+            write_whole(session.at("profile.chrome.json"), step_trace.chrome_trace({session.labels[side]: steps[side] for side in steps}))
+            found.steps = {side: step_trace.figures(step, "nsys") for side, step in steps.items()}
+            found.notes.append(f"profile: nsys {version_of('nsys')} traced a step a side")
+            return
+    else:
+        found.notes.append("profile: nsys and ncu are for GPUs; torch.profiler traced a step a side")
+    session.bench.tell("tracing with torch.profiler")
+    try:
+        session.do((), "trace", "profile_torch.log")
+    except SideCrashed:
+        raise
+    except ToolFailed as failure:
+        found.notes.append(f"profile: torch.profiler: {failure}")
+        return
+    seen = {side: step_trace.read_chrome(session.trace_file(side), label) for side, label in session.labels.items()}
+    found.steps = {side: step_trace.figures(step, "torch.profiler") for side, step in seen.items()}
+
+
+def _by_nsys(session: _Session) -> dict[str, SeenStep]:
+    """The steps that nsys recorded. Raises ToolFailed, SideCrashed or UnreadableTrace."""
+    nsys = tool("nsys", "install Nsight Systems, or Nsight Compute, which brings one")
+    output, report, database = session.at("profile"), session.at("profile.nsys-rep"), session.at("profile.sqlite")
+    for old in (report, database, session.at("profile.qdstrm")):
+        old.unlink(missing_ok=True)
+    ended = session.do([nsys, "profile", *_NSYS, *_NSYS_CAPTURE, "--output", str(output)], "bracket", "profile_nsys.log")
+    if not report.exists():
+        raise ToolFailed(_why_no_report(Path(nsys), ended, session.at("profile.qdstrm")))
+    table = ("--report", "cuda_gpu_trace", "--format", "csv", "--output", str(output))
+    told = session.call([nsys, "stats", "--force-export=true", *table, str(report)], "profile_nsys_stats.log")
+    if not database.exists():
+        raise ToolFailed(f"{report.name} could not be exported ({told.last_words}); expected {database.name}")
+    steps = nsys_tables.read_steps(database, tuple(session.labels.values()))
+    database.unlink()  # ten times the report that it comes from
+    return {side: steps[label] for side, label in session.labels.items()}
+
+
+def _why_no_report(nsys: Path, ended: Ended, stream: Path) -> str:
+    if "Importer error status" in ended.log or stream.exists():
+        lacking = ", ".join(importer_lacks(nsys))
+        why = f"its importer lacks {lacking}" if lacking else f"its importer failed ({ended.line_with('Importer error') or 'no message'})"
+        return f"it recorded a step and wrote no report: {why}; expected {stream.with_suffix('.nsys-rep').name}"
+    return f"it wrote no report, exit code {ended.code} ({ended.last_words}); expected {stream.with_suffix('.nsys-rep').name}"
+
+
+# --- in counters
+
+
+def _count(session: _Session, claimed: Sequence[str]) -> tuple[dict[str, tuple[Profiled, ...]], list[str]]:
+    """The launches of each side with their counters, and a line. Raises ToolFailed, SideCrashed or UnreadableTable."""
+    ncu = tool("ncu", "install Nsight Compute")
+    notes = []
+    chosen: tuple[str, ...] = ()
+    wanted = _ALWAYS if session.level is Profile.MINIMAL else _ALWAYS + _FURTHER
+    if name := _SETS.get(session.level):
+        sets = sets_in(output_of(ncu, "--list-sets", timeout_s=60.0))
+        chosen = ("--set", name) if name in sets else ()
+        if not chosen:
+            notes.append(f"profile: ncu: no set {name}; it has {', '.join(sets) or 'none that --list-sets names'}")
+    asked = tuple(dict.fromkeys((*wanted, *claimed)))
+    ended = _collect(session, ncu, chosen, asked)
+    if refused := [metric for metric in asked if metric in "\n".join(_errors(ended))]:
+        notes.append(f"profile: ncu: does not know {', '.join(refused)}; counted without")
+        asked = tuple(metric for metric in asked if metric not in refused)
+        ended = _collect(session, ncu, chosen, asked)
+    report = session.at("profile.ncu-rep")
+    if not report.exists():
+        raise ToolFailed(_why_no_counters(ended))
+    session.call([ncu, "--import", str(report), "--csv", "--page", "raw", "--print-units", "base"], "profile_counters.csv")
+    launches = ncu_tables.read_file(session.at("profile_counters.csv"))
+    labels = tuple(session.labels.values())
+    found = {side: tuple(each for each in launches if ncu_tables.side_of(each, labels) == label) for side, label in session.labels.items()}
+    if none := [side for side, mine in found.items() if not mine]:
+        notes.append(f"profile: ncu: none of {len(launches)} launches is in the range of {', '.join(none)}; expected some of each side")
+    notes.append(f"profile: ncu {version_of('ncu')} counted {session.level} in a step a side")
+    return {side: mine for side, mine in found.items() if mine}, notes
+
+
+def _collect(session: _Session, ncu: str, chosen: Sequence[str], metrics: Sequence[str]) -> Ended:
+    # Each pass of a kernel finds the caches as the side is timed with them: flushed, or as the pass before left them.
+    caches = "none" if session.plan.described.cache == "hot" else "all"
+    session.at("profile.ncu-rep").unlink(missing_ok=True)
+    what = ("--cache-control", caches, *chosen, "--metrics", ",".join(metrics), "--export", str(session.at("profile")))
+    return session.do([ncu, *_NCU, *what], "bracket", "profile_ncu.log")
+
+
+def sets_in(listed: str) -> tuple[str, ...]:
+    """The names in what `ncu --list-sets` prints: a ruled table whose first column they are."""
+    rules = [number for number, line in enumerate(listed.splitlines()) if re.match(r"-{3,} ", line)]
+    lines = listed.splitlines()[rules[-1] + 1 :] if rules else []
+    return tuple(line.split()[0] for line in lines if line.strip())
+
+
+def _errors(ended: Ended) -> list[str]:
+    return [line for line in ended.log.splitlines() if line.startswith("==ERROR==")]
+
+
+def _why_no_counters(ended: Ended) -> str:
+    if "ERR_NVGPUCTRPERM" in ended.log:
+        return (
+            "the driver keeps the GPU's counters for root (ERR_NVGPUCTRPERM); run as root, with CAP_SYS_ADMIN in a container, or have "
+            "NVreg_RestrictProfilingToAdminUsers=0 set"
+        )
+    told = ended.line_with("==ERROR==") or ended.line_with("No kernels were profiled") or ended.last_words
+    return f"it wrote no report, exit code {ended.code} ({told}); expected profile.ncu-rep"
+
+
+def _bytes_off(plan: Plan, found: Profiling) -> Iterator[str]:
+    """A sentence if no side moves the bytes that the workload declares: a model off by a tenth is a finding."""
+    work: Mapping[str, float] = next(iter(plan.work.values()), {})
+    declared = work.get("dram_read", 0.0) + work.get("dram_write", 0.0)
+    moved = {side: counters[DRAM_BYTES] for side, counters in found.counters.items() if counters.get(DRAM_BYTES)}
+    if not declared or not moved:
+        return
+    side = min(moved, key=lambda name: abs(math.log(moved[name] / declared)))
+    if abs(math.log(moved[side] / declared)) > math.log(_OFF):
+        workload = plan.selection.pair.workload.name
+        yield (
+            f"{workload}: found {moved[side] / 1e6:.4g} MB of DRAM traffic in a step of {side}, the nearest of its sides; "
+            f"expected the {declared / 1e6:.4g} MB that it declares, within 10 %"
+        )

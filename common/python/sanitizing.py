@@ -1,0 +1,149 @@
+"""CUDA sides under compute-sanitizer, at the shapes that are checked: all of a chapter in one process, and each alone where it found some.
+
+Every tensor is an allocation of its own there: in torch's cache of blocks the memory behind an array is another's, not nobody's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from common.python.bench import Bench, Sanitized
+from common.python.benchmark_harness import build
+from common.python.disassembly import Unreadable, base_name, read_code
+from common.python.environment import Machine, child_environment
+from common.python.errors import SideFailure
+from common.python.planning import Plan
+from common.python.profile_job import Job, JobSide
+from common.python.profiled_process import Ended, SideCrashed, ToolFailed, run_job, tool
+from common.python.settings import PROJECT_ROOT
+
+_OPTIONS = ("--target-processes", "application-only", "--report-api-errors", "no")
+_SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
+_MESSAGE = "========="
+_NOT_OF_A_SIDE = ("COMPUTE-SANITIZER", "SUMMARY:", "Target application", "Error: process")
+_BACKTRACE = ("Saved host backtrace", "Host Frame")
+_FAILURES = ("Internal Sanitizer Error", "Device not supported", "No attachable process")
+_LONGEST = 300
+
+
+def sanitize(plans: Sequence[Plan], bench: Bench, machine: Machine) -> dict[str, Sanitized]:
+    """What `--sanitize` found in each of a chapter's rows, by target. Nothing that goes wrong is raised: it is a note of the rows."""
+    name = str(bench.settings.sanitize)
+    sides = _cuda_sides(plans, bench, machine)
+    if not sides:
+        without = "no CUDA side that runs on this machine" if any(plan.device == "cuda" for plan in plans) else "no CUDA device"
+        return {plan.target: Sanitized(note=f"sanitize: {name}: {without}") for plan in plans}
+    bench.tell(f"{name} of {len(sides)} sides of {plans[0].selection.pair.directory}")
+    try:
+        if _is_clean(sides, bench, "all"):
+            return {plan.target: Sanitized(note=f"sanitize: {name} found nothing in {_files(plan, sides)}") for plan in plans}
+        found = {file: finding for file, side in sides.items() if (finding := _alone(side, bench))}
+    except ToolFailed as failure:
+        return {plan.target: Sanitized(note=f"sanitize: {name}: {failure}") for plan in plans}
+    return {plan.target: _of(plan, sides, found, name) for plan in plans}
+
+
+def _cuda_sides(plans: Sequence[Plan], bench: Bench, machine: Machine) -> dict[str, JobSide]:
+    """The .cu sides that can run here, by file: two rows may share one."""
+    sides = {}
+    for plan in plans:
+        if plan.device != "cuda" or plan.skip:
+            continue
+        with contextlib.suppress(SideFailure):  # its row says what is wrong
+            build(plan, bench, machine)
+        for side in plan.sides:
+            file = str(plan.file(side))
+            if file in bench.builds:
+                sides[file] = JobSide(
+                    label=f"{plan.target}/{side}",
+                    workload=str(plan.selection.pair.workload),
+                    side=file,
+                    library=bench.builds[file].library,
+                    shapes=[dict(shape) for shape in plan.described.check_at],
+                )
+    return sides
+
+
+def _files(plan: Plan, sides: Mapping[str, JobSide]) -> str:
+    return ", ".join(plan.file(side).name for side in plan.sides if str(plan.file(side)) in sides) or "its sides: none is CUDA"
+
+
+def _of(plan: Plan, sides: Mapping[str, JobSide], found: Mapping[str, str], name: str) -> Sanitized:
+    mine = next((found[str(plan.file(side))] for side in plan.sides if str(plan.file(side)) in found), "")
+    return Sanitized(finding=mine) if mine else Sanitized(note=f"sanitize: {name} found nothing in {_files(plan, sides)}")
+
+
+def _is_clean(sides: Mapping[str, JobSide], bench: Bench, log: str) -> bool:
+    """Whether all sides together gave no finding. Raises ToolFailed."""
+    try:
+        ended = _under(list(sides.values()), bench, log)
+    except SideCrashed:  # perhaps of what it found; each alone will tell
+        return False
+    return _count(ended) == 0
+
+
+def _alone(side: JobSide, bench: Bench) -> str:
+    """What the tool finds in kernels of one side, in a sentence; a crash of which it says nothing is for the row to tell."""
+    file = Path(side.side)
+    try:
+        ended = _under([side], bench, file.stem)
+    except SideCrashed as crash:
+        ended = crash.ended
+    found = [block for block in findings_in(ended.log) if _is_of(side, block)]
+    if not found:
+        return ""
+    more = f", and {len(found) - 1} more," if len(found) > 1 else ""
+    return f"{file.name}: {bench.settings.sanitize} found {found[0][:_LONGEST]}{more} at the check shapes; expected nothing"
+
+
+def _is_of(side: JobSide, block: str) -> bool:
+    """Whether a finding names a kernel that the side brings; what torch's own do is not the side's."""
+    try:
+        return any(base_name(kernel.name) in block for kernel in read_code(Path(side.library)))
+    except Unreadable:
+        return True
+
+
+def findings_in(log: str) -> list[str]:
+    """The findings that compute-sanitizer printed, each in one line and without where the host was."""
+    blocks: list[list[str]] = []
+    for line in log.splitlines():
+        if not line.startswith(_MESSAGE):
+            continue
+        text = line.removeprefix(_MESSAGE)
+        if text.strip() and not text.startswith("  "):
+            blocks.append([text.strip()])
+        elif blocks and text.strip():
+            blocks[-1].append(text.strip())
+    cut = [block[: next((i for i, text in enumerate(block) if text.startswith(_BACKTRACE)), len(block))] for block in blocks]
+    return [" ".join(block) for block in cut if block and not any(words in block[0] for words in _NOT_OF_A_SIDE)]
+
+
+def _count(ended: Ended) -> int:
+    """How many findings the tool says it has. Raises ToolFailed where it does not come to say that."""
+    summaries = _SUMMARY.findall(ended.log)
+    failure = next((words for words in _FAILURES if words in ended.log), "")
+    if failure or not summaries:
+        told = ended.line_with(failure) if failure else f"no summary, exit code {ended.code} ({ended.last_words})"
+        raise ToolFailed(f"{told}; expected a count of findings")
+    return sum(int(count) for count in summaries)
+
+
+def _under(sides: Sequence[JobSide], bench: Bench, log: str) -> Ended:
+    path = tool("compute-sanitizer", "install the CUDA toolkit's compute-sanitizer")
+    name = str(bench.settings.sanitize)
+    folder = bench.logs(sides[0].label.rpartition(":")[0], f"{name}")
+    job = Job(
+        mode="check",
+        device="cuda",
+        seed=bench.new_seed(),
+        folder=str(bench.inputs_folder),
+        progress=str(folder / f"{log}_progress.txt"),
+        sides=list(sides),
+    )
+    environment = child_environment(PROJECT_ROOT, "cuda") | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+    limit_s = bench.limit_s("profile") * len(sides)
+    return run_job([path, "--tool", name, *_OPTIONS], job, folder / f"{log}.log", environment, limit_s)

@@ -1,0 +1,118 @@
+"""What one step did in time, from any profiler's events: how many launches, how much of the time was idle, what ran side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from common.python.results import StepTrace
+
+Kind = Literal["kernel", "gpu_memcpy", "gpu_memset"]
+_KINDS: tuple[Kind, ...] = ("kernel", "gpu_memcpy", "gpu_memset")
+
+
+@dataclass(frozen=True)
+class GpuWork:
+    """Something that ran on a GPU, in ns from an origin that a trace shares; `call` numbers the host's call that started it."""
+
+    name: str
+    kind: Kind
+    start_ns: float
+    end_ns: float
+    call: int
+    stream: int = 0
+
+
+@dataclass(frozen=True)
+class SeenStep:
+    """All that one step did on a GPU, and the ns that the host spent in it."""
+
+    work: tuple[GpuWork, ...]
+    host_ns: float
+
+
+def figures(seen: SeenStep, source: Literal["nsys", "torch.profiler"]) -> StepTrace:
+    """What a step comes to."""
+    kernels = [(each.start_ns, each.end_ns) for each in seen.work if each.kind == "kernel"]
+    copies = [(each.start_ns, each.end_ns) for each in seen.work if each.kind != "kernel"]
+    everything = merged([*kernels, *copies])
+    return StepTrace(
+        source=source,
+        launches=len({each.call for each in seen.work if each.kind == "kernel"}),
+        kernels=len(kernels),
+        copies=len(copies),
+        host_ns=seen.host_ns,
+        span_ns=everything[-1][1] - everything[0][0] if everything else 0.0,
+        busy_ns=length(everything),
+        overlap_share=overlap(kernels, copies) if kernels and copies else None,
+    )
+
+
+def gap_share(step: StepTrace) -> float:
+    """The part of the step's span in which nothing ran on the GPU."""
+    return 1 - step.busy_ns / step.span_ns if step.span_ns else 0.0
+
+
+def overlap(first: Sequence[tuple[float, float]], second: Sequence[tuple[float, float]]) -> float:
+    """The time in which something of both runs, as a share of the time of the shorter."""
+    one, other = merged(first), merged(second)
+    both = sum(max(0.0, min(b, d) - max(a, c)) for a, b in one for c, d in other)
+    shorter = min(length(one), length(other))
+    return both / shorter if shorter else 0.0
+
+
+def merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The same time in spans that do not touch each other."""
+    found: list[tuple[float, float]] = []
+    for start, end in sorted(spans):
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
+
+
+def length(spans: Iterable[tuple[float, float]]) -> float:
+    """The time of spans that do not touch each other."""
+    return sum(end - start for start, end in spans)
+
+
+def chrome_trace(steps: dict[str, SeenStep]) -> str:
+    """The steps as a Chrome trace, a process a step, for chrome://tracing and Perfetto; its times are in microseconds."""
+    events = [
+        {
+            "ph": "X",
+            "cat": work.kind,
+            "name": work.name,
+            "pid": label,
+            "tid": f"stream {work.stream}",
+            "ts": work.start_ns / 1e3,
+            "dur": (work.end_ns - work.start_ns) / 1e3,
+            "args": {"correlation": work.call},
+        }
+        for label, seen in steps.items()
+        for work in seen.work
+    ]
+    return json.dumps({"traceEvents": events})
+
+
+def read_chrome(path: Path, label: str) -> SeenStep:
+    """The step of one side in the Chrome trace that torch.profiler wrote; the host's time in it is that of the range `label`."""
+    events = [event for event in json.loads(path.read_text(encoding="utf-8"))["traceEvents"] if event.get("ph") == "X"]
+    work = tuple(
+        GpuWork(
+            name=event["name"],
+            kind=kind,
+            start_ns=1e3 * event["ts"],
+            end_ns=1e3 * (event["ts"] + event["dur"]),
+            call=event["args"].get("correlation", 0),
+            stream=event["args"].get("stream", 0),
+        )
+        for kind in _KINDS
+        for event in events
+        if event.get("cat") == kind
+    )
+    return SeenStep(work, sum(1e3 * event["dur"] for event in events if event["name"] == label and event.get("cat") == "user_annotation"))
