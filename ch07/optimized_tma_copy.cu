@@ -10,45 +10,12 @@
 #include <cuda.h>
 #include <cudaTypedefs.h>
 
-#include <cstdint>
-
 #include "common/cuda/launch.cuh"
+#include "shared_mbarrier.cuh"
 
 constexpr int WIDE = 256;  // floats: a row of a tile is 1 KB, and 256 is the most that a box may have in a dimension
 constexpr int HIGH = 16;   // rows: with what CUDA keeps for itself a tile takes 17 KB, and 228 KB of shared memory hold 13
 constexpr uint32_t TILE_BYTES = WIDE * HIGH * sizeof(float);
-
-// The address of what lies in shared memory, as PTX names it there.
-__device__ uint32_t shared_address(const void* pointer) { return static_cast<uint32_t>(__cvta_generic_to_shared(pointer)); }
-
-// PTX ISA, mbarrier: `count` arrivals and all bytes that were announced complete a phase. The fence shows the barrier to the TMA, which
-// sees shared memory through the async proxy.
-__device__ void barrier_init(uint64_t* barrier, uint32_t count) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(count) : "memory");
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
-// PTX ISA, mbarrier.arrive: announces `bytes`, then arrives.
-__device__ void barrier_expect(uint64_t* barrier, uint32_t bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
-}
-
-// PTX ISA, mbarrier.try_wait: true once the phase of this parity, 0 for the first, is complete; it may give up earlier, so it is asked
-// again. What was waited for is then seen, since it acquires.
-__device__ void barrier_wait(uint64_t* barrier, uint32_t parity) {
-    uint32_t complete = 0;
-    while (!complete) {
-        asm volatile(
-            "{\n"
-            "  .reg .pred done;\n"
-            "  mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n"
-            "  selp.u32 %0, 1, 0, done;\n"
-            "}"
-            : "=r"(complete)
-            : "r"(shared_address(barrier)), "r"(parity)
-            : "memory");
-    }
-}
 
 // PTX ISA, cp.async.bulk.tensor: coordinates are those of the tile's first element, the fastest dimension first. Outside the tensor,
 // zeros are loaded, which count as bytes like all others, and nothing is stored.

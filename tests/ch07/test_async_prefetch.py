@@ -13,7 +13,7 @@ from tests.ch07.sides import CHAPTER, WARP, arguments, constants, text_of, wavef
 from tests.teeth import CPU, ROOT, accepts, assert_teeth
 
 WORKLOAD = load_workload(CHAPTER / "workload_async_prefetch.py")
-SIDES = ("baseline_async_prefetch.cu", "optimized_async_prefetch.cu")
+SIDES = ("baseline_async_prefetch.cu", "optimized_async_prefetch.cu", "optimized_async_prefetch_bulk.cu")
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -22,7 +22,7 @@ def test_every_argument_has_something_to_bind(side):
 
 
 def test_tile_and_launch_are_the_same():
-    assert constants(SIDES[0]) == constants(SIDES[1])
+    assert all(constants(side) == constants(SIDES[0]) for side in SIDES)
     assert len({text_of(side)[text_of(side).index("LAUNCH(") :] for side in SIDES}) == 1
 
 
@@ -36,6 +36,14 @@ def test_rows_and_columns_of_16_bytes_take_the_least_wavefronts_that_512_bytes_c
 
 def test_the_timed_rows_are_a_warp_for_each_sm():
     assert WORKLOAD.time_at["rows"] == 132 * constants(SIDES[0])["ROWS"]
+
+
+def test_bulk_copies_are_whole_16_bytes_from_and_to_whole_16_bytes():
+    side = SIDES[2]
+    assert 4 * constants(side)["STEPS"] % 16 == 4 * constants(side)["PITCH"] % 16 == 0
+    assert all(4 * shape["cols"] % 16 == 0 for shape in (WORKLOAD.time_at, *WORKLOAD.check_at))
+    requests = constants(side)["ROWS"]
+    assert f"{requests} requests take the place of {requests * constants(side)['STEPS'] // 4}" in text_of(side)
 
 
 @pytest.mark.parametrize("architecture", ["90a", "100a"])
