@@ -1,0 +1,61 @@
+// Baseline: CUDA cores. A thread makes 8 x 8 of c: it turns 16 bf16 of shared memory into floats and multiplies each with 8 others.
+#include "common/cuda/launch.cuh"
+#include "shared_bf16_tiles.cuh"
+
+// What 32 bits hold: the bf16 at the lower address is the lower half, and a bf16 is the upper half of its float.
+__device__ float lower(unsigned pair) { return __uint_as_float(pair << 16); }
+__device__ float upper(unsigned pair) { return __uint_as_float(pair & 0xffff0000u); }
+
+template <bool ALIGNED>
+__global__ void __launch_bounds__(THREADS, 2) multiply(Product x) {
+    __shared__ Tiles tiles[2];
+    // Warps lie 4 down and 2 across, their lanes too 4 down and 8 across: rows 4 apart, and 8 columns side by side.
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int row = warp / 2 * 32 + lane / 8, col = warp % 2 * 64 + lane % 8 * 8;
+    float sum[8][8] = {};
+    Groups next = fetch<ALIGNED>(x, 0);
+    for (int first = 0, now = 0; first < x.k; first += DEPTH, now ^= 1) {
+        put(tiles[now], next);
+        __syncthreads();  // one a tile: whoever is past it has read the pair that is written next
+        next = fetch<ALIGNED>(x, first + DEPTH);
+#pragma unroll 1
+        for (int l = 0; l < DEPTH; l += 2) {
+            // 128 FMAs: 8 loads of 4 bytes, 2 of 16, and 32 conversions, as no FMA of bf16 sums in float32.
+            unsigned a_part[8];
+#pragma unroll
+            for (int i = 0; i < 8; i++) a_part[i] = *reinterpret_cast<const unsigned*>(&tiles[now].a[row + 4 * i][l]);
+#pragma unroll
+            for (int step = 0; step < 2; step++) {
+                const uint4 b_part = *reinterpret_cast<const uint4*>(&tiles[now].b[l + step][col]);
+                const float b[8] = {lower(b_part.x), upper(b_part.x), lower(b_part.y), upper(b_part.y),
+                                    lower(b_part.z), upper(b_part.z), lower(b_part.w), upper(b_part.w)};
+#pragma unroll
+                for (int i = 0; i < 8; i++) {
+                    const float a = step == 0 ? lower(a_part[i]) : upper(a_part[i]);
+#pragma unroll
+                    for (int j = 0; j < 8; j++) sum[i][j] = fmaf(a, b[j], sum[i][j]);
+                }
+            }
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < 8; i++) {
+        const int r = blockIdx.y * TILE + row + 4 * i, first = blockIdx.x * TILE + col;
+        float* to = x.c + size_t(r) * x.n + first;
+        if (ALIGNED && r < x.m && first < x.n) {
+            *reinterpret_cast<float4*>(to) = {sum[i][0], sum[i][1], sum[i][2], sum[i][3]};
+            *reinterpret_cast<float4*>(to + 4) = {sum[i][4], sum[i][5], sum[i][6], sum[i][7]};
+        }
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+            if (!ALIGNED && r < x.m && first + j < x.n) to[j] = sum[i][j];
+        }
+    }
+}
+
+LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c, int m, int n, int k, cudaStream_t stream) {
+    dim3 grid(ceil_div(n, TILE), ceil_div(m, TILE));
+    auto kernel = n % GROUP == 0 && k % GROUP == 0 ? multiply<true> : multiply<false>;
+    kernel<<<grid, THREADS, 0, stream>>>(Product{a, b, c, m, n, k});
+    return cudaGetLastError();
+}

@@ -1,0 +1,115 @@
+"""ch09:tensor_core: the cycles that the ratio is expected from are those of the machine code, and the fragments lie where PTX says."""
+
+import re
+import shutil
+
+import pytest
+import torch
+
+from common.python.directives import read_directives
+from common.python.loader import load_workload
+from common.python.verification import upcast
+from tests.ch07.sides import wavefronts
+from tests.ch09.sides import CHAPTER, arguments, code_of, constants, text_of, values_at
+from tests.emulation.emulate import check_side
+from tests.teeth import ROOT, accepts, assert_teeth
+
+WORKLOAD = load_workload(CHAPTER / "workload_tensor_core.py")
+BASELINE, OPTIMIZED, TILES = "baseline_tensor_core.cu", "optimized_tensor_core.cu", "shared_bf16_tiles.cuh"
+FP8_BITS = 3  # of mantissa of e4m3, the precision below
+DEEP = {"m": 32, "n": 32, "k": 4096}
+
+
+@pytest.mark.parametrize("side", [BASELINE, OPTIMIZED])
+def test_every_argument_has_something_to_bind(side):
+    assert arguments(WORKLOAD, side) == ["a", "b", "c", "m", "n", "k", "stream"]
+
+
+def test_the_sides_differ_in_what_they_do_with_a_tile():
+    def around(side):
+        return re.findall(
+            r"^    (?:Groups|__shared__|for \(int first).*|^        (?:put|__sync|next).*|^    (?:dim3|auto|kernel).*",
+            text_of(side),
+            re.MULTILINE,
+        )
+
+    assert around(BASELINE) == around(OPTIMIZED)
+    assert len(around(BASELINE)) == 9
+
+
+@pytest.fixture(scope="module")
+def codes(tmp_path_factory):
+    return [code_of(side, tmp_path_factory.mktemp("built")) for side in (BASELINE, OPTIMIZED)]
+
+
+def count(code, pattern):
+    return sum(bool(re.search(pattern, text)) for text in code)
+
+
+def test_the_ratio_expected_is_that_of_the_cycles_a_pair_of_tiles_takes(codes):
+    tile, depth = constants(TILES)["TILE"], constants(TILES)["DEPTH"]
+    warps, schedulers, kernels = 8, 4, 2
+    assert count(codes[0], r"\bFFMA\b") == 2 * 64 * kernels  # two of `depth` steps
+    assert count(codes[0], r"\bLDS(?!\.)") == 8 * kernels
+    assert count(codes[0], r"\bLDS\.128\b") == 2 * kernels
+    assert count(codes[1], r"\bHMMA\b") == 16 * depth // 16 * kernels
+    assert count(codes[1], r"\bLDSM\b") == 6 * depth // 16 * kernels
+
+    counted = re.search(r"// (\d+) FMAs: (\d+) loads of 4 bytes, (\d+) of 16, and (\d+) conversions", text_of(BASELINE)).groups()
+    issued = warps * depth // 2 * sum(map(int, counted)) // schedulers
+    shared = (2 * 2 * tile * depth + warps * depth // 16 * 6 * 512) // 128  # stores, and 512 bytes an ldmatrix
+    mma = round(tile * tile * depth / (0.629 * 2048))
+    ratio, *cycles = re.search(
+        r"^(\d+)x, .* (\d+) cycles to issue, or (\d+) in .* mma.sync's (\d+)", read_directives(CHAPTER / OPTIMIZED).expects
+    ).groups()
+    assert [int(found) for found in cycles] == [issued, shared, mma]
+    assert int(ratio) == round(int(cycles[0]) / max(map(int, cycles[1:])))
+
+
+@pytest.mark.parametrize("width", ["DEPTH", "TILE"])
+def test_rows_of_16_bytes_below_each_other_meet_no_bank_conflict(width):
+    values = constants(TILES)
+    row = 2 * (values[width] + values["PAD"])
+    ldmatrix = [row * (lane % 16) + 16 * (lane // 16) for lane in range(32)]
+    assert wavefronts(ldmatrix, 16) == 4
+    assert wavefronts([2 * values[width] * (lane % 16) for lane in range(32)], 16) > 4
+
+
+def test_stores_to_the_tiles_and_the_baselines_loads_meet_no_bank_conflict():
+    values = constants(TILES)
+    a_row, b_row = (2 * (values[width] + values["PAD"]) for width in ("DEPTH", "TILE"))
+    for first in range(0, values["THREADS"], 32):
+        warp = range(first, first + 32)
+        places = [_place(thread) for thread in warp]
+        assert wavefronts([a_row * place["a_row"] + 2 * place["a_col"] for place in places], 16) == 4
+        assert wavefronts([b_row * place["b_row"] + 2 * place["b_col"] for place in places], 16) == 4
+    assert wavefronts([a_row * (lane // 8) for lane in range(32)], 4) == 1
+    assert wavefronts([16 * (lane % 8) for lane in range(32)], 16) == 4
+
+
+def _place(thread):
+    declared = re.search(r"struct Place \{(.*?)\};", text_of(TILES), re.DOTALL)[1]
+    index = type("Index", (), {"x": thread})
+    names = {**constants(TILES), "threadIdx": index}
+    return {name: eval(expression.replace("/", "//"), {}, names) for name, expression in re.findall(r"(\w+) = ([^,;]+)", declared)}
+
+
+def test_the_tensor_cores_side_is_right_with_fragments_as_ptx_describes_them(tmp_path):
+    for file in (OPTIMIZED, TILES):
+        shutil.copy(CHAPTER / file, tmp_path)
+    shutil.copy(ROOT / "tests/ch09/mma_emulated.cuh", tmp_path / "shared_mma.cuh")
+    assert check_side(CHAPTER / "workload_tensor_core.py", tmp_path / OPTIMIZED) == []
+
+
+def test_the_tolerance_has_teeth():
+    assert_teeth(WORKLOAD, DEEP, reduced=("a", 1), bits=FP8_BITS)
+
+
+def test_the_tolerance_rejects_sums_and_results_of_bf16():
+    values = values_at(WORKLOAD, DEEP)
+    expected = WORKLOAD.reference(**upcast(values, torch.float64))
+    tolerance = WORKLOAD.tolerance("optimized")
+    assert accepts(tolerance, [WORKLOAD.reference(**upcast(values, torch.float32))], [expected])
+    assert not accepts(tolerance, [expected.bfloat16()], [expected])
+    halves = [WORKLOAD.reference(values["a"][:, part].double(), values["b"][part].double()) for part in (slice(0, 2048), slice(2048, 4096))]
+    assert not accepts(tolerance, [sum(half.bfloat16().double() for half in halves)], [expected])
