@@ -1,19 +1,23 @@
 """What counts as the same answer: every element, every bit that must not change, and no stale memory taken for work."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
 
 from common.python import verification
+from common.python.environment import child_environment
 from common.python.errors import SideFailure, Status
 from common.python.protocol import Dump
+from common.python.settings import PROJECT_ROOT
 from common.python.verification import (
     changed,
     check_placement,
     compare,
     dump,
     poison,
-    poison_free_blocks,
     read_dump,
     snapshot,
     take_outputs,
@@ -190,12 +194,28 @@ def test_integers_are_poisoned_with_what_nobody_computes():
     assert x.unique().tolist() == [-1515870811]
 
 
-def test_free_blocks_that_outputs_may_get_hold_nothing_stale():
-    stale = [torch.ones(1 << 10) for _ in range(8)]
-    del stale
-    assert (torch.empty(1 << 10) == 1).any(), "the allocator gives freed blocks out as they are"
-    poison_free_blocks({"y": Spec((1 << 10,), torch.float32)}, CPU)
-    assert not (torch.empty(1 << 10) == 1).any()
+STALE = """
+import torch
+from common.python.verification import poison_free_blocks
+from common.python.workload import Spec
+
+def again():
+    return bool((torch.empty(ELEMENTS) == 1).any())
+
+stale = [torch.ones(ELEMENTS) for _ in range(2)]
+del stale
+before = again()
+poison_free_blocks({"y": Spec((ELEMENTS,), torch.float32)}, torch.device("cpu"))
+print(before, again())
+"""
+
+
+@pytest.mark.parametrize("elements", [1 << 10, 1 << 20])
+def test_free_blocks_that_outputs_may_get_hold_nothing_stale(elements):
+    code = STALE.replace("ELEMENTS", str(elements))
+    worker = child_environment(PROJECT_ROOT, "cpu")  # in which freed blocks stay in the heap
+    done = subprocess.run([sys.executable, "-c", code], env=worker, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]
 
 
 # --- the way to the referee
