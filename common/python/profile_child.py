@@ -6,6 +6,8 @@ would wait for ever.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -79,7 +81,8 @@ class Child:
     def _in_range(self, ready: _Ready) -> None:
         """The step in two ranges: of its thread, the host's part alone; of the process, for work that other threads start, all of it."""
         whole = nvtx.start_range(ready.label)
-        with nvtx.annotate(ready.label):
+        # torch names a range by its text, nvtx by a number that it registered for the text: ncu may tell the one or the other.
+        with torch.cuda.nvtx.range(ready.label) if self._cuda else contextlib.nullcontext():
             ready.step()
         self._wait()
         nvtx.end_range(whole)
@@ -122,5 +125,15 @@ class Child:
         Path(self._job.progress).write_text(text, encoding="utf-8")
 
 
+def main(path: Path) -> None:
+    """Do the job in the file at `path`."""
+    job = Job.model_validate_json(path.read_text(encoding="utf-8"))
+    if job.log:
+        log = os.open(job.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        for descriptor in (1, 2):
+            os.dup2(log, descriptor)
+    Child(job).run()
+
+
 if __name__ == "__main__":
-    Child(Job.model_validate_json(Path(sys.argv[1]).read_text(encoding="utf-8"))).run()
+    main(Path(sys.argv[1]))

@@ -8,13 +8,13 @@ import re
 import signal
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common.python.environment import find_tool
-from common.python.profile_job import DONE, Job, command_of, progress_of
+from common.python.profile_job import DONE, Job, command_of, printed_by, progress_of
 
-_TOOLS_OWN = re.compile(r"^(==|=====)")  # ncu's and compute-sanitizer's messages among a program's
+_TOOLS_OWN = "=="  # begins ncu's and compute-sanitizer's messages among a program's
 
 
 class ToolFailed(Exception):
@@ -23,17 +23,23 @@ class ToolFailed(Exception):
 
 @dataclass(frozen=True)
 class Ended:
-    """How a tool ended: its exit code, and what it and the program under it printed."""
+    """How a tool ended: its exit code, what it printed, and what the program under it printed if that went elsewhere."""
 
     code: int
     log: str
+    program: str = ""
 
     @property
     def last_words(self) -> str:
         """The last line that the program printed, or the tool if that is all there is."""
-        lines = [line.strip() for line in self.log.splitlines() if line.strip()]
-        own = [line for line in lines if not _TOOLS_OWN.match(line)]
+        lines = [line.strip() for line in (self.program or self.log).splitlines() if line.strip()]
+        own = [line for line in lines if not line.startswith(_TOOLS_OWN)]
         return (own or lines or ["nothing printed"])[-1][:200]
+
+    @property
+    def last_line(self) -> str:
+        """The last line that the tool printed."""
+        return next((line.strip()[:200] for line in reversed(self.log.splitlines()) if line.strip()), "nothing printed")
 
     def line_with(self, text: str) -> str:
         """The first line that has `text` in it, without what the tool puts before its messages; empty if none has."""
@@ -81,7 +87,7 @@ def run_job(under: Sequence[str], job: Job, log: Path, environment: Mapping[str,
     """Do a job under a tool, by the command that `under` begins. Raises ToolFailed, SideCrashed if a side did not come to its end."""
     command = command_of(job, log.with_suffix(".job.json"))
     try:
-        ended = run([*under, *command], log, environment, limit_s)
+        ended = replace(run([*under, *command], log, environment, limit_s), program=printed_by(job))
     except ToolFailed as failure:
         where = progress_of(job)
         raise ToolFailed(f"{failure}{f'; it was {where}' if where else ''}") from failure

@@ -128,6 +128,7 @@ class _Session:
             seed=self.bench.new_seed(),
             folder=str(self.bench.inputs_folder),
             progress=str(self.at("profile_progress.txt")),
+            log=str(self.at("profile_program.log")),
             sides=sides,
         )
 
@@ -176,7 +177,7 @@ def _by_nsys(session: _Session) -> dict[str, SeenStep]:
     table = ("--report", "cuda_gpu_trace", "--format", "csv", "--output", str(output))
     told = session.call([nsys, "stats", "--force-export=true", *table, str(report)], "profile_nsys_stats.log")
     if not database.exists():
-        raise ToolFailed(f"{report.name} could not be exported ({told.last_words}); expected {database.name}")
+        raise ToolFailed(f"{report.name} could not be exported ({told.last_line}); expected {database.name}")
     steps = nsys_tables.read_steps(database, tuple(session.labels.values()))
     database.unlink()  # ten times the report that it comes from
     return {side: steps[label] for side, label in session.labels.items()}
@@ -187,7 +188,7 @@ def _why_no_report(nsys: Path, ended: Ended, stream: Path) -> str:
         lacking = ", ".join(importer_lacks(nsys))
         why = f"its importer lacks {lacking}" if lacking else f"its importer failed ({ended.line_with('Importer error') or 'no message'})"
         return f"it recorded a step and wrote no report: {why}; expected {stream.with_suffix('.nsys-rep').name}"
-    return f"it wrote no report, exit code {ended.code} ({ended.last_words}); expected {stream.with_suffix('.nsys-rep').name}"
+    return f"it wrote no report, exit code {ended.code} ({ended.last_line}); expected {stream.with_suffix('.nsys-rep').name}"
 
 
 # --- in counters
@@ -248,7 +249,7 @@ def _why_no_counters(ended: Ended) -> str:
             "the driver keeps the GPU's counters for root (ERR_NVGPUCTRPERM); run as root, with CAP_SYS_ADMIN in a container, or have "
             "NVreg_RestrictProfilingToAdminUsers=0 set"
         )
-    told = ended.line_with("==ERROR==") or ended.line_with("No kernels were profiled") or ended.last_words
+    told = ended.line_with("==ERROR==") or ended.line_with("No kernels were profiled") or ended.last_line
     return f"it wrote no report, exit code {ended.code} ({told}); expected profile.ncu-rep"
 
 

@@ -142,6 +142,7 @@ def _under(sides: Sequence[JobSide], bench: Bench, log: str) -> Ended:
         seed=bench.new_seed(),
         folder=str(bench.inputs_folder),
         progress=str(folder / f"{log}_progress.txt"),
+        log="",  # it may print from within the process
         sides=list(sides),
     )
     environment = child_environment(PROJECT_ROOT, "cuda") | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}

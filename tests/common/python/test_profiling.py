@@ -1,0 +1,206 @@
+"""Profiling a pair under stand-ins for nsys and ncu: what arrives in the result, and the line that each way to fail leaves."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from common.python.claims import parse_claim
+from common.python.directives import Directives
+from common.python.evidence import Seen, prove
+from common.python.profiled_process import Ended, run_job
+from common.python.profiling import profile_row, sets_in
+from common.python.proving import add_counters
+from tests.common.python.plans import WITH_GPU
+from tests.common.python.profiled import STAND_INS, a_bench, a_pair, put_on_path
+
+SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
+CLAIM = f"counter {SECTORS} < 0.2 x baseline"
+WORK = {"default": {"dram_read": 67_108_864.0, "dram_write": 67_108_864.0}}
+
+
+@pytest.fixture
+def profiled(tmp_path, monkeypatch):
+    """Profiles demo:double with the stand-ins in `mode`; the files are in tmp_path / "run" / "demo_double"."""
+
+    def profile(mode="", tools=("nsys", "ncu"), limit_s=60.0, choices=None, program="skip", **changes):
+        put_on_path(monkeypatch, *tools, folder=tmp_path / "tools", mode=mode, program=program)
+        directives = {"baseline": Directives(), "optimized": Directives(proves=(CLAIM,))}
+        plan = a_pair(tmp_path, **{"side_directives": directives, "work": WORK} | changes)
+        return profile_row(plan, a_bench(tmp_path / "run", limit_s=limit_s, **{"profile": "minimal"} | (choices or {})))
+
+    return profile
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "run" / "ch07_double"
+
+
+def test_a_step_of_each_side_arrives_in_the_result(profiled, folder):
+    found = profiled(program="run")
+    baseline, optimized = found.of("baseline"), found.of("optimized")
+    assert (baseline.step.source, baseline.step.launches, baseline.step.kernels, baseline.step.copies) == ("nsys", 2, 2, 1)
+    assert (optimized.step.launches, optimized.step.kernels, optimized.step.copies) == (1, 1, 1)
+    # Kernels at 100 to 300 and 400 to 600 ns, the copy at 150 to 250, the host in the step for 200.
+    assert (baseline.step.host_ns, baseline.step.span_ns, baseline.step.busy_ns, baseline.step.overlap_share) == (200, 500, 400, 1.0)
+    assert list(baseline.kernels) == ["copy(const float *, float *, int)"]
+    assert baseline.counters["gpu__time_duration.sum"] == 2 * 84_700
+    assert optimized.counters["gpu__time_duration.sum"] == 2 * 36_700
+    assert optimized.counters["launch__registers_per_thread"] == 32
+    assert baseline.counters["sm__throughput.avg.pct_of_peak_sustained_elapsed"] == 50.5
+    assert found.notes[:2] == ["profile: nsys 2025.3.1.90 traced a step a side", "profile: ncu 2025.3.1.0 counted minimal in a step a side"]
+    left = {path.name for path in folder.iterdir() if path.is_file()}
+    assert {"profile.nsys-rep", "profile.ncu-rep", "profile_counters.csv", "profile_cuda_gpu_trace.csv", "profile.chrome.json"} <= left
+    assert "profile.sqlite" not in left
+    events = json.loads((folder / "profile.chrome.json").read_text())["traceEvents"]
+    assert {event["pid"] for event in events} == {"ch07:double/baseline", "ch07:double/optimized"}
+
+
+def test_a_counter_that_a_claim_names_is_counted_at_every_level_and_decides_the_claim(profiled):
+    found = profiled()
+    assert found.counters["baseline"][SECTORS] == 2 * 8_388_608
+    assert SECTORS in found.of("optimized").counters
+    evidence = {side: {"90a": Seen()} for side in ("baseline", "optimized")}
+    claim = parse_claim(CLAIM, separates=True)
+    assert prove(claim, "optimized", evidence).state == "unchecked"
+    for side, counters in found.counters.items():
+        add_counters(evidence[side], WITH_GPU, counters)
+    assert prove(claim, "optimized", evidence).state == "proven"
+    turned = {"baseline": evidence["optimized"], "optimized": evidence["baseline"]}
+    failed = prove(claim, "optimized", turned)
+    assert (failed.state, "1.67772e+07" in failed.detail) == ("failed", True)
+
+
+@pytest.mark.parametrize(
+    ("choices", "expected", "absent"),
+    [
+        ({"profile": "minimal"}, ("--cache-control all --metrics gpu__time", SECTORS), "--set"),
+        ({"profile": "roofline"}, ("--set roofline", SECTORS, "lts__t_sector_hit_rate.pct"), "--set full"),
+        ({"profile": "deep_dive"}, ("--set full", SECTORS), "--set roofline"),
+        ({"profile": "deep_dive", "ncu_metric_set": "minimal"}, ("--metrics gpu__time",), "--set"),
+    ],
+)
+def test_a_level_is_a_preset_of_ncu(profiled, folder, choices, expected, absent):
+    profiled(choices=choices)
+    (arguments,) = (folder / "ncu_arguments.txt").read_text().splitlines()
+    assert arguments.startswith("--clock-control none --profile-from-start off --target-processes all --nvtx")
+    assert all(words in arguments for words in expected)
+    assert absent not in arguments
+
+
+def test_a_preset_of_none_leaves_ncu_out(profiled, folder):
+    found = profiled(choices={"profile": "minimal", "ncu_metric_set": "none"})
+    assert (found.counters, found.of("baseline").step.source) == ({}, "nsys")
+    assert not (folder / "ncu_arguments.txt").exists()
+
+
+def test_a_hot_workload_is_counted_with_the_caches_as_they_are(profiled, folder):
+    profiled(cache="hot")
+    assert "--cache-control none" in (folder / "ncu_arguments.txt").read_text()
+
+
+FAILURES = {
+    "permission": "profile: ncu: the driver keeps the GPU's counters for root (ERR_NVGPUCTRPERM); run as root, with CAP_SYS_ADMIN in a "
+    "container, or have NVreg_RestrictProfilingToAdminUsers=0 set",
+    "none": "profile: ncu: it wrote no report, exit code 0 (No kernels were profiled.); expected profile.ncu-rep",
+    "side": "profile: ncu: none of 2 launches is in the range of optimized; expected some of each side",
+    "unknown": "profile: ncu: does not know sm__throughput.avg.pct_of_peak_sustained_elapsed; counted without",
+}
+
+
+@pytest.mark.parametrize("mode", FAILURES)
+def test_what_ncu_does_not_give_is_a_line_and_nsys_is_kept(profiled, mode):
+    found = profiled(mode)
+    assert FAILURES[mode] in found.notes
+    assert found.of("optimized").step.source == "nsys"
+    assert set(found.counters) == {"permission": set(), "none": set(), "side": {"baseline"}, "unknown": {"baseline", "optimized"}}[mode]
+
+
+def test_a_set_that_this_ncu_does_not_have_is_a_line(profiled):
+    found = profiled("noset", choices={"profile": "roofline"})
+    assert "profile: ncu: no set roofline; it has basic, detailed, full, roof" in found.notes
+    assert found.counters["baseline"]["dram__bytes.sum"] == 2 * 268_435_456
+
+
+@pytest.mark.parametrize(
+    ("mode", "line"),
+    [
+        (
+            "importer",
+            (
+                "profile: nsys: it recorded a step and wrote no report: its importer failed (Importer error status: An unknown error "
+                "occurred.); expected profile.nsys-rep; torch.profiler traced instead"
+            ),
+        ),
+        ("empty", "profile: nsys: no range ch07:double/baseline; torch.profiler traced instead"),
+    ],
+)
+def test_where_nsys_gives_nothing_torch_profiler_traces(profiled, mode, line, monkeypatch):
+    monkeypatch.setattr("common.python.profiling.run_job", traced_at_once)
+    found = profiled(mode)
+    assert found.notes[0] == line
+    assert found.of("optimized").step.source == "torch.profiler"
+    assert found.of("optimized").step.host_ns == 2500
+
+
+def traced_at_once(under, job, *others):
+    """As run_job, but for torch.profiler's own process: it would need the GPU that nothing here brings."""
+    if under:
+        return run_job(under, job, *others)
+    for side in job.sides:
+        event = {"ph": "X", "cat": "user_annotation", "name": side.label, "ts": 1.0, "dur": 2.5}
+        Path(side.trace).write_text(json.dumps({"traceEvents": [event]}))
+    return Ended(0, "")
+
+
+def test_without_tools_the_lines_say_what_to_install(profiled, monkeypatch):
+    monkeypatch.setattr("common.python.profiling.run_job", traced_at_once)
+    monkeypatch.setattr("common.python.environment._tool_folders", lambda: ())
+    found = profiled(tools=())
+    advice = "not found; install Nsight Systems, or Nsight Compute, which brings one"
+    assert found.notes[0] == f"profile: nsys: {advice}; torch.profiler traced instead"
+    assert "profile: ncu: not found; install Nsight Compute" in found.notes
+    assert found.of("baseline").step.source == "torch.profiler"
+
+
+def test_on_a_cpu_torch_profiler_traces_and_says_why(profiled, tmp_path):
+    found = profiled(device="cpu")
+    assert found.notes == ["profile: nsys and ncu are for GPUs; torch.profiler traced a step a side"]
+    assert (found.of("baseline").step.kernels, found.of("baseline").step.overlap_share) == (0, None)
+    trace = json.loads((tmp_path / "run" / "ch07_double" / "optimized" / "trace.json").read_text())
+    assert any(event["name"] == "ch07:double/optimized" for event in trace["traceEvents"])
+
+
+def test_a_side_that_crashes_in_its_profile_is_a_line_and_ends_the_profile(profiled, folder):
+    crashing = '"""Optimized."""\n\nimport os\n\n\ndef prepare(x):\n    print("gone", flush=True)\n    os._exit(9)\n'
+    found = profiled(optimized=crashing, program="run")
+    (line,) = found.notes
+    assert line == (
+        "profile: the process ended with exit code 9 preparing optimized (gone); expected a step that returns; the timing is from before"
+    )
+    assert found.of("baseline") is None
+    assert not (folder / "ncu_arguments.txt").exists()
+
+
+def test_a_profiler_that_hangs_is_ended_at_its_limit(profiled, monkeypatch):
+    found = profiled("hang", limit_s=0.5)
+    assert found.notes[0].startswith("profile: nsys: took more than 0.5 s; expected it to end by then (--timeout-multiplier)")
+
+
+def test_a_declaration_that_no_side_comes_near_is_a_finding(profiled):
+    found = profiled(work={"default": {"dram_read": 10e6}})
+    assert found.notes[-1] == (
+        "workload_double.py: found 268.4 MB of DRAM traffic in a step of optimized, the nearest of its sides; "
+        "expected the 10 MB that it declares, within 10 %"
+    )
+
+
+def test_a_declaration_that_a_side_meets_is_none(profiled):
+    assert not any("DRAM traffic" in note for note in profiled(work={"default": {"dram_read": 260e6}}).notes)
+
+
+def test_sets_are_the_first_column_of_what_ncu_lists():
+    listed = (STAND_INS / "ncu").read_text().split('SETS = """')[1].split('"""')[0]
+    assert sets_in(listed) == ("basic", "detailed", "full", "roofline")
+    assert sets_in("") == ()
