@@ -23,7 +23,7 @@ _fill = torch.Tensor.fill_
 
 _FLOAT_POISON = 0xFF  # every byte set is a NaN in every IEEE format and in e4m3 and e5m2
 _INTEGER_POISON = 0xA5
-_SMALL_BYTES = 1 << 20  # of a block of which an allocator may hold many free ones
+_POISONED_BYTES = 64 << 20  # of an output's size: an allocator may hold many free blocks of a small one
 _CHUNK = 1 << 24  # elements compared at once: 128 MiB of float64
 
 
@@ -35,7 +35,7 @@ def poison(tensor: torch.Tensor) -> None:
 
 def poison_free_blocks(outputs: Mapping[str, Spec], device: torch.device) -> None:
     """Leave NaN in blocks of the outputs' sizes that the allocator holds free, so that stale memory is never an answer."""
-    many = {name: 16 if spec.elements * spec.dtype.itemsize <= _SMALL_BYTES else 2 for name, spec in outputs.items()}
+    many = {name: max(2, min(16, _POISONED_BYTES // (spec.elements * spec.dtype.itemsize))) for name, spec in outputs.items()}
     blocks = [_empty(spec.shape, dtype=spec.dtype, device=device) for name, spec in outputs.items() for _ in range(many[name])]
     for block in blocks:
         poison(block)
