@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from common.python.charts import Effect, Strip, effect_of, strip
+from common.python.counters import moved
 from common.python.figures import (
     at_shape,
     error_text,
@@ -30,6 +31,7 @@ from common.python.stats import median_ns
 LIBRARY = "library"
 RUNG = "rung"
 _CLOCKS_DIFFER = 1.005
+_MOST_MOVED = 4
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,7 @@ def why(row: PairResult, _: Run) -> Iterator[Part]:
         facts += [(_of(title, side), result.directives[key]) for key, title in _WRITTEN.items() if key in result.directives]
     for state, title in _PROOF_STATES.items():
         facts.append((title, ", ".join(f"{proof.claim} in {proof.side}" for proof in row.proofs if proof.state == state)))
+    facts += [("Counters that moved most", "; ".join(each.words for each in list(moved(row))[:_MOST_MOVED]))]
     told = [(name, one_line(text)) for name, text in facts if text]
     if told:
         yield Part("facts", "Why", told)

@@ -10,6 +10,8 @@ from xml.etree import ElementTree as ET
 
 import jinja2
 
+from common.python import ncu_tables
+from common.python.counters import moved, stall_text, value_text
 from common.python.errors import Status
 from common.python.figures import (
     at_shape,
@@ -27,9 +29,11 @@ from common.python.figures import (
     settings_text,
     setup_text,
     significant,
+    time_text,
     verdict_text,
 )
 from common.python.results import Interval, PairResult, PairTiming, Run, Spread, VerdictKind
+from common.python.step_trace import gap_share
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _MARKDOWN_SYNTAX = re.compile(r"([\\`*|<&~]|\](?=\()|(?<![^\W_])_|_(?![^\W_]))")
@@ -77,7 +81,7 @@ def summary(run: Run, rows: Iterable[PairResult]) -> str:
 
 def sections(rows: Sequence[PairResult]) -> list[Section]:
     """The tables of a report, those without rows left out."""
-    makers = (_results, _not_passed, _gated, _certainty, _sides, _kernels, _device, _metrics, _proofs)
+    makers = (_results, _not_passed, _gated, _certainty, _sides, _kernels, _steps, _counted, _moved, _device, _metrics, _proofs)
     return [section for section in (make(rows) for make in makers) if section.rows]
 
 
@@ -197,6 +201,65 @@ def _kernels(rows: Sequence[PairResult]) -> Section:
         for kernel in result.kernels
     ]
     return Section("Kernels", columns, entries)
+
+
+def _steps(rows: Sequence[PairResult]) -> Section:
+    columns = _columns("target, side, traced by, >launches, >kernels, >copies, >host, >on the GPU, >gaps, >copies under kernels")
+    entries = [
+        (
+            *(row.target, side, step.source, str(step.launches), str(step.kernels), str(step.copies)),
+            *(time_text(step.host_ns), time_text(step.span_ns), f"{100 * gap_share(step):.0f} %"),
+            "" if step.overlap_share is None else f"{100 * step.overlap_share:.0f} %",
+        )
+        for row in rows
+        for side, result in row.sides.items()
+        if result.profile and (step := result.profile.step)
+    ]
+    return Section("A step, traced", columns, entries)
+
+
+_COUNTED = {
+    "time": ncu_tables.TIME,
+    "DRAM traffic": ncu_tables.DRAM_BYTES,
+    "DRAM": ncu_tables.DRAM_PERCENT,
+    "SM": ncu_tables.SM_PERCENT,
+    "occupancy": ncu_tables.OCCUPANCY,
+    "L2 hits": ncu_tables.L2_HITS,
+    "tensor pipe": ncu_tables.TENSOR,
+    "registers": ncu_tables.REGISTERS,
+}
+
+
+def _counted(rows: Sequence[PairResult]) -> Section:
+    columns = _columns(", ".join(["target, side, kernel", *(f">{title}" for title in _COUNTED), "stalled most by"]))
+    entries = [
+        (
+            *(row.target, side, kernel),
+            *(value_text(name, counters[name]) if name in counters else "" for name in _COUNTED.values()),
+            stall_text(counters),
+        )
+        for row in rows
+        for side, result in row.sides.items()
+        if result.profile
+        for kernel, counters in result.profile.kernels.items()
+    ]
+    return Section("Counters of a step", columns, entries)
+
+
+def _moved(rows: Sequence[PairResult]) -> Section:
+    columns = _columns("target, side, counter, >baseline, >side's, >ratio")
+    entries = [
+        (
+            row.target,
+            each.side,
+            each.counter,
+            *(value_text(each.counter, value) for value in (each.baseline, each.value)),
+            f"{each.ratio:.2f}x",
+        )
+        for row in rows
+        for each in moved(row)
+    ]
+    return Section("Counters that moved", columns, entries)
 
 
 def _device(rows: Sequence[PairResult]) -> Section:

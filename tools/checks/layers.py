@@ -12,15 +12,16 @@ from tools.checks.source import Finding, Source
 LAYERS = (
     *("errors", "results", "exit_codes", "ceiling", "stats", "gate", "settings", "features", "directives"),
     *("identity", "claims", "workload", "environment"),
-    *("discovery", "ladder", "targets", "revisions", "protocol", "connection", "disassembly", "step_trace", "evidence"),
-    *("figures", "roofline", "report", "charts", "listings", "html_pair", "html_report", "artifacts"),
+    *("discovery", "ladder", "targets", "revisions", "protocol", "connection", "disassembly"),
+    *("step_trace", "ncu_tables", "nsys_tables", "evidence"),
+    *("figures", "counters", "roofline", "report", "charts", "listings", "html_pair", "html_report", "artifacts", "metrics_extractor"),
     *("machine_ceilings", "noise", "expectations"),
     *("random_inputs", "cuda_build", "cuda_launch", "loader", "device_helpers", "verification", "escape", "timing", "seal"),
     *("launch_trace", "triton_ahead", "host_ceilings", "ceilings", "profile_job", "profile_child"),
     *("worker", "referee", "describer", "isolation_child"),
-    *("isolation", "telemetry", "doctor", "ncu_tables", "nsys_tables", "profiled_process"),
+    *("isolation", "telemetry", "doctor", "profiled_process"),
     *("planning", "standards", "acceptance", "regressions", "comparison"),
-    *("bench", "proving", "profiling", "throttle", "stopping", "measurement", "benchmark_harness", "sanitizing", "suite", "trials"),
+    *("bench", "proving", "profiling", "throttle", "stopping", "wall_clock", "measurement", "benchmark_harness", "sanitizing", "suite", "trials"),
     *("peak", "terminal", "options", "show", "scaffold"),
 )
 

@@ -11,6 +11,7 @@ from common.python.evidence import Seen, prove
 from common.python.profiled_process import Ended, run_job
 from common.python.profiling import profile_row, sets_in
 from common.python.proving import add_counters
+from tests.commands import OPTIMIZED, run_here, write_pair
 from tests.common.python.plans import WITH_GPU
 from tests.common.python.profiled import STAND_INS, a_bench, a_pair, put_on_path
 
@@ -204,3 +205,41 @@ def test_sets_are_the_first_column_of_what_ncu_lists():
     listed = (STAND_INS / "ncu").read_text().split('SETS = """')[1].split('"""')[0]
     assert sets_in(listed) == ("basic", "detailed", "full", "roofline")
     assert sets_in("") == ()
+
+
+def rows_of(tmp_path, **choices):
+    folder = tmp_path / "run"
+    outcome = run_here(tmp_path / "root", folder, iterations=1, warmup=1, **choices)
+    return outcome.rows
+
+
+def test_a_run_with_a_profile_has_its_timing_and_the_profile(tmp_path):
+    write_pair(tmp_path / "root")
+    (row,) = rows_of(tmp_path, profile="minimal")
+    assert (row.status, list(row.timings)) == ("PASSED", ["cpu"])
+    assert row.sides["optimized"].profile.step.source == "torch.profiler"
+    assert "profile: nsys and ncu are for GPUs; torch.profiler traced a step a side" in row.notes
+
+
+def test_a_side_that_crashes_only_in_its_profile_keeps_its_timing(tmp_path):
+    crashing = OPTIMIZED.replace(
+        "def prepare(x):\n", "import os, sys\n\ndef prepare(x):\n    'profile_child' in sys.argv[0] and os._exit(3)\n"
+    )
+    write_pair(tmp_path / "root", optimized=crashing)
+    (row,) = rows_of(tmp_path, profile="minimal")
+    assert (row.status, list(row.timings)) == ("PASSED", ["cpu"])
+    assert row.sides["optimized"].profile is None
+    assert any(note.startswith("profile: the process ended with exit code 3 preparing optimized") for note in row.notes)
+
+
+def test_a_run_that_did_not_ask_is_neither_profiled_nor_sanitized(tmp_path):
+    write_pair(tmp_path / "root")
+    (row,) = rows_of(tmp_path)
+    assert (row.sides["optimized"].profile, row.notes) == (None, ())
+    assert not list((tmp_path / "run").rglob("profile*"))
+
+
+def test_a_sanitizer_without_a_gpu_is_a_line_of_the_row(tmp_path):
+    write_pair(tmp_path / "root")
+    (row,) = rows_of(tmp_path, sanitize="memcheck")
+    assert (row.status, row.notes) == ("PASSED", ("sanitize: memcheck: no CUDA device",))

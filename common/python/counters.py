@@ -1,0 +1,68 @@
+"""Why one side is faster, by what ncu counted in both: the counters that moved most, and their values in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from common.python.figures import bytes_text, significant, time_text
+from common.python.ncu_tables import STALL, TIME
+from common.python.results import BASELINE, PairResult
+
+_LEAST_COUNT, _LEAST_SHARE = 1.0, 0.1  # what a zero is taken for: three conflicts against none are little, three million much
+_SAME = 1.05
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A counter of one side against the baseline's."""
+
+    side: str
+    counter: str
+    baseline: float
+    value: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times the baseline's value it is."""
+        least = _LEAST_COUNT if self.counter.endswith(".sum") else _LEAST_SHARE
+        return max(self.value, least) / max(self.baseline, least)
+
+    @property
+    def words(self) -> str:
+        """`dram__bytes.sum 256 MiB → 128 MiB (0.50x)`."""
+        return f"{self.counter} {value_text(self.counter, self.baseline)} → {value_text(self.counter, self.value)} ({self.ratio:.2f}x)"
+
+
+def moved(row: PairResult) -> Iterator[Moved]:
+    """The counters that differ between the baseline and each other side, those that moved most first, a side after the other."""
+    profiles = {side: result.profile.counters for side, result in row.sides.items() if result.profile}
+    for side, counters in profiles.items():
+        if side != BASELINE and BASELINE in profiles:
+            yield from ranked(side, profiles[BASELINE], counters)
+
+
+def ranked(side: str, baseline: Mapping[str, float], counters: Mapping[str, float]) -> list[Moved]:
+    """The counters of both that differ, those that moved most first; the time, which they are to explain, is left out."""
+    both = [Moved(side, name, baseline[name], value) for name, value in counters.items() if name in baseline and name != TIME]
+    different = [each for each in both if abs(math.log(each.ratio)) > math.log(_SAME)]
+    return sorted(different, key=lambda each: -abs(math.log(each.ratio)))
+
+
+def value_text(counter: str, value: float) -> str:
+    """A counter's value with its unit, which its name tells."""
+    if counter == TIME:
+        return time_text(value)
+    if "pct" in counter:
+        return f"{significant(value)} %"
+    if counter.endswith("bytes.sum") or "__bytes_" in counter:
+        return bytes_text(value)
+    return f"{value:,.0f}" if counter.endswith(".sum") or value.is_integer() else significant(value)
+
+
+def stall_text(counters: Mapping[str, float]) -> str:
+    """What warps waited for most, `long_scoreboard 8.1` cycles an instruction; empty where stalls were not counted."""
+    stalls = {match[1]: value for name, value in counters.items() if (match := STALL.fullmatch(name))}
+    reason = max(stalls, key=lambda name: stalls[name], default="")
+    return f"{reason} {significant(stalls[reason])}" if reason else ""

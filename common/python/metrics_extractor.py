@@ -1,0 +1,63 @@
+"""Every figure of a run as one flat JSON list, for a plot or another tool: times, speedups, what workloads report, what profilers told."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from common.python.artifacts import load
+from common.python.errors import BenchmarkError, ExitCode
+from common.python.results import PairResult, SideProfile
+from common.python.step_trace import gap_share
+
+Figure = dict[str, str | float]
+
+
+def figures_of(row: PairResult) -> Iterator[Figure]:
+    """The figures of a row, each with its target, side, name, value, unit and source; a timing's also with its shape."""
+    for shape, timing in row.timings.items():
+        for side, time in timing.time_ns.items():
+            yield _figure(row, side, "time", time.estimate, "ns") | {"shape": shape}
+        for side, speedup in timing.speedups.items():
+            yield _figure(row, side, "speedup", speedup.estimate, "x") | {"shape": shape, "low": speedup.low, "high": speedup.high}
+    for side, metrics in row.metrics.items():
+        for name, metric in metrics.items():
+            yield _figure(row, side, name, metric.value, metric.unit, "self-reported" if metric.self_reported else "harness")
+    for side, result in row.sides.items():
+        if result.peak_memory_bytes is not None:
+            yield _figure(row, side, "peak_memory", result.peak_memory_bytes, "bytes")
+        if result.profile is not None:
+            yield from _profiled(row, side, result.profile)
+
+
+def _profiled(row: PairResult, side: str, profile: SideProfile) -> Iterator[Figure]:
+    if step := profile.step:
+        told = {"launches": (step.launches, "count"), "host": (step.host_ns, "ns"), "gap_share": (gap_share(step), "ratio")}
+        if step.overlap_share is not None:
+            told["overlap_share"] = (step.overlap_share, "ratio")
+        yield from (_figure(row, side, name, value, unit, step.source) for name, (value, unit) in told.items())
+    yield from (_figure(row, side, name, value, "", "ncu") for name, value in profile.counters.items())
+
+
+def _figure(row: PairResult, side: str, name: str, value: float, unit: str, source: str = "harness") -> Figure:
+    return {"target": row.target, "side": side, "name": name, "value": value, "unit": unit, "source": source}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the figures of runs as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("runs", nargs="+", type=Path, help="a run's folder, or its run.json")
+    try:
+        rows = [row for run in parser.parse_args(arguments).runs for row in load(run)[1]]
+    except BenchmarkError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return int(error.exit_code)
+    print(json.dumps([figure for row in rows for figure in figures_of(row)], indent=2))
+    return int(ExitCode.GOOD)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

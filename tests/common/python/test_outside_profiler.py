@@ -1,0 +1,42 @@
+"""A run that was started under a profiler: its children are programs of their own, which nsys follows, and no stream is held."""
+
+from pathlib import Path
+
+import pytest
+
+from common.python import protocol
+from common.python.environment import child_environment, profiler_attached
+from common.python.isolation import ForkServer
+from common.python.settings import PROJECT_ROOT
+
+
+@pytest.mark.parametrize(
+    ("variables", "attached"),
+    [
+        ({}, False),
+        ({"CUDA_INJECTION64_PATH": ""}, False),
+        ({"CUDA_VISIBLE_DEVICES": "0", "NVTX_VERSION": "3"}, False),
+        ({"CUDA_INJECTION64_PATH": "/opt/nvidia/libToolsInjection64.so"}, True),
+        ({"NSYS_PROFILING_SESSION_ID": "7"}, True),
+        ({"NV_NSIGHT_INJECTION_TRANSPORT_TYPE": "1"}, True),
+    ],
+)
+def test_a_profiler_shows_by_its_variables(variables, attached):
+    assert profiler_attached(variables) is attached
+
+
+def command_line(variables, tmp_path):
+    """That of a child which has answered, and how it ended."""
+    environment = child_environment(PROJECT_ROOT, "cpu") | variables
+    with ForkServer(environment) as server, server.fork("describer", tmp_path / "log.txt") as child:
+        child.ask(protocol.Probe(), protocol.Probed, 60)
+        return Path(f"/proc/{child.pid}/cmdline").read_bytes().split(b"\0")
+
+
+def test_under_a_profiler_a_child_starts_anew_and_answers(tmp_path):
+    *_, descriptor, role, _ = command_line({"NSYS_PROFILING_SESSION_ID": "7"}, tmp_path)
+    assert (descriptor.isdigit(), role) == (True, b"describer")
+
+
+def test_without_one_it_is_a_fork_of_the_server(tmp_path):
+    assert b"describer" not in command_line({}, tmp_path)

@@ -1,0 +1,1 @@
+"""Reports over runs that are done."""

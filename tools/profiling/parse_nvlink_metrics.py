@@ -1,0 +1,87 @@
+"""What nsys saw of the links between GPUs: peer copies, how much of them ran under kernels, and the NVLink metrics that were sampled."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from common.python.environment import find_tool, output_of
+from common.python.errors import BenchmarkError, ExitCode
+from common.python.nsys_tables import PEER_COPY, NsysDatabase, UnreadableTrace
+from common.python.step_trace import length, merged, overlap
+
+_EXPORT_S = 300.0
+
+
+def metrics_of(database: Path) -> dict[str, Any]:
+    """The figures of one exported report; a bandwidth is in GB/s, a metric in its own unit. Raises UnreadableTrace."""
+    with NsysDatabase(database) as tables:
+        copies = tables.rows("CUPTI_ACTIVITY_KIND_MEMCPY", "start, end, bytes", f"WHERE copyKind = {PEER_COPY}")
+        kernels = tables.rows("CUPTI_ACTIVITY_KIND_KERNEL", "start, end")
+        names = dict(tables.rows("TARGET_INFO_GPU_METRICS", "metricId, metricName", "WHERE metricName LIKE '%NVLink%'"))
+        samples: dict[str, list[float]] = {name: [] for name in names.values()}
+        for metric, value in tables.rows("GPU_METRICS", "metricId, value"):
+            if metric in names:
+                samples[names[metric]].append(value)
+    spans = [(float(start), float(end)) for start, end, _ in copies]
+    busy_ns = length(merged(spans))
+    moved = sum(count for *_, count in copies)
+    return {
+        "peer_copies": len(copies),
+        "peer_bytes": moved,
+        "peer_seconds": busy_ns / 1e9,
+        "peer_gb_per_second": moved / busy_ns if busy_ns else 0.0,
+        "under_kernels": overlap(spans, [(float(start), float(end)) for start, end in kernels]) if spans and kernels else 0.0,
+        "nvlink": {name: {"mean": statistics.fmean(values), "maximum": max(values)} for name, values in samples.items() if values},
+    }
+
+
+def reports_named(path: Path) -> Iterator[Path]:
+    """The report at `path`; of a pattern that matched nothing for the shell, and of a folder, those further down."""
+    if path.is_file():
+        yield path
+        return
+    folder, pattern = (path, "*.nsys-rep") if path.is_dir() else (path.parent, path.name)
+    found = sorted(folder.rglob(pattern)) if folder.is_dir() else []
+    if not found:
+        raise BenchmarkError(f"{path}: no such report; expected a .nsys-rep, or a run's folder with some in it")
+    yield from found
+
+
+def exported(report: Path, folder: Path) -> Path:
+    """The SQLite file of a report: beside it if it is there, else made in `folder`. Raises BenchmarkError."""
+    beside = report.with_suffix(".sqlite")
+    if beside.exists():
+        return beside
+    nsys, made = find_tool("nsys"), folder / f"{sum(1 for _ in folder.iterdir())}.sqlite"  # every row's report has one name
+    if nsys is not None:
+        output_of(str(nsys), "export", "--type", "sqlite", "--output", str(made), str(report), timeout_s=_EXPORT_S)
+    if not made.exists():
+        why = "nsys, which is not installed" if nsys is None else f"{nsys}, which made none"
+        raise BenchmarkError(f"{report}: found no {beside.name}; expected one beside it, or one from {why}")
+    return made
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the figures of each report as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("reports", nargs="+", type=Path, help="artifacts/<run>/*nsys-rep, or a run's folder")
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            named = [report for path in parser.parse_args(arguments).reports for report in reports_named(path)]
+            found = {str(report): metrics_of(exported(report, Path(folder))) for report in named}
+    except (BenchmarkError, UnreadableTrace) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return int(ExitCode.USAGE)
+    print(json.dumps(found, indent=2))
+    return int(ExitCode.GOOD)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
