@@ -20,6 +20,7 @@ from common.python.stats import TIME, gains_of, speedups_of, times_of
 from common.python.stopping import StopRule
 from common.python.telemetry import Telemetry
 from common.python.throttle import Throttle
+from common.python.wall_clock import WallClock
 from common.python.workload import Shape
 
 BLOCK_S = 0.15
@@ -61,6 +62,7 @@ class Measurement:
         self._peaks: dict[str, int] = {}
         self._metrics: dict[str, dict[str, ReportedMetric]] = {}
         self._notes: set[str] = set()
+        self._wall_clock = WallClock()
         self._limit_s = min(len(plan.sides) * bench.settings.timeout_s("measure"), bench.deadline - time.monotonic())
         self._deadline = time.monotonic() + self._limit_s
 
@@ -73,6 +75,8 @@ class Measurement:
                 units, reason = self._units()
                 repetitions.append(units)
             telemetry = self._telemetry.summary(begin)
+        if not self._bench.settings.sustained and (hidden := self._wall_clock.hidden()):
+            raise SideFailure(Status.IMPLAUSIBLE, hidden)
         everything = [unit for units in repetitions for unit in units]
         settings = self._bench.settings
         each = [speedups_of(units) for units in repetitions] if settings.repeat > 1 else []
@@ -202,7 +206,9 @@ class Measurement:
         request = protocol.Time(
             seed=self._bench.new_seed(), count=count, picks=picks, prefix=self._bench.dump_prefix(), hold=self._hold, sustained=sustained
         )
+        begin = time.monotonic()
         timed = worker.ask(request, protocol.Timed, self._left())
+        wall_s = time.monotonic() - begin
         self._notes.update(timed.notes)
         if len(timed.samples_ns) != count or not all(0 < sample < math.inf for sample in timed.samples_ns):
             raise SideFailure(Status.CRASHED, f"{side}: found {len(timed.samples_ns)} samples; expected {count} positive times")
@@ -210,6 +216,8 @@ class Measurement:
             raise SideFailure(Status.CRASHED, f"{side}: found {len(timed.picks)} kept outputs; expected {len(picks)}")
         for call in timed.picks:
             self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, call, timed=True))
+        if not picks:  # keeping outputs takes time that is nobody's fault
+            self._wall_clock.saw(side, wall_s, sum(timed.samples_ns) * self._copies / 1e9, count)
         clocks = tuple(timed.sm_clock_hz)
         return Block(seed=request.seed, samples_ns=tuple(timed.samples_ns), sm_clock_hz=clocks, void=timed.void)
 

@@ -1,0 +1,56 @@
+"""The parent's own clock: time that a side hides outside its timed calls is time that its process takes beside the baseline's.
+
+Around a timed call both processes do the same: they write new inputs, put the caches in their state and wait. A side that forges
+its samples, or works outside the timed span, takes longer there by what it hides.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from common.python.figures import time_text
+from common.python.results import BASELINE
+from common.python.stats import t_quantile
+
+_CONFIDENCE = 0.999
+_SHARE_OF_CALL = 0.5  # of the baseline's call: less is not worth hiding
+_SHARE_OF_AROUND = 0.25  # of what is around it: caches that a step leaves in another state are honest, and smaller
+
+
+@dataclass
+class WallClock:
+    """What the parent saw: seconds around each timed call and of the call itself, by side, a value a unit."""
+
+    around_s: dict[str, list[float]] = field(default_factory=dict)
+    call_s: dict[str, list[float]] = field(default_factory=dict)
+
+    def saw(self, side: str, wall_s: float, claimed_s: float, samples: int) -> None:
+        """A block of `samples` took `wall_s` by this clock, of which its side claims `claimed_s` for the timed calls."""
+        self.around_s.setdefault(side, []).append((wall_s - claimed_s) / samples)
+        self.call_s.setdefault(side, []).append(claimed_s / samples)
+
+    def hidden(self) -> str:
+        """The side that surely takes longer around its calls than the baseline by much of a call, in a sentence, or nothing."""
+        for side in self.around_s:
+            if side != BASELINE and (least := _least_difference(self.around_s, side)) > self._tolerated():
+                found = time_text(least * 1e9)
+                return f"{side}: its process takes at least {found} longer around a timed call than the baseline's; expected the same"
+        return ""
+
+    def _tolerated(self) -> float:
+        if BASELINE not in self.call_s:
+            return math.inf
+        call_s, around_s = (statistics.fmean(seen[BASELINE]) for seen in (self.call_s, self.around_s))
+        return max(_SHARE_OF_CALL * call_s, _SHARE_OF_AROUND * around_s)
+
+
+def _least_difference(around_s: Mapping[str, Sequence[float]], side: str) -> float:
+    """The lower end of the 99.9 % interval of what `side` takes longer than the baseline, over paired units."""
+    gaps = [mine - other for mine, other in zip(around_s[side], around_s.get(BASELINE, ()), strict=False)]
+    if len(gaps) < 2:
+        return -math.inf
+    half = t_quantile(len(gaps) - 1, 0.5 + _CONFIDENCE / 2) * statistics.stdev(gaps) / math.sqrt(len(gaps))
+    return statistics.fmean(gaps) - half

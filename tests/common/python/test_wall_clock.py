@@ -1,0 +1,42 @@
+"""The parent's clock tells a side that hides a call's time from one that merely leaves the caches in another state."""
+
+from common.python.wall_clock import WallClock
+
+MS = 1e-3
+
+
+def clock(baseline, optimized, samples=10):
+    """What was seen in units of (around, call) in ms a side."""
+    seen = WallClock()
+    for side, units in (("baseline", baseline), ("optimized", optimized)):
+        for around, call in units:
+            seen.saw(side, samples * (around + call) * MS, samples * call * MS, samples)
+    return seen
+
+
+HONEST = [(2.0, 5.0), (2.1, 5.1), (1.9, 4.9), (2.0, 5.0), (2.05, 5.0), (1.95, 5.0)]
+
+
+def test_a_faster_side_is_not_one_that_hides():
+    assert clock(HONEST, [(around, 0.1) for around, _ in HONEST]).hidden() == ""
+
+
+def test_a_side_whose_time_is_spent_around_the_calls_is_named():
+    sentence = clock(HONEST, [(around + call, 0.001) for around, call in HONEST]).hidden()
+    assert sentence.startswith("optimized: its process takes at least 4.")
+    assert sentence.endswith("expected the same")
+
+
+def test_what_is_not_sure_or_not_much_is_no_finding():
+    noisy = [(2.0, 0.1), (14.0, 0.1), (1.0, 0.1), (9.0, 0.1), (2.0, 0.1), (3.0, 0.1)]
+    assert clock(HONEST, noisy).hidden() == ""
+    assert clock(HONEST, [(around + 0.4, 0.1) for around, _ in HONEST]).hidden() == ""
+    long_around = [(40.0 + i / 10, 5.0) for i in range(6)]
+    assert clock(long_around, [(around + 6, 0.1) for around, _ in long_around]).hidden() == ""
+
+
+def test_a_half_and_a_single_unit_tell_nothing():
+    alone = WallClock()
+    alone.saw("optimized", 9.0, 0.1, 1)
+    assert alone.hidden() == ""
+    assert clock(HONEST[:1], [(50.0, 0.1)]).hidden() == ""
