@@ -1,0 +1,25 @@
+// Warps with roles of their own: which thread acts for a warp, a barrier of one warpgroup, and registers moved between warpgroups.
+#pragma once
+#include <cstdint>
+
+constexpr int WARPGROUP = 128;  // threads: four warps, the first of them a multiple of four
+
+// PTX ISA, elect.sync: true for one lane of a converged warp, always the same one.
+__device__ inline bool elect() {
+    uint32_t elected;
+    asm volatile("{ .reg .pred one; elect.sync _|one, 0xffffffff; selp.u32 %0, 1, 0, one; }" : "=r"(elected));
+    return elected;
+}
+
+// PTX ISA, bar.sync: until all threads of a warpgroup are here; 0 is the barrier of __syncthreads.
+__device__ inline void warpgroup_sync(int barrier) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(WARPGROUP) : "memory"); }
+
+// PTX ISA, setmaxnreg: all warps of a warpgroup give registers back to the block, or wait until it has so many for them.
+template <int REGISTERS>
+__device__ inline void keep_registers() {
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}
+template <int REGISTERS>
+__device__ inline void take_registers() {
+    asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
+}

@@ -1,0 +1,48 @@
+// Hopper's tensor cores (wgmma): a warpgroup multiplies two tiles that lie in shared memory, and keeps the sums in its registers.
+#pragma once
+#include <cstdint>
+
+#include "common/cuda/operands.cuh"
+
+// PTX ISA, wgmma.fence: orders what the warpgroup did to its sums before the products that follow.
+__device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+
+// PTX ISA, wgmma.commit_group: the products since the last commit are a group.
+__device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+
+// PTX ISA, wgmma.wait_group: until at most PENDING of the newest groups still run; the operands of the others may be overwritten.
+template <int PENDING>
+__device__ inline void wgmma_wait() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+}
+
+// PTX ISA, wgmma.mma_async m64n128k16: sum (+)= a b^T with a 64 x 16 and b 128 x 16, both K-major, in bf16. Of the sums, 64 x 128, the
+// thread t of the warpgroup holds sum[4 j + 2 i + e] = element (t / 32 * 16 + t % 32 / 4 + 8 i, 8 j + t % 4 * 2 + e).
+__device__ inline void wgmma_64x128x16(float (&sum)[64], uint64_t a, uint64_t b, bool add) {
+    asm volatile(
+        "{\n"
+        "  .reg .pred add;\n"
+        "  setp.ne.b32 add, %66, 0;\n"
+        "  wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+        "}, %64, %65, add, 1, 1, 0, 0;\n"
+        "}"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]), "+f"(sum[5]), "+f"(sum[6]), "+f"(sum[7]), "+f"(sum[8]),
+          "+f"(sum[9]), "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]), "+f"(sum[14]), "+f"(sum[15]), "+f"(sum[16]),
+          "+f"(sum[17]), "+f"(sum[18]), "+f"(sum[19]), "+f"(sum[20]), "+f"(sum[21]), "+f"(sum[22]), "+f"(sum[23]), "+f"(sum[24]),
+          "+f"(sum[25]), "+f"(sum[26]), "+f"(sum[27]), "+f"(sum[28]), "+f"(sum[29]), "+f"(sum[30]), "+f"(sum[31]), "+f"(sum[32]),
+          "+f"(sum[33]), "+f"(sum[34]), "+f"(sum[35]), "+f"(sum[36]), "+f"(sum[37]), "+f"(sum[38]), "+f"(sum[39]), "+f"(sum[40]),
+          "+f"(sum[41]), "+f"(sum[42]), "+f"(sum[43]), "+f"(sum[44]), "+f"(sum[45]), "+f"(sum[46]), "+f"(sum[47]), "+f"(sum[48]),
+          "+f"(sum[49]), "+f"(sum[50]), "+f"(sum[51]), "+f"(sum[52]), "+f"(sum[53]), "+f"(sum[54]), "+f"(sum[55]), "+f"(sum[56]),
+          "+f"(sum[57]), "+f"(sum[58]), "+f"(sum[59]), "+f"(sum[60]), "+f"(sum[61]), "+f"(sum[62]), "+f"(sum[63])
+        : "l"(a), "l"(b), "r"(int(add)));
+}
+
+// Nothing of the sums is moved by the compiler from one side of this to the other; it costs no instruction.
+__device__ inline void hold(float (&sum)[64]) {
+#pragma unroll
+    for (float& each : sum) asm volatile("" : "+f"(each)::"memory");
+}
