@@ -1,0 +1,95 @@
+// Optimized: the TMA loads four steps ahead, one thread multiplies into tensor memory, and two warpgroups drain the tile before.
+// expects: 2x, of a step the baseline loads and waits some 900 cycles and multiplies 512, and has two blocks an SM to fill the gap
+// proves: tma_load_tile
+// proves: tma_store
+// has: tcgen05_mma_f16_tf32
+// has: tcgen05_alloc
+// has: tcgen05_dealloc
+// has: tcgen05_relinquish
+// has: tcgen05_commit
+// has: tcgen05_ld
+// has: mbarrier_expect_tx
+// has: spills == 0
+#include "common/cuda/launch.cuh"
+#include "common/cuda/tcgen05.cuh"
+#include "shared_triple_overlap.cuh"
+
+// Accumulators are tensor memory, all 512 columns of it: whoever drains one need not be whoever multiplies into the other.
+struct Tcgen05 {
+    static constexpr int TILE_N = 256;
+    static constexpr bool IN_REGISTERS = false;
+    static constexpr int CONSUMERS = 1;  // a commit is one arrival
+    static constexpr uint32_t COLUMNS = 2 * TILE_N;
+    static constexpr uint32_t INSTRUCTION = tcgen05_instruction(TILE_M, TILE_N);
+
+    uint32_t sums;
+
+    __device__ static void set_up(uint32_t* tensor_memory) {
+        tensor_memory_take(tensor_memory, COLUMNS);
+        tcgen05_fence_before();
+    }
+    __device__ explicit Tcgen05(const uint32_t& tensor_memory) {
+        tcgen05_fence_after();
+        sums = tensor_memory;
+    }
+    __device__ static void leave_registers() {}
+    __device__ static void take_registers() {}
+
+    // Four products; the stage can be had again when they are complete.
+    __device__ void step(int accumulator, const Element* a, const Element* b, bool first, uint64_t* consumed) {
+        const uint64_t a_from = tcgen05_operand(shared_address(a)), b_from = tcgen05_operand(shared_address(b));
+        tcgen05_fence_after();  // of what has been waited for: the stage, and that the accumulator has been drained
+#pragma unroll
+        for (int l = 0; l < TILE_K / 16; l++) {
+            const uint64_t columns = l * 32 >> 4;
+            tcgen05_multiply(tensor_address(sums, 0, accumulator * TILE_N), a_from + columns, b_from + columns, INSTRUCTION,
+                             !first || l > 0);
+        }
+        tcgen05_commit(consumed);
+    }
+    __device__ void end(uint64_t* accumulated) { tcgen05_commit(accumulated); }
+
+    // A thread has a row: 8 chunks of 16 bytes, of which 8 lanes write as many columns, so a warp goes 4 times, once for each 128 bytes.
+    __device__ void read(int accumulator, int panel, unsigned char* staged) {
+        const uint32_t row = threadIdx.x % 128;
+        uint32_t column[64];
+        tcgen05_fence_after();
+        tcgen05_load(column, tensor_address(sums, row / 32 * 32, accumulator * TILE_N + panel * PANEL));
+#pragma unroll
+        for (int chunk = 0; chunk < 8; chunk++) {
+            uint4 packed;
+            packed.x = pair(column[8 * chunk + 0], column[8 * chunk + 1]);
+            packed.y = pair(column[8 * chunk + 2], column[8 * chunk + 3]);
+            packed.z = pair(column[8 * chunk + 4], column[8 * chunk + 5]);
+            packed.w = pair(column[8 * chunk + 6], column[8 * chunk + 7]);
+            *reinterpret_cast<uint4*>(staged + swizzled(row, chunk)) = packed;
+        }
+    }
+    __device__ static void give_back(uint64_t* drained) {
+        tcgen05_fence_before();
+        barrier_arrive(drained);
+    }
+
+    // Whoever took the columns gives them back, when all have read theirs.
+    __device__ void tear_down(bool took) const {
+        tcgen05_fence_before();
+        __syncthreads();
+        tcgen05_fence_after();
+        if (took) tensor_memory_give_back(sums, COLUMNS);
+    }
+
+  private:
+    __device__ static uint32_t pair(uint32_t low, uint32_t high) {
+        const __nv_bfloat162 rounded = __floats2bfloat162_rn(__uint_as_float(low), __uint_as_float(high));
+        return reinterpret_cast<const uint32_t&>(rounded);
+    }
+};
+
+PREPARE(void** state) {
+    *state = nullptr;
+    return prepare_triple_overlap<Tcgen05>();
+}
+
+LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, cudaStream_t stream) {
+    return launch_triple_overlap<Tcgen05>(a, b, c, m, n, k, stream);
+}

@@ -1,0 +1,48 @@
+// The tiles of c = a b^T that both sides multiply: their size, their order, and how threads bring those of a and b in themselves.
+#pragma once
+#include <cuda_bf16.h>
+
+#include "common/cuda/launch.cuh"
+#include "common/cuda/operands.cuh"
+
+using Element = __nv_bfloat16;
+
+constexpr int TILE_M = 128;  // rows of c, and of a tile of a
+constexpr int TILE_K = 64;   // a step: rows of 128 bytes
+constexpr int BAND = 16;     // rows of tiles that are walked over column by column: neighbours in time share tiles of a and b in the L2
+
+// The tiles of c, TILE_N columns wide, by number.
+template <int TILE_N>
+struct Tiles {
+    int down, across;
+    __host__ __device__ Tiles(int m, int n) : down(ceil_div(m, TILE_M)), across(ceil_div(n, TILE_N)) {}
+    __host__ __device__ int count() const { return down * across; }
+    __device__ int row(int tile) const { return (tile / (BAND * across) * BAND + within(tile) % height(tile)) * TILE_M; }
+    __device__ int column(int tile) const { return within(tile) / height(tile) * TILE_N; }
+
+  private:
+    __device__ int within(int tile) const { return tile % (BAND * across); }
+    __device__ int height(int tile) const { return min(BAND, down - tile / (BAND * across) * BAND); }
+};
+
+// A thread's share of a tile of ROWS x TILE_K: chunks of 16 bytes, which it loads from a matrix and stores as the tensor cores want them.
+// Eight lanes share a row, 128 bytes in memory and all 32 banks; outside the matrix are zeros.
+template <int ROWS, int THREADS>
+struct Share {
+    uint4 chunk[ROWS * 8 / THREADS];
+
+    __device__ void load(const Element* matrix, int first_row, int first_col, int rows, int cols) {
+        const int row = first_row + threadIdx.x / 8, col = first_col + threadIdx.x % 8 * 8;
+#pragma unroll
+        for (int i = 0; i < ROWS * 8 / THREADS; i++) {
+            const int at = row + i * (THREADS / 8);
+            chunk[i] = at < rows && col < cols ? *reinterpret_cast<const uint4*>(matrix + size_t(at) * cols + col) : uint4{};
+        }
+    }
+    __device__ void store(unsigned char* tile) const {
+#pragma unroll
+        for (int i = 0; i < ROWS * 8 / THREADS; i++) {
+            *reinterpret_cast<uint4*>(tile + swizzled(threadIdx.x / 8 + i * (THREADS / 8), threadIdx.x % 8)) = chunk[i];
+        }
+    }
+};
