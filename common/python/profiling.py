@@ -207,7 +207,7 @@ def _count(session: _Session, claimed: Sequence[str]) -> tuple[dict[str, tuple[P
             notes.append(f"profile: ncu: no set {name}; it has {', '.join(sets) or 'none that --list-sets names'}")
     asked = tuple(dict.fromkeys((*wanted, *claimed)))
     ended = _collect(session, ncu, chosen, asked)
-    if refused := [metric for metric in asked if metric in "\n".join(_errors(ended))]:
+    if refused := _refused(ended, asked):
         notes.append(f"profile: ncu: does not know {', '.join(refused)}; counted without")
         asked = tuple(metric for metric in asked if metric not in refused)
         ended = _collect(session, ncu, chosen, asked)
@@ -239,8 +239,12 @@ def sets_in(listed: str) -> tuple[str, ...]:
     return tuple(line.split()[0] for line in lines if line.strip())
 
 
-def _errors(ended: Ended) -> list[str]:
-    return [line for line in ended.log.splitlines() if line.startswith("==ERROR==")]
+def _refused(ended: Ended, asked: Sequence[str]) -> list[str]:
+    """The counters that this ncu or GPU does not have: those that an error names, or else those that a result can do without."""
+    errors = "\n".join(line for line in ended.log.splitlines() if line.startswith("==ERROR=="))
+    if not errors or "ERR_NVGPUCTRPERM" in errors:
+        return []
+    return [metric for metric in asked if metric in errors] or [metric for metric in asked if metric in _FURTHER]
 
 
 def _why_no_counters(ended: Ended) -> str:

@@ -21,7 +21,8 @@ LAYERS = (
     *("worker", "referee", "describer", "isolation_child"),
     *("isolation", "telemetry", "doctor", "profiled_process"),
     *("planning", "standards", "acceptance", "regressions", "comparison"),
-    *("bench", "proving", "profiling", "throttle", "stopping", "wall_clock", "measurement", "benchmark_harness", "sanitizing", "suite", "trials"),
+    *("bench", "proving", "profiling", "throttle", "stopping", "wall_clock", "measurement"),
+    *("benchmark_harness", "sanitizing", "suite", "trials"),
     *("peak", "terminal", "options", "show", "scaffold"),
 )
 

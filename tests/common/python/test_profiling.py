@@ -118,6 +118,13 @@ def test_what_ncu_does_not_give_is_a_line_and_nsys_is_kept(profiled, mode):
     assert set(found.counters) == {"permission": set(), "none": set(), "side": {"baseline"}, "unknown": {"baseline", "optimized"}}[mode]
 
 
+def test_counters_that_a_result_can_do_without_are_left_out_where_ncu_refuses_some(profiled, folder):
+    found = profiled("refuse", choices={"profile": "roofline"})
+    assert SECTORS in found.counters["baseline"]
+    assert any(note.startswith("profile: ncu: does not know sm__warps_active") for note in found.notes)
+    assert len((folder / "ncu_arguments.txt").read_text().splitlines()) == 2
+
+
 def test_a_set_that_this_ncu_does_not_have_is_a_line(profiled):
     found = profiled("noset", choices={"profile": "roofline"})
     assert "profile: ncu: no set roofline; it has basic, detailed, full, roof" in found.notes
