@@ -188,6 +188,11 @@ inline float rsqrtf(float v) { return 1 / sqrtf(v); }
 inline double rsqrt(double v) { return 1 / sqrt(v); }
 inline float rsqrt(float v) { return 1 / sqrtf(v); }
 inline float __frsqrt_rn(float v) { return 1 / sqrtf(v); }
+inline void sincospif(float v, float* sine, float* cosine) {
+    double half_turns = fmod(double(v), 2.0);
+    *sine = float(sin(M_PI * half_turns));
+    *cosine = float(cos(M_PI * half_turns));
+}
 inline float __fdividef(float a, float b) { return a / b; }
 inline float fdividef(float a, float b) { return a / b; }
 inline float __fdiv_rn(float a, float b) { return a / b; }
