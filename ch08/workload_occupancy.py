@@ -1,0 +1,23 @@
+"""Decode a tensor from its codes: y[i] = table[codes[i]], with a table of 24576 entries."""
+
+import torch
+
+from common import Spec, Workload
+
+SIZE = 24576
+
+
+def inputs(rand, n):
+    return {"table": rand.normal(SIZE), "codes": rand.integers(n, low=0, high=SIZE, dtype=torch.int16)}
+
+
+WORKLOAD = Workload(
+    inputs=inputs,
+    outputs=lambda n: {"y": Spec((n,), torch.float32)},
+    reference=lambda table, codes: table[codes.long()],
+    time_at={"n": 1 << 27},  # 256 MiB of codes: more than four times an L2 of 60 MB
+    check_at=({"n": 1}, {"n": 255}, {"n": 2049}, {"n": 3001}),  # a block of either side; several; the last one with threads to spare
+    work=lambda n: {"dram_read": 2 * n + 4 * SIZE, "dram_write": 4 * n},
+    rtol=0.0,  # a copy is exact
+    atol=0.0,
+)
