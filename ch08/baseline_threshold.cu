@@ -1,0 +1,18 @@
+// Baseline: the gain is loaded where a value is above the threshold, and no thread knows whether it is before the value is here.
+#include "common/cuda/launch.cuh"
+
+constexpr int THREADS = 256;
+
+__global__ void compress(const float* __restrict__ x, const float* __restrict__ gain, float* __restrict__ y, int n, float threshold) {
+    int i = blockIdx.x * THREADS + threadIdx.x;
+    if (i >= n) return;
+    float value = x[i];
+    // A quarter of the lanes: 4 bytes of each of 0.9 sectors in 1, asked for one trip to memory after the value.
+    if (value > threshold) value = threshold + (value - threshold) * gain[i];
+    y[i] = value;
+}
+
+LAUNCH(const float* x, const float* gain, float* y, int n, float threshold, cudaStream_t stream) {
+    compress<<<ceil_div(n, THREADS), THREADS, 0, stream>>>(x, gain, y, n, threshold);
+    return cudaGetLastError();
+}
