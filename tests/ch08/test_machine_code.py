@@ -1,0 +1,77 @@
+"""Chapter 8: what the first lines say of spills, loads and registers is what the compiler made of them for an H200."""
+
+import re
+import subprocess
+
+import pytest
+
+from common.python.cuda_build import build, find_nvcc
+from common.python.directives import read_directives
+from common.python.disassembly import read_code
+from common.python.environment import find_tool
+from common.python.errors import SideFailure
+from tests.teeth import ROOT
+
+CHAPTER = ROOT / "ch08"
+LINE = re.compile(r"/\*([0-9a-f]{4,})\*/ +([^;]+?) *;")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A function from side and pair to its library and what nvcc printed."""
+    try:
+        find_nvcc()
+    except SideFailure as missing:
+        pytest.skip(missing.reason)
+    if find_tool("cuobjdump") is None:
+        pytest.skip("no cuobjdump")
+    folder = tmp_path_factory.mktemp("built")
+    return lambda side, pair: build(CHAPTER / f"{side}_{pair}.cu", ["90a"], cache=folder, root=ROOT)
+
+
+def listing(library):
+    """Addresses and instructions, with their predicates."""
+    text = subprocess.run([find_tool("cuobjdump"), "-sass", library], capture_output=True, text=True, check=True).stdout
+    return [(int(address, 16), instruction) for address, instruction in LINE.findall(text)]
+
+
+def test_only_the_optimized_threshold_loads_the_gain_before_it_knows_the_value(built):
+    for side, order in (("baseline", ["LDG", "FSETP", "@P0 LDG"]), ("optimized", ["LDG", "LDG", "FSETP"])):
+        found = [re.search(r"(@!?P\d )?(LDG|FSETP)", text) for _, text in listing(built(side, "threshold").library)]
+        assert [match[0] for match in found if match] == order
+
+
+def main_loop(code):
+    """The shortest loop with 500 FMAs or more."""
+    loops = []
+    for end, text in code:
+        target = re.search(r"\bBRA\S* (?:\S+, )?0x([0-9a-f]+)$", text)
+        if target and int(target[1], 16) < end:
+            body = [line for address, line in code if int(target[1], 16) <= address <= end]
+            if sum("FFMA" in line for line in body) >= 500:
+                loops.append(body)
+    return min(loops, key=len)
+
+
+def test_the_ratio_of_register_pressure_is_that_of_the_instructions_counted(built):
+    first, second = (main_loop(listing(built(side, "register_pressure").library)) for side in ("baseline", "optimized"))
+
+    def count(body, *names):
+        return sum(any(re.search(rf"\b{name}\b", line) for name in names) for line in body)
+
+    said = read_directives(CHAPTER / "optimized_register_pressure.cu").expects
+    ratio, fmas, cycles, spills, loads, busy, now = map(float, re.findall(r"\d+(?:\.\d+)?(?!-)", said.replace("loads of 4", "loads of")))
+    assert (count(first, "FFMA"), count(first, "LDS")) == (fmas, loads)
+    assert (count(second, "FFMA"), count(second, "LDL", "STL")) == (fmas / 4, 0)
+    assert cycles == fmas / 4  # four schedulers
+    assert count(first, "LDL", "STL") == pytest.approx(spills, rel=0.1)
+    assert busy == spills + 4 * loads + 32  # 16 floats are loaded, and stored for all
+    assert len(second) == pytest.approx(now, rel=0.02)  # four times as often, on four schedulers
+    assert ratio == pytest.approx(busy / now, abs=0.05)
+
+
+@pytest.mark.parametrize(("side", "registers"), [("baseline", 42), ("optimized", 32)])
+def test_the_bounds_save_ten_registers_and_spill_none(built, side, registers):
+    made = built(side, "launch_bounds")
+    (kernel,) = read_code(made.library, made.log)
+    assert (kernel.registers, kernel.spill_bytes) == (registers, 0)
