@@ -17,7 +17,7 @@ WORKLOAD = Workload(
         {"rows": 5, "cols": 1 << 17},
     ),
     work=lambda rows, cols: {"dram_read": 4 * rows * cols, "dram_write": 4 * rows * cols},
-    # The baseline, on a CPU, adds up 16384 terms one after the other in a row of 2^17, as a block of 1024 threads does in one of 2^24: it is
+    # The baseline, on a CPU, adds up 16384 terms one after the other in a row of 2^17, as 1024 threads do in one of 2^24: it is
     # off by 1e-5 of y in 40 draws; times 2. The optimized side is off by 2.4e-6.
     rtol=2e-5,
     atol=0.0,
