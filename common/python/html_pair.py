@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
+from common.python.advice import diagnoses
 from common.python.charts import Effect, Strip, effect_of, strip
 from common.python.counters import moved
 from common.python.figures import (
@@ -93,6 +94,8 @@ def why(row: PairResult, _: Run) -> Iterator[Part]:
     for state, title in _PROOF_STATES.items():
         facts.append((title, ", ".join(f"{proof.claim} in {proof.side}" for proof in row.proofs if proof.state == state)))
     facts += [("Counters that moved most", "; ".join(each.words for each in list(moved(row))[:_MOST_MOVED]))]
+    bounds = [f"{found.side}{at_shape(found.shape)} {found.bottleneck}: {found.rests_on}" for found in diagnoses(row)]
+    facts += [("Bound by", "; ".join(bounds))]
     told = [(name, one_line(text)) for name, text in facts if text]
     if told:
         yield Part("facts", "Why", told)

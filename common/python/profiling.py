@@ -23,6 +23,7 @@ from common.python.profile_job import Job, JobSide, Mode
 from common.python.profiled_process import Ended, SideCrashed, ToolFailed, run, run_job, tool
 from common.python.proving import counters_claimed
 from common.python.results import SideProfile, StepTrace
+from common.python.roofline import DECLARED_WITHIN, declared_bytes
 from common.python.settings import PROJECT_ROOT, Profile
 from common.python.step_trace import SeenStep
 
@@ -32,7 +33,6 @@ _NCU = ("--clock-control", "none", "--profile-from-start", "off", "--target-proc
 _SETS = {Profile.ROOFLINE: "roofline", Profile.DEEP_DIVE: "full"}
 _ALWAYS = (ncu_tables.TIME, DRAM_BYTES, ncu_tables.DRAM_PERCENT, ncu_tables.SM_PERCENT, ncu_tables.REGISTERS)
 _FURTHER = (ncu_tables.OCCUPANCY, ncu_tables.L2_HITS, ncu_tables.TENSOR)
-_OFF = 1.1  # measured over declared bytes, or the other way round: beyond it the declaration is a finding
 
 
 @dataclass
@@ -260,12 +260,12 @@ def _why_no_counters(ended: Ended) -> str:
 def _bytes_off(plan: Plan, found: Profiling) -> Iterator[str]:
     """A sentence if no side moves the bytes that the workload declares: a model off by a tenth is a finding."""
     work: Mapping[str, float] = next(iter(plan.work.values()), {})
-    declared = work.get("dram_read", 0.0) + work.get("dram_write", 0.0)
+    declared = declared_bytes(work)
     moved = {side: counters[DRAM_BYTES] for side, counters in found.counters.items() if counters.get(DRAM_BYTES)}
     if not declared or not moved:
         return
     side = min(moved, key=lambda name: abs(math.log(moved[name] / declared)))
-    if abs(math.log(moved[side] / declared)) > math.log(_OFF):
+    if abs(math.log(moved[side] / declared)) > math.log(DECLARED_WITHIN):
         workload = plan.selection.pair.workload.name
         yield (
             f"{workload}: found {moved[side] / 1e6:.4g} MB of DRAM traffic in a step of {side}, the nearest of its sides; "

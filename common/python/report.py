@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 import jinja2
 
 from common.python import ncu_tables
+from common.python.advice import diagnoses
 from common.python.counters import moved, stall_text, value_text
 from common.python.errors import Status
 from common.python.figures import (
@@ -81,7 +82,7 @@ def summary(run: Run, rows: Iterable[PairResult]) -> str:
 
 def sections(rows: Sequence[PairResult]) -> list[Section]:
     """The tables of a report, those without rows left out."""
-    makers = (_results, _not_passed, _gated, _certainty, _sides, _kernels, _steps, _counted, _moved, _device, _metrics, _proofs)
+    makers = (_results, _not_passed, _gated, _certainty, _sides, _bounds, _kernels, _steps, _counted, _moved, _device, _metrics, _proofs)
     return [section for section in (make(rows) for make in makers) if section.rows]
 
 
@@ -180,6 +181,23 @@ def share_text(timing: PairTiming, side: str) -> str:
 def _held_share_text(timing: PairTiming, side: str) -> str:
     share = timing.shares.get(side)
     return "" if share is None or share.at_held_clock is None else f"{100 * share.at_held_clock:.1f} %"
+
+
+def _bounds(rows: Sequence[PairResult]) -> Section:
+    columns = _columns("target, side, bound by, it rests on, arithmetic intensity, advice")
+    entries = [
+        (
+            row.target + at_shape(found.shape),
+            found.side,
+            str(found.bottleneck),
+            found.rests_on,
+            found.intensity.words if found.intensity else "",
+            "; ".join(f"({number}) {sentence}" for number, sentence in enumerate(found.advice, start=1)),
+        )
+        for row in rows
+        for found in diagnoses(row)
+    ]
+    return Section("What bounds each side", columns, entries)
 
 
 def _kernels(rows: Sequence[PairResult]) -> Section:

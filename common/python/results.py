@@ -134,7 +134,8 @@ class Share(Document):
 class PairTiming(Document):
     """The timing of one named shape. `speedups` holds a side's speedup over the baseline; a half has none.
 
-    `shares` holds each side's share of the ceiling, where this machine's ceilings are kept.
+    Where this machine's ceilings are kept, `shares` holds each side's share of the ceiling, `work` the least that any side must do, by
+    key, and `ceiling_ns` the time that each key of it takes at its ceiling.
     `gains` is the like of `speedups` for a `goal` other than time. `repeats` holds the speedups of each repetition by itself,
     where the whole measurement was repeated. `seconds` were spent timing; process start and set-up are not in them.
     """
@@ -154,6 +155,8 @@ class PairTiming(Document):
     goal: str = "time"
     gains: dict[str, Interval] = {}
     shares: dict[str, Share] = {}
+    work: dict[str, float] = {}
+    ceiling_ns: dict[str, float] = {}
     repeats: dict[str, tuple[Interval, ...]] = {}
     seconds: float = 0.0
     telemetry: TelemetrySummary = TelemetrySummary()
@@ -361,7 +364,8 @@ class Run(Document):
     """run.json: the choices, the machine, the seed that made the inputs, and how it ended.
 
     `noise_percent` is the machine's A/A floor by class of step, as the gate used it; empty where nobody measured one. `ceilings` holds
-    the `MachineCeilings` of each device (cuda, cpu) that rows were held against.
+    the `MachineCeilings` of each device (cuda, cpu) that rows were held against. `advice` is what a language model, by its name, said of
+    the results, no measurement; `notes` are of the whole run.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -371,6 +375,8 @@ class Run(Document):
     environment: dict[str, Any]
     noise_percent: dict[str, float] = {}
     ceilings: dict[str, Any] = {}
+    advice: dict[str, str] = {}
+    notes: tuple[str, ...] = ()
     started: str
     ended: str = ""
     interrupted: bool = False
@@ -388,9 +394,4 @@ class SideMetrics(Document):
     samples_ns: dict[str, tuple[float, ...]]
 
 
-DOCUMENTS: dict[str, type[Document]] = {
-    "run": Run,
-    "metrics": Metrics,
-    "pair_metrics": PairResult,
-    "side_metrics": SideMetrics,
-}
+DOCUMENTS: dict[str, type[Document]] = {"run": Run, "metrics": Metrics, "pair_metrics": PairResult, "side_metrics": SideMetrics}

@@ -20,6 +20,9 @@ from common.python.results import PairTiming, Share
 TOLERANCE: Final = {"cuda": 1.05, "cpu": 2.0}
 """How many times faster than the floor a time may be: what a CPU's neighbours leave of it changes from one second to the next."""
 
+DECLARED_WITHIN: Final = 1.1
+"""Counted over declared bytes, or the other way round: beyond it the declaration, or the traffic, is a finding."""
+
 _DRAM_KEYS = ("dram_read", "dram_write")
 _NAMES = {"peer": ("peer_out", "peer_in")}  # of a key's ceilings where the key is none itself; the highest counts
 _FLOOR_NAMES = {"fp32": ("fp32", "fp32_fma")}  # what else may do the work of a key, and so lowers its floor
@@ -185,7 +188,10 @@ def implausible(bounds: Sequence[Bound], time_ns: float, device: str) -> str:
 
 
 def with_shares(timing: PairTiming, work: Mapping[str, float], kept: MachineCeilings, files: Mapping[str, str]) -> PairTiming:
-    """`timing` with each side's share of the ceiling. Raises SideFailure, naming the side's one of `files`, for a time under the floor."""
+    """`timing` with its work and each side's share of the ceiling.
+
+    Raises SideFailure, naming the side's one of `files`, for a time under the floor.
+    """
     if timing.mode == "cold_start":  # set-up is no part of the work
         return timing
     conditions = Conditions.of(timing)
@@ -195,13 +201,19 @@ def with_shares(timing: PairTiming, work: Mapping[str, float], kept: MachineCeil
             if sentence := implausible(bounds, time.estimate, timing.device):
                 raise SideFailure(Status.IMPLAUSIBLE, f"{files[side]}: {sentence}; expected no more than that")
     shares = {side: share_of(bounds, time.estimate, held_hz(timing, side)) for side, time in timing.time_ns.items() if bounds}
-    return timing.model_copy(update={"shares": shares, "notes": (*timing.notes, *notes)})
+    found = {"shares": shares, "work": dict(work), "ceiling_ns": {bound.key: bound.ceiling_ns for bound in bounds}}
+    return timing.model_copy(update=found | {"notes": (*timing.notes, *notes)})
 
 
 def held_hz(timing: PairTiming, side: str) -> float | None:
     """The SM clock that the samples of `side` held, in the median; None where none was stamped."""
     clocks = [clock for unit in timing.units for block in unit.blocks[side] for clock in block.sm_clock_hz]
     return statistics.median(clocks) if clocks else None
+
+
+def declared_bytes(work: Mapping[str, float]) -> float:
+    """The bytes of memory that `work` reads and writes."""
+    return sum(work.get(key, 0.0) for key in _DRAM_KEYS)
 
 
 def amount_text(amount: float, unit: Unit) -> str:

@@ -14,7 +14,7 @@ LAYERS = (
     *("identity", "claims", "workload", "environment"),
     *("discovery", "ladder", "targets", "revisions", "protocol", "connection", "disassembly"),
     *("step_trace", "ncu_tables", "nsys_tables", "evidence"),
-    *("figures", "counters", "roofline", "report", "charts", "listings", "html_pair", "html_report", "artifacts", "metrics_extractor"),
+    *("figures", "counters", "roofline", "advice", "report", "charts", "listings", "html_pair", "html_report", "artifacts", "metrics_extractor"),
     *("machine_ceilings", "noise", "expectations"),
     *("random_inputs", "cuda_build", "cuda_launch", "loader", "device_helpers", "verification", "escape", "timing", "seal"),
     *("launch_trace", "triton_ahead", "host_ceilings", "ceilings", "profile_job", "profile_child"),
