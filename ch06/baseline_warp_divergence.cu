@@ -1,4 +1,5 @@
 // Baseline: a thread an element, so the lanes of a warp take turns: the 16 even ones run f while 16 wait, then the 16 odd ones run g.
+// has: /\bBSSY\b/
 #include "common/cuda/launch.cuh"
 
 constexpr float DECAY = 63.0f / 64;
@@ -10,8 +11,9 @@ __device__ float f(float v) {
     return v;
 }
 
+// Not the form of f: were both an FMA with other factors, the compiler would select the factors, and no warp would run anything twice.
 __device__ float g(float v) {
-    for (int k = 0; k < ROUNDS; k++) v = fmaf(-DECAY, v, 0.5f);
+    for (int k = 0; k < ROUNDS; k++) v = (v + 0.5f) * -DECAY;
     return v;
 }
 

@@ -1,5 +1,5 @@
 // Optimized: in each block the first four warps take the even elements and the last four the odd ones: no warp runs both filters.
-// expects: 2x, every instruction of a filter has 32 lanes at work instead of 16; 8 sectors a request instead of 4, of lines in the L1
+// expects: 1.8x, a warp issues 1 filter of 128 FMAs, not 2, beside some 28 other instructions; its requests touch 8 sectors, not 4
 // proves: counter smsp__thread_inst_executed_per_inst_executed.ratio > 1.5 x baseline
 #include "common/cuda/launch.cuh"
 
@@ -12,8 +12,9 @@ __device__ float f(float v) {
     return v;
 }
 
+// Not the form of f: were both an FMA with other factors, the compiler would select the factors, and no warp would run anything twice.
 __device__ float g(float v) {
-    for (int k = 0; k < ROUNDS; k++) v = fmaf(-DECAY, v, 0.5f);
+    for (int k = 0; k < ROUNDS; k++) v = (v + 0.5f) * -DECAY;
     return v;
 }
 

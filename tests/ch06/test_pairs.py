@@ -7,7 +7,10 @@ import subprocess
 
 import pytest
 
-from common.python.loader import load_workload
+from common.python.cuda_build import build
+from common.python.disassembly import read_code
+from common.python.environment import find_tool
+from common.python.loader import import_file, load_workload
 from tests.teeth import ROOT, assert_teeth
 
 CHAPTER = ROOT / "ch06"
@@ -56,3 +59,14 @@ def test_a_window_of_32_floats_lies_across_two_lines_for_31_of_32_alignments():
 def test_rows_of_100_fill_100_of_128_lanes():
     warps = -(-100 // 32)
     assert 32 * warps / 100 == 1.28
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None or find_tool("cuobjdump") is None, reason="no nvcc or no cuobjdump")
+@pytest.mark.parametrize("side", ["baseline", "optimized"])
+def test_the_compiler_has_left_two_filters_and_a_branch_between_them(side, tmp_path):
+    (kernel,) = read_code(build(CHAPTER / f"{side}_warp_divergence.cu", ["90a"], cache=tmp_path, root=ROOT).library)
+    names = [text.split()[0] for text in kernel.instructions if text != "NOP"]
+    rounds = import_file(CHAPTER / "workload_warp_divergence.py").ROUNDS
+    assert sum(name in ("FFMA", "FADD", "FMUL") for name in names) > 2 * rounds
+    assert names.count("BSSY") == 1
+    assert len(names) - 2 * rounds == pytest.approx(28, abs=4)  # what the expectation adds to a filter
