@@ -3,12 +3,12 @@
 // proves: block > baseline
 #include "common/cuda/launch.cuh"
 
-constexpr int DEGREE = 64;
+constexpr int DEGREE = 128;
 
 __device__ float polynomial(float x) {
     float y = 0;
 #pragma unroll
-    for (int k = DEGREE; k >= 0; k--) y = fmaf(y, x, (k % 5 - 2) / 4.0f);
+    for (int k = DEGREE; k >= 0; k--) y = fmaf(y, x, (37 * k % 131 - 65) / 64.0f);
     return y;
 }
 

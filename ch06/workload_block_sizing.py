@@ -1,16 +1,16 @@
-"""A polynomial of degree 64 at every entry of a table of short rows: y = sum over k of (k mod 5 - 2) / 4 * x^k."""
+"""A polynomial of degree 128 at every entry of a table of short rows: y = sum over k of (37 k mod 131 - 65) / 64 * x^k."""
 
 import torch
 
 from common import Spec, Workload
 
-DEGREE = 64  # 64 FMAs an entry: arithmetic, not memory, sets the pace
+DEGREE = 128  # FMAs an entry take 2.7 times as long as its 8 bytes, so arithmetic sets the pace; no coefficient comes twice
 
 
 def reference(x):
     y = torch.zeros_like(x)
     for k in range(DEGREE, -1, -1):
-        y = y * x + (k % 5 - 2) / 4
+        y = y * x + (37 * k % 131 - 65) / 64
     return y
 
 
@@ -21,7 +21,7 @@ WORKLOAD = Workload(
     time_at={"rows": 1 << 18, "cols": 100},
     check_at=({"rows": 1, "cols": 1}, {"rows": 3, "cols": 100}, {"rows": 37, "cols": 33}, {"rows": 5, "cols": 1025}),
     work=lambda rows, cols: {"fp32": 2 * DEGREE * rows * cols, "dram_read": 4 * rows * cols, "dram_write": 4 * rows * cols},
-    # Horner's rule in FMAs is off by at most 7.4e-7, near |x| = 1, over 4 M values on a CPU; times 2.7.
+    # Horner's rule in FMAs is off by at most 1.4e-6, near |x| = 1, over 4 M values on a CPU; times 1.8, and |y| is up to 1.5.
     rtol=1e-6,
-    atol=2e-6,
+    atol=2.5e-6,
 )
