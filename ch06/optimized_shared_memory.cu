@@ -9,8 +9,9 @@ constexpr int THREADS = 256;
 
 __global__ void average(const float* __restrict__ x, const float* __restrict__ weights, float* y, int n) {
     __shared__ float tile[THREADS + TAPS - 1];
-    int first = blockIdx.x * THREADS, i = first + threadIdx.x;
-    for (int k = threadIdx.x; k < THREADS + TAPS - 1; k += THREADS) tile[k] = first + k < n + TAPS - 1 ? x[first + k] : 0;
+    int i = blockIdx.x * THREADS + threadIdx.x, end = n + TAPS - 1;
+    tile[threadIdx.x] = i < end ? x[i] : 0;
+    if (threadIdx.x < TAPS - 1) tile[THREADS + threadIdx.x] = i + THREADS < end ? x[i + THREADS] : 0;
     __syncthreads();
     if (i >= n) return;
     float sum = 0;
