@@ -64,7 +64,7 @@ __device__ void load(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, const C
             load_tile(shared.b[at.stage], b, i * TILE_K, walk.column(tile), &shared.loaded[at.stage]);
         }
     }
-    // The barriers must outlive the last arrivals.
+    // A commit arrives when its products are complete, and must find its barrier.
     for (int i = 0; i < Shared<Mma>::STAGES; i++, step++) {
         const Place at(step);
         barrier_wait(&shared.consumed[at.stage], at.parity ^ 1);

@@ -1,0 +1,68 @@
+// Stand-in for wgmma: a thread computes its own sums, at once or only when it waits for them.
+#pragma once
+#include "common/cuda/operands.cuh"
+#include "common/cuda/tensor_cores.hpp"
+
+namespace on_cpu {
+using Group = std::vector<std::function<void()>>;
+inline std::map<int, Group> started;
+inline std::map<int, std::deque<Group>> committed;
+inline const bool wgmma_ready = [] {
+    begin_block = [] {
+        started.clear();
+        committed.clear();
+        barriers.clear();
+    };
+    end_block = [] {
+        for (auto& [thread, groups] : committed) {
+            if (!groups.empty()) error = "a product was never waited for";
+        }
+    };
+    return true;
+}();
+inline void wait_for_groups(size_t pending) {
+    auto& groups = committed[threadIdx.x];
+    while (groups.size() > pending) {
+        for (auto& product : groups.front()) product();
+        groups.pop_front();
+    }
+    meet_warp();  // the products are the warp's, and so is the wait
+}
+}  // namespace on_cpu
+
+inline void wgmma_fence() {}
+inline void hold(float (&)[64]) {}
+inline void wgmma_commit() {
+    on_cpu::committed[threadIdx.x].push_back(std::move(on_cpu::started[threadIdx.x]));
+    on_cpu::started[threadIdx.x].clear();
+    if (on_cpu::laziness == 0 || (on_cpu::laziness == 1 && on_cpu::sometimes())) {
+        for (auto& group : on_cpu::committed[threadIdx.x]) {
+            for (auto& product : group) product();
+            group.clear();
+        }
+    }
+}
+template <int PENDING>
+void wait_for_products(const char* file, int line) {
+    if (!on_cpu::skips(file, line)) on_cpu::wait_for_groups(PENDING);
+}
+#define wgmma_wait_1 wait_for_products<1>(__FILE__, __LINE__)
+#define wgmma_wait_0 wait_for_products<0>(__FILE__, __LINE__)
+
+// PTX ISA, wgmma.mma_async m64n128k16, accumulator D: rows t / 32 * 16 + t % 32 / 4 (+ 8), columns 8 j + t % 4 * 2 (+ 1).
+inline void wgmma_64x128x16(float (&sum)[64], uint64_t a, uint64_t b, bool add) {
+    on_cpu::require(a >> 62 == 1 && b >> 62 == 1, "an operand of wgmma is not in the 128-byte swizzle");
+    on_cpu::started[threadIdx.x].push_back([&sum, a, b, add, thread = threadIdx.x % 128] {
+        for (int i = 0; i < 2; i++) {
+            float row[16], column[16];
+            on_cpu::read_row(row, a, thread / 32 * 16 + thread % 32 / 4 + 8 * i);
+            for (int j = 0; j < 16; j++) {
+                for (int e = 0; e < 2; e++) {
+                    on_cpu::read_row(column, b, 8 * j + thread % 4 * 2 + e);
+                    float& one = sum[4 * j + 2 * i + e];
+                    one = (add ? one : 0) + on_cpu::dot(row, column);
+                }
+            }
+        }
+    });
+}

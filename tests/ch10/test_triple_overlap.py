@@ -1,0 +1,140 @@
+"""Chapter 10's products run on the CPU, on stand-ins for TMA, barriers and tensor cores: right answers, and no wait that is not needed."""
+
+import re
+import shutil
+
+import pytest
+import torch
+
+from common.python.cuda_build import build as build_library
+from common.python.cuda_build import find_nvcc
+from common.python.cuda_launch import Names, check_source
+from common.python.directives import read_directives
+from common.python.errors import SideFailure
+from common.python.loader import load_workload
+from tests.ch10.emulated import CHAPTER, LAZINESS, SKELETON, build, inputs_of
+from tests.teeth import BF16_BITS, ROOT, accepts, assert_accepts, assert_teeth
+
+WORKLOAD = load_workload(CHAPTER / "workload_wgmma_triple_overlap.py")
+WGMMA, TMEM = "optimized_wgmma_triple_overlap.cu", "optimized_tmem_triple_overlap.cu"
+SIDES = [WGMMA, TMEM, "baseline_wgmma_triple_overlap.cu", "baseline_tmem_triple_overlap.cu"]
+ROUNDS = {"m": 300, "n": 648, "k": 456}  # 9 or 18 tiles of 8 steps on two multiprocessors: rings and accumulators go round
+SHAPES = [*(shape for shape in WORKLOAD.check_at if shape["m"] * shape["n"] < 1 << 20), ROUNDS]
+SEEDS = range(8)
+
+
+@pytest.fixture(scope="module")
+def emulated(tmp_path_factory):
+    if shutil.which("g++") is None:
+        pytest.skip("no g++")
+    return {side: build(side, tmp_path_factory.mktemp("side")) for side in SIDES}
+
+
+def right(c, values):
+    return accepts(WORKLOAD.tolerance("optimized"), [c], [WORKLOAD.reference(values["a"].double(), values["b"].double())])
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("side", SIDES)
+def test_a_side_is_right_however_late_its_copies_and_products_are(emulated, side, shape):
+    values = inputs_of(WORKLOAD, shape)
+    for laziness in LAZINESS:
+        assert right(emulated[side].run(values, shape, laziness=laziness), values), laziness
+
+
+def waits(file, pattern):
+    """The lines of a file that wait, as file:line and their text."""
+    lines = (CHAPTER / file).read_text().splitlines()
+    return [(f"{file}:{number}", line.strip()) for number, line in enumerate(lines, 1) if re.search(pattern, line)]
+
+
+SKELETON_WAITS = waits(SKELETON, r"\b(barrier_wait|warpgroup_sync|wait_until_stores_have_read)\(")
+LEFT_TO_THE_OTHER = {WGMMA: r"!Mma::IN_REGISTERS", TMEM: r"(?<!!)Mma::IN_REGISTERS"}
+# At the end load waits for commits; where threads arrive for their products instead, none of them ends before it has.
+FOR_COMMITS = "barrier_wait(&shared.consumed[at.stage], at.parity ^ 1);"
+WAITS = [
+    (side, *wait)
+    for side in (WGMMA, TMEM)
+    for wait in (*SKELETON_WAITS, *waits(side, "wgmma_wait<"))
+    if not re.search(LEFT_TO_THE_OTHER[side], wait[1]) and (side, wait[1]) != (WGMMA, FOR_COMMITS)
+]
+
+
+def test_all_waits_were_found():
+    assert len(SKELETON_WAITS) == 10
+    assert [len([wait for wait in WAITS if wait[0] == side]) for side in (WGMMA, TMEM)] == [9, 9]
+
+
+@pytest.mark.parametrize(("side", "place", "text"), WAITS)
+def test_no_wait_can_be_left_out(emulated, side, place, text):
+    values = inputs_of(WORKLOAD, ROUNDS)
+    for laziness in ("late", "by chance", "at once"):
+        for seed in SEEDS:
+            try:
+                if not right(emulated[side].run(values, ROUNDS, seed=seed, laziness=laziness, skipped=place), values):
+                    return
+            except RuntimeError:
+                return
+    pytest.fail(f"{place}: right without `{text}`, in every order that was tried")
+
+
+def test_rows_that_no_tensor_map_takes_are_refused(emulated):
+    shape = {"m": 8, "n": 12, "k": 8}
+    with pytest.raises(RuntimeError):
+        emulated[WGMMA].run(inputs_of(WORKLOAD, shape), shape)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_every_argument_has_something_to_bind(side):
+    shape = WORKLOAD.check_at[0]
+    names = Names.of(WORKLOAD, read_directives(CHAPTER / side), inputs_of(WORKLOAD, shape), shape)
+    assert [argument.name for argument in check_source(CHAPTER / side, names).launch] == ["a", "b", "c", "m", "n", "k", "stream"]
+
+
+def test_both_workloads_are_the_same_work():
+    other = load_workload(CHAPTER / "workload_tmem_triple_overlap.py")
+    assert other.time_at == WORKLOAD.time_at
+    assert other.tolerance("optimized") == WORKLOAD.tolerance("optimized")
+    assert read_directives(CHAPTER / "workload_tmem_triple_overlap.py").instead == "ch10:wgmma_triple_overlap"
+
+
+def test_the_last_check_goes_round_on_every_gpu_that_can_run_it():
+    shape, multiprocessors = WORKLOAD.check_at[-1], 148
+    tiles = -(-shape["m"] // 128) * -(-shape["n"] // 256)
+    assert tiles > 2 * multiprocessors
+    assert all(shape[name] * 2 % 16 == 0 for shape in (*WORKLOAD.check_at, *WORKLOAD.timed_shapes.values()) for name in "nk")
+
+
+def test_the_registers_of_the_roles_fit_what_the_block_began_with():
+    text = (CHAPTER / WGMMA).read_text()
+    load, multiply = (int(number) for number in re.findall(r"_registers<(\d+)>", text))
+    began = 65536 // 384 // 8 * 8
+    assert load + 2 * multiply <= 3 * began == 3 * 168
+
+
+@pytest.mark.parametrize(("side", "architecture"), [(WGMMA, "90a"), (TMEM, "100a")])
+def test_ptxas_spills_nothing_and_does_not_serialize(side, architecture, tmp_path):
+    try:
+        find_nvcc()
+    except SideFailure as missing:
+        pytest.skip(missing.reason)
+    log = build_library(CHAPTER / side, [architecture], cache=tmp_path, root=ROOT).log
+    assert "0 bytes spill stores, 0 bytes spill loads" in log
+    assert "warning" not in log.lower()
+    assert "serialized" not in log
+
+
+def test_the_tolerance_has_teeth():
+    assert_teeth(WORKLOAD, {"m": 64, "n": 64, "k": 512}, reduced=("a", 1), bits=BF16_BITS - 1)
+
+
+@pytest.mark.parametrize("pair", ["wgmma", "tmem"])
+def test_the_library_is_right_on_values_it_had_not_seen(pair):
+    assert_accepts(WORKLOAD, f"ch10/library_{pair}_triple_overlap.py", WORKLOAD.check_at[3])
+
+
+def test_the_answer_of_a_product_is_rounded_to_bf16(emulated):
+    values = inputs_of(WORKLOAD, WORKLOAD.check_at[2])
+    exact = values["a"].float() @ values["b"].float().T
+    found = emulated[TMEM].run(values, WORKLOAD.check_at[2])
+    assert (found != exact.to(torch.bfloat16)).float().mean() < 0.01
