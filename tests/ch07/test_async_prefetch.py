@@ -59,6 +59,18 @@ def test_the_baseline_has_all_loads_of_a_tile_in_flight_before_it_waits_for_one(
     assert accesses[:17] == ["LDG"] * 16 + ["STS"]
 
 
+def test_no_lane_but_the_elected_one_is_asked_for_a_bulk_copy(tmp_path):
+    try:
+        find_nvcc()
+    except SideFailure as missing:
+        pytest.skip(missing.reason)
+    if find_tool("cuobjdump") is None:
+        pytest.skip("no cuobjdump")
+    (kernel,) = read_code(build(CHAPTER / SIDES[2], ["90a"], cache=tmp_path, root=ROOT).library)
+    assert sum("UBLKCP" in text for text in kernel.instructions) == 2 * constants(SIDES[2])["ROWS"]  # before the loop and in it
+    assert not any("U.ANY" in text for text in kernel.instructions)  # the branch back to the next lane
+
+
 def smoothed(x, keep=15 / 16, gain=1 / 16, forget=None):
     """Rows as the sides smooth them, each FMA rounded once; what came before column `forget` may be lost there."""
     y, last = torch.empty_like(x), torch.zeros_like(x[:, 0])
