@@ -62,6 +62,7 @@ __global__ void __launch_bounds__(32, 1) smooth(const float* __restrict__ x, flo
 }
 
 LAUNCH(const float* x, float* y, int rows, int cols, cudaStream_t stream) {
+    if (cols % 4) return cudaErrorInvalidValue;  // a row is whole groups of 16 bytes
     smooth<<<ceil_div(rows, ROWS), 32, 0, stream>>>(x, y, rows, cols);
     return cudaGetLastError();
 }
