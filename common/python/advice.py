@@ -204,9 +204,9 @@ def _traffic(facts: Facts) -> str:
     if not declared or counted <= DECLARED_WITHIN * declared:
         return ""
     return (
-        f"{ncu_tables.DRAM_BYTES} is {bytes_text(counted)}, {counted / declared:.2f}x the {bytes_text(declared)} that the workload declares, "
-        f"beyond the {DECLARED_WITHIN:g}x that the harness grants: what was read once is read again; tile, fuse or reorder so that it stays "
-        "on chip"
+        f"{ncu_tables.DRAM_BYTES} is {bytes_text(counted)}, {counted / declared:.2f}x the {bytes_text(declared)} that the workload "
+        f"declares, beyond the {DECLARED_WITHIN:g}x that the harness grants: what was read once is read again; tile, fuse or reorder so "
+        "that it stays on chip"
     )
 
 

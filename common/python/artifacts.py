@@ -22,7 +22,7 @@ METRICS_FILE = "metrics.json"
 ARTIFACTS = PROJECT_ROOT / "artifacts"
 
 # Choices that change which rows are made or where they go, but not one number in a row.
-_FREE_ON_RESUME = {"targets", "resume", "artifacts_dir", "json_output", "dry_run", "suite_timeout"}
+_FREE_ON_RESUME = {"targets", "resume", "artifacts_dir", "json_output", "dry_run", "suite_timeout", "llm_analysis"}
 
 _NUMBER_LIST = re.compile(r"\[\n\s*(-?\d[\s\d.,eE+-]*?)\s*\]")
 

@@ -304,6 +304,11 @@ def child_environment(project_root: Path, device: str, variables: Mapping[str, s
     return child | {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}  # NVML's order, in which CUDA_VISIBLE_DEVICES was read above
 
 
+def variables_of(prefix: str, variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Those of a service's variables, without their `prefix`, that say anything. They may be secrets: keep none of them."""
+    return {name.removeprefix(prefix): value for name, value in variables.items() if name.startswith(prefix) and value}
+
+
 def profiler_attached(variables: Mapping[str, str] = os.environ) -> bool:
     """Whether nsys, ncu or compute-sanitizer has started this process, or one that it comes from."""
     return any(variables.get(name) for name in PROFILER_VARIABLES)

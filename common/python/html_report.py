@@ -112,6 +112,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         "Exit code": ""
         if run.exit_code is None
         else " ".join([str(run.exit_code), *(code.name for code in ExitCode if code == run.exit_code)]),
+        "Notes": "; ".join(run.notes),
     }
     return [(name, text) for name, text in facts.items() if text]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -135,7 +135,11 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     ),
     "llm_analysis": (
         bool,
-        _option("--llm-analysis", panel=_PROFILING, text="Ask a language model for advice on the profile; never for a number."),
+        _option(
+            "--llm-analysis",
+            panel=_PROFILING,
+            text="Send results and sources to the language model whose key is set; its answer is advice in the report, never a number.",
+        ),
         False,
     ),
     "gate": (float, _option("--gate", panel=_GATING, text="Smallest change that counts, in percent. Default: 0.5.", min=0.0), 0.5),
@@ -174,9 +178,6 @@ _VERIFYING = (
     "resume",
     "json_output",
 )
-
-# Accepted now, so that scripts need not change; what each will do is in the README's table of commands.
-_LATER = ("llm_analysis",)
 
 
 def command_of(name: str, run: Callable[[Settings], None], text: str) -> Callable[..., None]:
@@ -231,10 +232,3 @@ def parse_sweep(text: str) -> dict[str, tuple[str, ...]]:
     if not (key.isidentifier() and equals and all(values)) or len(set(values)) < len(values):
         raise BenchmarkError(f"--sweep: found {text!r}; expected a shape entry and different values of it, as in n=1024,2048,4096")
     return {key: values}
-
-
-def not_built_yet(settings: Settings) -> Sequence[str]:
-    """A sentence for every flag that was given and whose machinery is still to come."""
-    default = Settings()
-    chosen = [field for field in _LATER if vars(settings)[field] != vars(default)[field]]
-    return [f"--{field.replace('_', '-')} is accepted and not built yet: it changes nothing in this run" for field in chosen]

@@ -24,6 +24,7 @@ from common.python.environment import Machine, child_environment, describe_machi
 from common.python.errors import ExitCode, Status, UnfitEnvironment
 from common.python.exit_codes import exit_code_of
 from common.python.isolation import ForkServer
+from common.python.llm_analysis import Analysis, analyse
 from common.python.machine_ceilings import kept_ceilings
 from common.python.planning import Plan, make_plans
 from common.python.regressions import confirmed, is_to_be_confirmed, standing, unconfirmed
@@ -109,7 +110,7 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         bench = stack.enter_context(Bench(settings, server, run.seed, folder, standards))
         bench.deadline, bench.past, bench.ceilings = deadline, request.past, ceilings
         suite = _Suite(plans, bench, machine, folder, run, watcher)
-        interrupted = suite.run(done)
+        interrupted, analysis = suite.run(done)
         rows = suite.rows
         code = exit_code_of(
             rows,
@@ -118,7 +119,7 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
             fail_on_inconclusive=settings.fail_on is not None,
             require_expectations=settings.require_expectations,
         )
-        run = run.model_copy(update={"ended": _now(), "interrupted": interrupted, "exit_code": int(code)})
+        run = run.model_copy(update={"ended": _now(), "interrupted": interrupted, "exit_code": int(code), **vars(analysis)})
         folder.finish(run)
     return Outcome(run, rows, folder.path, code)
 
@@ -171,8 +172,9 @@ class _Suite:
         asked = {plan.target for plan in self.plans}
         return tuple(row for row in self.folder.rows if row.target in asked)
 
-    def run(self, done: Mapping[str, PairResult]) -> bool:
-        """Do every row that is not done, and settle what is red; whether Ctrl-C ended it."""
+    def run(self, done: Mapping[str, PairResult]) -> tuple[bool, Analysis]:
+        """Do every row that is not done, settle what is red, and ask for advice; whether Ctrl-C ended it, and the advice."""
+        analysis = Analysis()
         try:
             for index, plan in enumerate(self.plans, start=1):
                 if plan.target in done:
@@ -185,9 +187,13 @@ class _Suite:
                 self.folder.write_pair(row)
                 self.watcher.finished(row)
             self._settle()
+            if self.bench.settings.llm_analysis:
+                analysis = analyse(self.document, self.rows, self.folder.path)
+                for note in analysis.notes:
+                    self.watcher.note(note)
         except KeyboardInterrupt:
-            return True
-        return False
+            return True, analysis
+        return False, analysis
 
     def _row(self, plan: Plan) -> PairResult:
         bench = self.bench

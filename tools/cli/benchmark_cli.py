@@ -182,13 +182,10 @@ def _device(name: str) -> Any:
 
 
 def _suite(settings: Any) -> None:
-    from common.python.options import not_built_yet
     from common.python.suite import plan_only, run_suite
     from common.python.terminal import Progress, console_for, print_document, print_plans, print_results
 
     console = console_for(json_output=settings.json_output)
-    for sentence in not_built_yet(settings):
-        print(f"note: {sentence}", file=sys.stderr)
     if settings.dry_run:
         plans, notes = plan_only(settings)
         print_plans(plans, notes, console)

@@ -1,4 +1,4 @@
-"""What bounds a side and what is advised, on a machine with round numbers: every threshold is the machine's, every sentence names its ground."""
+"""What bounds a side and what is advised, on a machine with round numbers: thresholds are the machine's, sentences name their ground."""
 
 import pytest
 
@@ -67,9 +67,10 @@ def test_half_of_the_time_is_most_of_it():
 def test_launches_are_a_ceiling_where_they_count():
     found = diagnosis({"launch": 100}, 250e3, clock="launch")
     assert found.bottleneck is Bottleneck.LAUNCH
-    assert found.advice == (
+    (sentence,) = found.advice
+    assert sentence == (
         "launch: 80 % of this machine's measured ceiling, so the same work can at most be 1.25x as fast; "
-        "launch less often: fuse kernels, or replay a CUDA graph",
+        "launch less often: fuse kernels, or replay a CUDA graph"
     )
 
 
@@ -158,9 +159,10 @@ def test_gaps_bind_a_side_whose_launches_count():
     found = diagnosis(READ_4_GB, 8e6, step=trace(30.0), clock="launch")
     assert found.bottleneck is Bottleneck.LAUNCH
     assert found.rests_on == "gaps are 70 % of a step's time on the GPU, by nsys"
-    assert found.advice == (
+    (sentence,) = found.advice
+    assert sentence == (
         "a step's 40 launches leave gaps of 70 % on the GPU by nsys, which itself slows the host: replay a CUDA graph, or make fewer and "
-        "larger kernels",
+        "larger kernels"
     )
 
 

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from common.python.errors import BenchmarkError
-from common.python.options import command_of, not_built_yet, parse_kwargs, parse_sweep
+from common.python.options import command_of, parse_kwargs, parse_sweep
 from common.python.settings import Settings
 from tools.cli import benchmark_cli
 from tools.cli.benchmark_cli import run_command_line, spell_out_profile
@@ -155,9 +155,3 @@ def test_kwargs_are_words_with_one_value_a_key():
 def test_a_sweep_is_a_key_and_its_values():
     assert parse_sweep("n=1024, 2048") == {"n": ("1024", "2048")}
     assert parse_sweep("") == {}
-
-
-def test_a_flag_without_machinery_says_so():
-    assert not_built_yet(Settings()) == []
-    (sentence,) = not_built_yet(Settings(llm_analysis=True))
-    assert sentence.startswith("--llm-analysis is accepted and not built yet")

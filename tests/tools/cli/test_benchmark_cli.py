@@ -180,12 +180,15 @@ def test_both_halves_are_the_pair_and_a_dry_run_says_so_without_running(cli, roo
     assert not (tmp_path / "run").exists()
 
 
-def test_a_flag_whose_machinery_is_to_come_says_so_and_the_run_goes_on(cli, root, tmp_path):
-    flags = ("--llm-analysis", "--profile")
-    finished = cli("run", "--root", root, "--dry-run", *flags)
-    assert finished.code == 0
-    assert len(finished.stdout.splitlines()) == 1
-    assert [line for line in finished.stderr.splitlines() if not line.startswith("note: --")] == []
+def test_without_a_key_a_run_leaves_the_prompt_and_says_so(cli, root, tmp_path, monkeypatch):
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    finished = cli("run", "--root", root, "--device", "cpu", "--llm-analysis", "--artifacts-dir", tmp_path / "run")
+    assert finished.code == 0, finished
+    said = "--llm-analysis: neither ANTHROPIC_API_KEY nor OPENAI_API_KEY is set, so nobody was asked"
+    assert said in finished.stdout + finished.stderr
+    assert "## demo:double: PASSED" in (tmp_path / "run/llm_prompt.md").read_text()
+    assert "so nobody was asked" in (tmp_path / "run/report.md").read_text()
 
 
 def test_a_new_pair_passes_as_it_is(cli, tmp_path):
