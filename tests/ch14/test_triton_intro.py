@@ -55,6 +55,11 @@ def test_baseline_is_right_on_values_it_had_not_seen(shape):
     assert_accepts(WORKLOAD, "ch14/baseline_triton_intro.py", shape)
 
 
+@pytest.mark.parametrize("shape", WORKLOAD.check_at, ids=str)
+def test_the_library_is_right(shape):
+    assert_accepts(WORKLOAD, "ch14/library_triton_intro.py", shape)
+
+
 def test_optimized_side_is_right_in_the_interpreter(tmp_path):
     python(CHECK, cache=tmp_path, interpret=True)
 
