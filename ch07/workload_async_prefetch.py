@@ -1,4 +1,7 @@
-"""Smooth the rows of a float32 matrix from left to right: y[r, t] = 15/16 y[r, t - 1] + 1/16 x[r, t], y[r, -1] = 0. Rows are whole 16 bytes."""
+"""Smooth the rows of a float32 matrix from left to right: y[r, t] = 15/16 y[r, t - 1] + 1/16 x[r, t], and y[r, -1] = 0.
+
+Rows are whole 16 bytes.
+"""
 
 import torch
 
