@@ -1,0 +1,207 @@
+"""How far a run drifted from what was accepted on its GPU model: every gated figure, time and further figure, as a table and one JSON."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from common.python.artifacts import folder_of, load, write_whole
+from common.python.environment import Gpu
+from common.python.errors import BenchmarkError, ExitCode
+from common.python.expectations import Expectation, expectations_path, gpu_key, ratio_of, read_expectations
+from common.python.figures import at_shape, interval_text, percent_text, significant, speedup_text
+from common.python.gate import Difference
+from common.python.noise import class_of
+from common.python.regressions import standing
+from common.python.results import Interval, PairResult, PairTiming, Run, StopReason, Verdict
+from common.python.standards import SPEEDUP, verdict_of, what_it_takes
+from common.python.stats import TIME, Mean, gated_logs, median_ns, shortest_ns
+
+REPORT_FILE = "expectations_drift.json"
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One figure against the accepted one. `percent` is what it changed by, with its 99 % interval where both have units."""
+
+    target: str
+    shape: str
+    figure: str
+    accepted: str
+    found: str
+    percent: dict[str, float]
+    verdict: str = ""
+
+    @property
+    def change(self) -> str:
+        """The change in words."""
+        if "low" in self.percent:
+            return percent_text(Interval(**self.percent))
+        return f"{self.percent['estimate']:+.1f} %" if self.percent else ""
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """A timing of the run, and what is expected of it by which file."""
+
+    row: PairResult
+    shape: str
+    timing: PairTiming
+    expectation: Expectation
+    file: Path
+
+
+def gpus_of(run: Run) -> list[Gpu]:
+    """The GPUs that the run had. Raises BenchmarkError if its document does not tell."""
+    try:
+        return [Gpu.model_validate(gpu) for gpu in run.environment.get("gpus", ())]
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        raise BenchmarkError(f"run.json of {run.run_id}: gpus: {problem['msg']}; expected GPUs as `run` records them") from error
+
+
+def accepted_of(run: Run, rows: Sequence[PairResult], root: Path) -> tuple[list[Accepted], dict[str, str]]:
+    """The timings that something is expected of under `root`, and of each other one why it is not compared. Raises BenchmarkError."""
+    gpus = gpus_of(run)
+    found, left_out = [], {}
+    for row in rows:
+        pair = row.target.partition(":")[2]
+        folder = (root / row.workload_file).parent
+        files = [expectations_path(folder, gpu_key(gpus[:count])) for count in range(1, len(gpus) + 1)]
+        known = {file: read_expectations(file).pairs.get(pair, {}) for file in files}
+        if not row.timings:
+            left_out[row.target] = f"{row.status}, not timed"
+        for shape, timing in row.timings.items():
+            file = next((file for file, shapes in known.items() if shape in shapes), None)
+            if why_not := _why_not(run, timing):
+                left_out[row.target + at_shape(shape)] = why_not
+            elif file is None:
+                left_out[row.target + at_shape(shape)] = f"nothing is expected of it on this GPU model in {folder}"
+            elif differing := known[file][shape].differs_from({name: vars(timing)[name] for name in ("shape", "goal", "clock", "cache")}):
+                left_out[row.target + at_shape(shape)] = differing
+            else:
+                found.append(Accepted(row, shape, timing, known[file][shape], file))
+    return found, left_out
+
+
+def _why_not(run: Run, timing: PairTiming) -> str:
+    reasons = {
+        "timed on a CPU": timing.device == "cpu",
+        f"timed in mode {timing.mode}; burst is what is accepted": timing.mode != "burst",
+        "the device throttled": timing.stop_reason is StopReason.THROTTLED,
+        "its baseline is another revision's": bool(run.settings.get("against")),
+        "it has no gated figure: a half, or no figure for its goal": not gated_logs(timing.units, timing.goal),
+    }
+    return next((reason for reason, applies in reasons.items() if applies), "")
+
+
+def judged(run: Run, found: Sequence[Accepted]) -> dict[str, PairResult]:
+    """The rows by target, with verdicts on the ratios that are gated; red only what stands among all of them."""
+    verdicts: dict[str, dict[str, Verdict]] = {}
+    for each in found:
+        verdicts.setdefault(each.row.target, {})[each.shape] = _verdict(run, each)
+    rows = {each.row.target: each.row.model_copy(update={"verdicts": verdicts[each.row.target]}) for each in found}
+    return {row.target: row for row in standing([*rows.values()])}
+
+
+def _verdict(run: Run, each: Accepted) -> Verdict:
+    timing, expected = each.timing, Mean.of(each.expectation.logs)
+    band = max(run.settings["gate"], run.noise_percent.get(class_of(timing.clock, shortest_ns(timing.units)), 0.0))
+    change = Difference.between(Mean.of(gated_logs(timing.units, timing.goal)), expected).change(band)
+    name = SPEEDUP if timing.goal == TIME else timing.goal
+    return verdict_of({name: change}, what_it_takes(timing, expected, band), promotable=False)
+
+
+def drifts_of(each: Accepted, verdict: Verdict) -> Iterator[Drift]:
+    """The gated ratio, then the time of each side, then what else was accepted with it."""
+    target, shape, timing, expectation = each.row.target, each.shape, each.timing, each.expectation
+    ((name, gated),) = verdict.changes.items()
+    if ratio := ratio_of(timing):
+        words = speedup_text(expectation.ratio), speedup_text(ratio)
+        yield Drift(target, shape, name, *words, gated.percent.model_dump(), str(verdict.kind))
+    for side, accepted in expectation.sides.items():
+        if side in timing.time_ns:
+            logs = [math.log(median_ns(unit, side)) for unit in timing.units]
+            change = Difference.between(Mean.of(logs), Mean.of(accepted.logs_ns)).change(gated.band_percent)
+            words = interval_text(accepted.time_ns), interval_text(timing.time_ns[side])
+            yield Drift(target, shape, f"time of {side}", *words, change.percent.model_dump())
+    for side, metrics in expectation.metrics.items():
+        for metric, old in metrics.items():
+            new = each.row.metrics.get(side, {}).get(metric)
+            if new is not None:
+                percent = {"estimate": 100 * (new.value / old.value - 1)} if old.value else {}
+                words = f"{significant(old.value)} {old.unit}", f"{significant(new.value)} {new.unit}"
+                yield Drift(target, shape, f"{metric} of {side}", *words, percent)
+
+
+def report(run: Run, rows: Sequence[PairResult], root: Path) -> tuple[dict[str, Any], list[Drift]]:
+    """The JSON, and the drifts that a table shows. Raises BenchmarkError."""
+    found, left_out = accepted_of(run, rows, root)
+    verdicts = judged(run, found)
+    drifts: list[Drift] = []
+    timings = []
+    for each in found:
+        verdict = verdicts[each.row.target].verdicts[each.shape]
+        drifts += drifts_of(each, verdict)
+        seen = each.timing.telemetry
+        timings.append(
+            {
+                "target": each.row.target,
+                "shape": each.shape,
+                "expectations": str(each.file),
+                "provenance": each.expectation.provenance.model_dump(mode="json"),
+                "verdict": verdict.model_dump(mode="json"),
+                "sm_clock_mhz": seen.sm_clock_mhz.median if seen.sm_clock_mhz else None,
+                "throttled_share": seen.throttled_share,
+            }
+        )
+    told = {"run_id": run.run_id, "timings": timings, "drifts": [asdict(drift) for drift in drifts], "not_compared": left_out}
+    return told, drifts
+
+
+def print_drifts(drifts: Sequence[Drift], left_out: dict[str, str], console: Console) -> None:
+    """The table, and a line for each timing that is not in it."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for title in ("target", "figure", "accepted", "found", "change [99 %]", "verdict"):
+        table.add_column(title, overflow="fold")
+    for drift in drifts:
+        entries = (drift.target + at_shape(drift.shape), drift.figure, drift.accepted, drift.found, drift.change, drift.verdict)
+        table.add_row(*map(Text, entries))
+    if drifts:
+        console.print(table)
+    for target, why in left_out.items():
+        console.print(Text(f"{target}: not compared: {why}"), soft_wrap=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Write the drift of a run as JSON into its folder, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("run", type=Path, help="artifacts/<run>, or its run.json")
+    parser.add_argument("--root", type=Path, help="the folder that holds the targets and their expectations; default: the run's own")
+    chosen = parser.parse_args(arguments)
+    try:
+        run, rows = load(chosen.run)
+        told, drifts = report(run, rows, chosen.root or Path(run.settings["root"]))
+        path = folder_of(chosen.run) / REPORT_FILE
+        write_whole(path, json.dumps(told, indent=2) + "\n")
+    except BenchmarkError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return int(error.exit_code)
+    print_drifts(drifts, told["not_compared"], Console(highlight=False, emoji=False))
+    print(path)
+    return int(ExitCode.GOOD)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
