@@ -290,7 +290,7 @@ def version_of(name: str) -> str:
 def child_environment(project_root: Path, device: str, variables: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment of the fork server, and so of every worker and of the referee; `device` is "cuda" or "cpu"."""
     child = {
-        **variables,
+        **{name: value for name, value in variables.items() if not _SECRET.search(name)},  # no side needs one
         "PYTHONPATH": os.pathsep.join([str(project_root), *filter(None, [variables.get("PYTHONPATH")])]),
         "PYTHONUNBUFFERED": "1",  # the last words of a killed child reach its log
         # Freed blocks stay in the heap: else glibc maps a large one anew each time, and page faults decide a CPU's time.

@@ -340,3 +340,10 @@ def test_a_lock_file_that_is_not_ours_is_refused(device: str, tmp_path: Path) ->
     with pytest.raises(UnfitEnvironment, match="expected a lock file"), lock(device, "run"):
         pass
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_no_child_is_given_a_secret():
+    variables = {"ANTHROPIC_API_KEY": "x", "HF_TOKEN": "x", "DB_PASSWORD": "x", "HOME": "/home/someone"}
+    child = child_environment(PROJECT_ROOT, "cpu", variables)
+    assert child["HOME"] == "/home/someone"
+    assert not {"ANTHROPIC_API_KEY", "HF_TOKEN", "DB_PASSWORD"} & child.keys()
