@@ -1,12 +1,9 @@
 """What the tests of chapter 7 read from a side's source, and how often shared memory takes a turn for a warp's request."""
 
-import re
 from collections import Counter
 
-from common.python.cuda_launch import Names, check_source
-from common.python.directives import read_directives
-from common.python.random_inputs import Inputs
-from tests.teeth import CPU, ROOT
+from tests.cuda_sides import arguments_of, constants_of
+from tests.teeth import ROOT
 
 CHAPTER = ROOT / "ch07"
 WARP = range(32)
@@ -18,11 +15,11 @@ def text_of(side):
 
 
 def constants(side):
-    """The `constexpr int`s of a source, in order, so that one may be stated by others."""
-    values = {}
-    for name, expression in re.findall(r"constexpr int (\w+) = ([^;]+);", text_of(side)):
-        values[name] = eval(expression.replace("/", "//"), {}, values)
-    return values
+    return constants_of(CHAPTER / side)
+
+
+def arguments(workload, side):
+    return arguments_of(workload, CHAPTER / side)
 
 
 def wavefronts(addresses, width):
@@ -36,11 +33,3 @@ def wavefronts(addresses, width):
         words = {address // 4 + word for address in addresses[first : first + together] for word in range(width // 4)}
         total += max(Counter(word % 32 for word in words).values())
     return total
-
-
-def arguments(workload, side):
-    """The names of LAUNCH's arguments, once each is known to have something to bind."""
-    shape = workload.check_at[0]
-    values = Inputs(workload, shape, 1, CPU, ROOT).values
-    signatures = check_source(CHAPTER / side, Names.of(workload, read_directives(CHAPTER / side), values, shape))
-    return [argument.name for argument in signatures.launch]

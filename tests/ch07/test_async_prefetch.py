@@ -3,13 +3,11 @@
 import pytest
 import torch
 
-from common.python.cuda_build import build, find_nvcc
 from common.python.disassembly import read_code
-from common.python.environment import find_tool
-from common.python.errors import SideFailure
 from common.python.loader import load_workload
 from common.python.random_inputs import Inputs
 from tests.ch07.sides import CHAPTER, WARP, arguments, constants, text_of, wavefronts
+from tests.cuda_sides import built
 from tests.teeth import CPU, ROOT, accepts, assert_teeth
 
 WORKLOAD = load_workload(CHAPTER / "workload_async_prefetch.py")
@@ -48,25 +46,13 @@ def test_bulk_copies_are_whole_16_bytes_from_and_to_whole_16_bytes():
 
 @pytest.mark.parametrize("architecture", ["90a", "100a"])
 def test_the_baseline_has_all_loads_of_a_tile_in_flight_before_it_waits_for_one(architecture, tmp_path):
-    try:
-        find_nvcc()
-    except SideFailure as missing:
-        pytest.skip(missing.reason)
-    if find_tool("cuobjdump") is None:
-        pytest.skip("no cuobjdump")
-    (kernel,) = read_code(build(CHAPTER / SIDES[0], [architecture], cache=tmp_path, root=ROOT).library)
+    (kernel,) = read_code(built(CHAPTER / SIDES[0], tmp_path, architecture).library)
     accesses = [text.split()[0][:3] for text in kernel.instructions if text.startswith(("LDG", "STS"))]
     assert accesses[:17] == ["LDG"] * 16 + ["STS"]
 
 
 def test_no_lane_but_the_elected_one_is_asked_for_a_bulk_copy(tmp_path):
-    try:
-        find_nvcc()
-    except SideFailure as missing:
-        pytest.skip(missing.reason)
-    if find_tool("cuobjdump") is None:
-        pytest.skip("no cuobjdump")
-    (kernel,) = read_code(build(CHAPTER / SIDES[2], ["90a"], cache=tmp_path, root=ROOT).library)
+    (kernel,) = read_code(built(CHAPTER / SIDES[2], tmp_path).library)
     assert sum("UBLKCP" in text for text in kernel.instructions) == 2 * constants(SIDES[2])["ROWS"]  # before the loop and in it
     assert not any("U.ANY" in text for text in kernel.instructions)  # the branch back to the next lane
 

@@ -5,14 +5,12 @@ import re
 import pytest
 import torch
 
-from common.python.cuda_build import build, find_nvcc
 from common.python.directives import read_directives
 from common.python.disassembly import read_code
-from common.python.environment import find_tool
-from common.python.errors import SideFailure
 from common.python.loader import import_file, load_workload
 from tests.ch07.sides import CHAPTER, arguments, constants, text_of
-from tests.teeth import CPU, ROOT, assert_teeth
+from tests.cuda_sides import built
+from tests.teeth import CPU, assert_teeth
 
 WORKLOAD = load_workload(CHAPTER / "workload_smem_tiling.py")
 BASELINE, OPTIMIZED = "baseline_smem_tiling.cu", "optimized_smem_tiling.cu"
@@ -29,12 +27,6 @@ def test_launches_are_the_same():
 
 
 def test_a_tile_of_32_products_takes_the_requests_that_the_expectation_counts(tmp_path):
-    try:
-        find_nvcc()
-    except SideFailure as missing:
-        pytest.skip(missing.reason)
-    if find_tool("cuobjdump") is None:
-        pytest.skip("no cuobjdump")
     ratio, before, after, loads = map(
         float,
         re.search(
@@ -42,7 +34,7 @@ def test_a_tile_of_32_products_takes_the_requests_that_the_expectation_counts(tm
         ).groups(),
     )
     for architecture in ("90a", "100a"):
-        (kernel,) = read_code(build(CHAPTER / OPTIMIZED, [architecture], cache=tmp_path, root=ROOT).library)
+        (kernel,) = read_code(built(CHAPTER / OPTIMIZED, tmp_path, architecture).library)
         names = [text.split()[0] for text in kernel.instructions]
         assert sum(name.startswith("FFMA") for name in names) == 32  # the loop is there once
         assert sum(name.startswith("LDS") for name in names) == after

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from common.python.cuda_build import build, find_nvcc
 from common.python.cuda_launch import Names, check_source
 from common.python.directives import read_directives
 from common.python.environment import find_tool
-from common.python.errors import SideFailure
 from common.python.loader import load_workload
-from common.python.random_inputs import Inputs
-from tests.teeth import CPU, ROOT, accepts, assert_teeth
+from tests.cuda_sides import built, constants_of, skip_without_tools, values_at
+from tests.teeth import ROOT, accepts, assert_teeth
 
 CHAPTER = ROOT / "ch08"
 WORKLOAD = load_workload(CHAPTER / "workload_ilp.py")
@@ -27,20 +25,13 @@ def text_of(side):
 
 
 def constants(side):
-    values = {}
-    for name, expression in re.findall(r"constexpr int (\w+) = ([^;]+);", text_of(side)):
-        values[name] = eval(expression.replace("/", "//"), {}, values)
-    return values
-
-
-def values_at(shape):
-    return Inputs(WORKLOAD, shape, 1, CPU, ROOT).values
+    return constants_of(CHAPTER / side)
 
 
 @pytest.mark.parametrize("side", SIDES)
 def test_every_argument_has_something_to_bind(side):
     shape = WORKLOAD.check_at[1]
-    signatures = check_source(CHAPTER / side, Names.of(WORKLOAD, read_directives(CHAPTER / side), values_at(shape), shape))
+    signatures = check_source(CHAPTER / side, Names.of(WORKLOAD, read_directives(CHAPTER / side), values_at(WORKLOAD, shape), shape))
     assert [argument.name for argument in signatures.launch] == ["h", "z", "y", "points", "taps", "stream"]
 
 
@@ -56,7 +47,7 @@ class Loop:
 
 def loop_of(side, architecture, folder):
     """The shortest loop with a hundred FMAs or more."""
-    library = build(CHAPTER / side, [architecture], cache=folder, root=ROOT).library
+    library = built(CHAPTER / side, folder, architecture).library
     listing = subprocess.run([find_tool("cuobjdump"), "-sass", library], capture_output=True, text=True, check=True).stdout
     code = [(int(address, 16), text, int(upper, 16)) for address, text, upper in LINE.findall(listing)]
     loops = []
@@ -73,12 +64,7 @@ def loop_of(side, architecture, folder):
 
 @pytest.fixture(scope="module")
 def loops(tmp_path_factory):
-    try:
-        find_nvcc()
-    except SideFailure as missing:
-        pytest.skip(missing.reason)
-    if find_tool("cuobjdump") is None:
-        pytest.skip("no cuobjdump")
+    skip_without_tools()
     return [loop_of(side, "90a", tmp_path_factory.mktemp("built")) for side in SIDES]
 
 
@@ -141,14 +127,14 @@ def is_right(answer, values):
 
 
 def test_the_power_is_right_in_double_and_would_be_wrong_in_float():
-    values = values_at(SHAPE)
+    values = values_at(WORKLOAD, SHAPE)
     assert is_right(chained(values, squared_in(torch.float64)), values)
     assert not is_right(chained(values, squared_in(torch.float32)), values)
 
 
 @pytest.mark.parametrize("chain", range(4))
 def test_an_answer_without_one_of_the_chains_is_wrong(chain):
-    values = values_at(SHAPE)
+    values = values_at(WORKLOAD, SHAPE)
     assert not is_right(chained(values, squared_in(torch.float64), without=chain), values)
 
 

@@ -5,11 +5,10 @@ import subprocess
 
 import pytest
 
-from common.python.cuda_build import build, find_nvcc
 from common.python.directives import read_directives
 from common.python.disassembly import read_code
 from common.python.environment import find_tool
-from common.python.errors import SideFailure
+from tests import cuda_sides
 from tests.teeth import ROOT
 
 CHAPTER = ROOT / "ch08"
@@ -19,14 +18,8 @@ LINE = re.compile(r"/\*([0-9a-f]{4,})\*/ +([^;]+?) *;")
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """A function from side and pair to its library and what nvcc printed."""
-    try:
-        find_nvcc()
-    except SideFailure as missing:
-        pytest.skip(missing.reason)
-    if find_tool("cuobjdump") is None:
-        pytest.skip("no cuobjdump")
     folder = tmp_path_factory.mktemp("built")
-    return lambda side, pair: build(CHAPTER / f"{side}_{pair}.cu", ["90a"], cache=folder, root=ROOT)
+    return lambda side, pair: cuda_sides.built(CHAPTER / f"{side}_{pair}.cu", folder)
 
 
 def listing(library):
