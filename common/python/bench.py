@@ -138,11 +138,7 @@ class SideAtWork:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        # After Ctrl-C nobody waits for a step that may take minutes.
-        if kind is KeyboardInterrupt:
-            self._child.kill()
-        else:
-            self._child.close()
+        self._child.__exit__(kind, error, trace)
 
     def ask(self, request: Request, expected: type[T], seconds: float) -> T:
         """The worker's answer. Raises SideFailure."""
@@ -208,10 +204,7 @@ class Judging:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is KeyboardInterrupt:
-            self._child.kill()
-        else:
-            self._child.close()
+        self._child.__exit__(kind, error, trace)
 
     def judge(self, side: str, shape: Shape, prepare_seed: int, call: protocol.Call, *, timed: bool) -> Check:
         """How right a call was. Raises SideFailure with the status that it deserves if it was not."""

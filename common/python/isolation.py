@@ -133,7 +133,11 @@ class Child:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+        # After Ctrl-C nobody waits for a step that may take minutes.
+        if kind is KeyboardInterrupt:
+            self.kill()
+        else:
+            self.close()
 
     @property
     def pid(self) -> int:

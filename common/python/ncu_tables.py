@@ -16,6 +16,16 @@ OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
 REGISTERS = "launch__registers_per_thread"
 L2_HITS = "lts__t_sector_hit_rate.pct"
 TENSOR = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
+# What a table of kernels shows first, by column.
+HEADLINES = {
+    "time": TIME,
+    "DRAM traffic": DRAM_BYTES,
+    "DRAM": DRAM_PERCENT,
+    "SM": SM_PERCENT,
+    "occupancy": OCCUPANCY,
+    "L2 hits": L2_HITS,
+    "tensor pipe": TENSOR,
+}
 STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
 
 # Of the hundreds that a full set holds, those that say why one side is faster than another; the CSV beside the result has them all.

@@ -236,16 +236,7 @@ def _steps(rows: Sequence[PairResult]) -> Section:
     return Section("A step, traced", columns, entries)
 
 
-_COUNTED = {
-    "time": ncu_tables.TIME,
-    "DRAM traffic": ncu_tables.DRAM_BYTES,
-    "DRAM": ncu_tables.DRAM_PERCENT,
-    "SM": ncu_tables.SM_PERCENT,
-    "occupancy": ncu_tables.OCCUPANCY,
-    "L2 hits": ncu_tables.L2_HITS,
-    "tensor pipe": ncu_tables.TENSOR,
-    "registers": ncu_tables.REGISTERS,
-}
+_COUNTED = {**ncu_tables.HEADLINES, "registers": ncu_tables.REGISTERS}
 
 
 def _counted(rows: Sequence[PairResult]) -> Section:

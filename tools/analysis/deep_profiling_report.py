@@ -20,15 +20,6 @@ from common.python.figures import time_text
 from common.python.results import BASELINE, PairResult, StepTrace
 from common.python.step_trace import gap_share
 
-_COLUMNS = {
-    "time": ncu_tables.TIME,
-    "DRAM traffic": ncu_tables.DRAM_BYTES,
-    "DRAM": ncu_tables.DRAM_PERCENT,
-    "SM": ncu_tables.SM_PERCENT,
-    "occupancy": ncu_tables.OCCUPANCY,
-    "L2 hits": ncu_tables.L2_HITS,
-    "tensor pipe": ncu_tables.TENSOR,
-}
 _MOST = 12
 
 
@@ -83,7 +74,11 @@ def pairs_of(groups: Sequence[Sequence[Subject]], tables: Sequence[Subject]) -> 
 def markdown(groups: Sequence[Sequence[Subject]], tables: Sequence[Subject]) -> str:
     """The report."""
     subjects = [*(subject for group in groups for subject in group), *tables]
-    lines = ["# Profiles", "", *_table(("side", "kernels", *_COLUMNS, "stalled most by", "share of ceiling"), map(_counted, subjects))]
+    lines = [
+        "# Profiles",
+        "",
+        *_table(("side", "kernels", *ncu_tables.HEADLINES, "stalled most by", "share of ceiling"), map(_counted, subjects)),
+    ]
     if traced := [(subject.name, subject.step) for subject in subjects if subject.step]:
         heads = ("side", "traced by", "launches", "kernels", "host", "on the GPU", "gaps", "copies under kernels")
         lines += ["", "## A step in time", "", *_table(heads, (_traced(name, step) for name, step in traced))]
@@ -103,7 +98,7 @@ def markdown(groups: Sequence[Sequence[Subject]], tables: Sequence[Subject]) -> 
 
 
 def _counted(subject: Subject) -> tuple[str, ...]:
-    values = (value_text(name, subject.counters[name]) if name in subject.counters else "" for name in _COLUMNS.values())
+    values = (value_text(name, subject.counters[name]) if name in subject.counters else "" for name in ncu_tables.HEADLINES.values())
     return (subject.name, str(subject.kernels), *values, stall_text(subject.counters), subject.share)
 
 
