@@ -145,6 +145,10 @@ class SideAtWork:
         self._begin(request)
         return self._finish(expected, seconds)
 
+    def begin_close(self) -> None:
+        """Let the worker end while others do."""
+        self._child.begin_close()
+
     def begin_load(self) -> None:
         """Ask for the workload and the side to be imported."""
         built = self._bench.builds.get(str(self._plan.file(self._side)))

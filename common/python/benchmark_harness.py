@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,6 +37,17 @@ class _Row:
     measured: dict[str, Measured] = field(default_factory=dict)
     evidence: dict[str, dict[str, Seen]] = field(default_factory=dict)
     profiling: Profiling = field(default_factory=Profiling)
+    phases: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """A phase of the row: an NVTX range for an outside profiler, and seconds to be reported."""
+        begin = time.monotonic()
+        try:
+            with nvtx.annotate(name):
+                yield
+        finally:
+            self.phases[name] = self.phases.get(name, 0.0) + time.monotonic() - begin
 
 
 def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
@@ -44,9 +57,9 @@ def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
     status, reason = Status.PASSED, ""
     with nvtx.annotate(plan.target):
         try:
-            with nvtx.annotate("build"):
+            with row.phase("build"):
                 build(plan, bench, machine)
-            with nvtx.annotate("prove"):
+            with row.phase("prove"):
                 row.evidence = read_evidence(plan, bench)
                 require_proofs(row)
             if plan.skip:
@@ -54,16 +67,16 @@ def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
             if found := bench.sanitized.get(plan.target, Sanitized()).finding:
                 raise SideFailure(Status.WRONG_RESULT, found)
             with Judging(bench, plan) as judging:
-                with nvtx.annotate("verify"):
+                with row.phase("verify"):
                     verify(row, bench, judging)
-                with nvtx.annotate("prove"):
+                with row.phase("prove"):
                     watch_evidence(plan, bench, machine, row.evidence)
                     require_proofs(row)
                 if bench.settings.measures:
-                    with nvtx.annotate("measure"):
+                    with row.phase("measure"):
                         measure(row, bench, judging, machine)
             if bench.settings.profile is not Profile.NONE and row.measured:
-                with nvtx.annotate("profile"):
+                with row.phase("profile"):
                     profile(row, bench, machine)
                     require_proofs(row)
         except SideFailure as failure:
@@ -170,6 +183,7 @@ def _result(row: _Row, bench: Bench, status: Status, reason: str, seconds: float
         metrics=next((measured.metrics for measured in row.measured.values()), {}),
         notes=(*_notes(plan, bench), *findings(plan, row.evidence), *row.profiling.notes, *_sanitizer_note(plan, bench)),
         seconds=seconds,
+        phases=row.phases,
     )
 
 

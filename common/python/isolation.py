@@ -180,6 +180,13 @@ class Child:
             raise SideFailure(answer.status, answer.reason)
         return answer
 
+    def begin_close(self) -> None:
+        """Let the child finish without waiting for it, so that several can end side by side: a CUDA context takes long to go."""
+        if self._open:
+            _signal_group(self._pid, signal.SIGCONT)
+            with contextlib.suppress(OSError):  # it has gone already
+                self._connection.socket.shutdown(socket.SHUT_WR)
+
     def close(self) -> None:
         """Let the child finish, then make sure that it and all it started are gone.
 
@@ -187,8 +194,7 @@ class Child:
         """
         if not self._open:
             return
-        _signal_group(self._pid, signal.SIGCONT)
-        self._connection.socket.shutdown(socket.SHUT_WR)
+        self.begin_close()
         with self._connection.socket.dup() as end:
             self._end(_GOODBYE_S)
             if _holds_data(end):

@@ -142,6 +142,8 @@ class Measurement:
                     blocks[side].append(self._throttle.take(take))
                     ran.append(side)
             self._timed_s += time.monotonic() - begin
+            for worker in workers.values():
+                worker.begin_close()
         found = {side: tuple(taken) for side, taken in blocks.items()}
         return Unit(order=tuple(ran), blocks=found, gains=self._gains(warmed))
 

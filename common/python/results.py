@@ -313,6 +313,7 @@ class PairResult(Document):
     """One row: everything that a report, a gate or a reader needs to know of one target.
 
     `timings` and `verdicts` are by named shape; a timing that is never gated has no verdict. `metrics` are by side, then by name.
+    Of the row's `seconds`, `phases` says where they went: build, prove, verify, measure, profile.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -328,6 +329,7 @@ class PairResult(Document):
     verdicts: dict[str, Verdict] = {}
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    phases: dict[str, float] = {}
 
     @model_validator(mode="after")
     def _is_legal(self) -> Self:

@@ -34,7 +34,8 @@ def seal() -> Callable[[], str]:
 
     A call looks nothing up by a name that a side could replace.
     """
-    ours = [module for module in list(sys.modules.values()) if _is_ours(module)]
+    modules: list[object] = list(sys.modules.values())  # a library may have put something else into a module's place
+    ours = [module for module in modules if isinstance(module, ModuleType) and _is_ours(module)]
     functions = [function for module in ours for function in _functions(module)]
     names = frozenset(name for function in functions for code in _codes(function) for name in code.co_names) | _captured(ours)
     kept = [*_own(ours), *_used_modules(functions), *_used_methods(names)]

@@ -109,3 +109,8 @@ def test_ordinary_work_breaks_nothing():
     torch.set_float32_matmul_precision("highest")
     with torch.inference_mode(), torch.autocast("cpu"):
         layer(torch.ones(3))
+
+
+def test_what_stands_in_a_modules_place_is_passed_over(monkeypatch):
+    monkeypatch.setitem(sys.modules, "a_library.shadow", object())
+    assert seal.__wrapped__()() == ""
