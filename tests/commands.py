@@ -27,6 +27,7 @@ from common.python.settings import Device, Settings
 from common.python.suite import Outcome
 
 ROOT = Path(__file__).resolve().parents[1]
+ROOT_FIRST = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 LIMIT_S = 120.0
 
 BASELINE = '"""Baseline: an addition."""\n\n\ndef prepare(x):\n    return lambda: x + x\n'
@@ -73,7 +74,7 @@ def start(*arguments: object, scratch: Path, under: Sequence[str] = ()) -> subpr
     command = [*under, sys.executable, ROOT / "tools/cli/benchmark_cli.py", *map(str, arguments)]
     return subprocess.Popen(
         command,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(scratch)},
+        env={**os.environ, "PYTHONPATH": ROOT_FIRST, "TMPDIR": str(scratch)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -107,10 +107,10 @@ class Bench:
         """The core that the CPU sides of a row share, so that like is timed with like; the harness has the others."""
         return max(os.sched_getaffinity(0)) if plan.device == "cpu" else ANY_CORE
 
-    def fork_side(self, plan: Plan, side: str, *, cold: bool = False) -> SideAtWork:
-        """A fresh worker for `side`, which has loaded nothing yet; with `cold`, its compile caches will be empty."""
+    def fork_side(self, plan: Plan, side: str, *, cold: bool = False, watched: bool = False) -> SideAtWork:
+        """A fresh worker for `side`, which has loaded nothing yet; `cold`: its compile caches will be empty; `watched`: by CUPTI."""
         log = self.logs(plan.target, side) / "log.txt"
-        return SideAtWork(self.server.fork("worker", log, self.core_for(plan)), self, plan, side, cold)
+        return SideAtWork(self.server.fork("worker", log, self.core_for(plan)), self, plan, side, cold, watched)
 
     def start_side(self, plan: Plan, side: str, *, cold: bool = False) -> SideAtWork:
         """A fresh worker that has loaded `side`. Raises SideFailure."""
@@ -125,12 +125,13 @@ class Bench:
 class SideAtWork:
     """A worker of one side; its failures name the side's file. What is begun must be finished before anything else is asked."""
 
-    def __init__(self, child: Child, bench: Bench, plan: Plan, side: str, cold: bool) -> None:
+    def __init__(self, child: Child, bench: Bench, plan: Plan, side: str, cold: bool, watched: bool) -> None:
         self._child = child
         self._bench = bench
         self._plan = plan
         self._side = side
         self._cold = cold
+        self._watched = watched
         self._begun: Request | None = None
         self.load_s = 0.0
 
@@ -138,12 +139,14 @@ class SideAtWork:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._begun is not None:  # nobody will wait for the answer
+            self._child.kill()
         self._child.__exit__(kind, error, trace)
 
     def ask(self, request: Request, expected: type[T], seconds: float) -> T:
         """The worker's answer. Raises SideFailure."""
-        self._begin(request)
-        return self._finish(expected, seconds)
+        self.begin(request)
+        return self.finish(expected, seconds)
 
     def begin_close(self) -> None:
         """Let the worker end while others do."""
@@ -160,32 +163,35 @@ class SideAtWork:
             interpret=self._plan.interpreted,
             folder=str(self._bench.inputs_folder),
             cold=self._cold,
+            watched=self._watched,
             digest=self._plan.digests[self._side],
         )
-        self._begin(request)
+        self.begin(request)
 
     def finish_load(self) -> None:
         """Wait until they are. Raises SideFailure."""
-        self.load_s = self._finish(protocol.Loaded, self._bench.limit_s("prepare")).seconds
+        self.load_s = self.finish(protocol.Loaded, self._bench.limit_s("prepare")).seconds
 
     def begin_prepare(self, shape: Shape, seed: int, live_seed: int, copies: int = 1) -> None:
         """Ask for inputs to be made and the side to be set up on them, in `copies` that share no buffer."""
-        self._begin(protocol.Prepare(shape=dict(shape), seed=seed, live_seed=live_seed, copies=copies))
+        self.begin(protocol.Prepare(shape=dict(shape), seed=seed, live_seed=live_seed, copies=copies))
 
     def finish_prepare(self) -> protocol.Prepared:
         """Wait until that is done. Raises SideFailure."""
-        return self._finish(protocol.Prepared, self._bench.limit_s("prepare"))
+        return self.finish(protocol.Prepared, self._bench.limit_s("prepare"))
 
     def prepare(self, shape: Shape, seed: int, live_seed: int, copies: int = 1) -> protocol.Prepared:
         """Both at once."""
         self.begin_prepare(shape, seed, live_seed, copies)
         return self.finish_prepare()
 
-    def _begin(self, request: Request) -> None:
+    def begin(self, request: Request) -> None:
+        """Ask without waiting for the answer."""
         self._begun = request
         self._child.begin(request)
 
-    def _finish(self, expected: type[T], seconds: float) -> T:
+    def finish(self, expected: type[T], seconds: float) -> T:
+        """The answer to what was begun. Raises SideFailure."""
         assert self._begun is not None, "finish without begin"
         request, self._begun = self._begun, None
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from common.python.identity import same_code
 from common.python.measurement import Measured, Measurement
 from common.python.planning import Plan, gpus_of
 from common.python.profiling import Profiling, profile_row
-from common.python.proving import add_counters, findings, kernel_uses, proofs_of, read_evidence, watch_evidence
+from common.python.proving import add_counters, findings, fork_watched, kernel_uses, proofs_of, read_evidence, watch_evidence
 from common.python.results import BASELINE, OPTIMIZED, Check, PairResult, PairTiming, Setup, SideResult
 from common.python.roofline import with_shares
 from common.python.settings import PROJECT_ROOT, Profile
@@ -67,11 +67,13 @@ def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
             if found := bench.sanitized.get(plan.target, Sanitized()).finding:
                 raise SideFailure(Status.WRONG_RESULT, found)
             with Judging(bench, plan) as judging:
-                with row.phase("verify"):
-                    verify(row, bench, judging)
-                with row.phase("prove"):
-                    watch_evidence(plan, bench, machine, row.evidence)
-                    require_proofs(row)
+                with ExitStack() as until_watched:
+                    watched = fork_watched(plan, bench, until_watched)
+                    with row.phase("verify"):
+                        verify(row, bench, judging)
+                    with row.phase("prove"):
+                        watch_evidence(plan, bench, machine, row.evidence, watched)
+                        require_proofs(row)
                 if bench.settings.measures:
                     with row.phase("measure"):
                         measure(row, bench, judging, machine)
@@ -116,23 +118,31 @@ def verify(row: _Row, bench: Bench, judging: Judging) -> None:
     plan = row.plan
     shapes: list[Shape] = [*plan.described.check_at, *plan.timed.values()]
     seeds = {number: (bench.new_seed(), [bench.new_seed(), bench.new_seed()]) for number in range(len(shapes))}
-    for side in plan.sides:
-        bench.tell(f"verifying {side}")
-        with bench.start_side(plan, side) as worker:
-            for number, shape in enumerate(shapes):
-                prepare_seed, check_seeds = seeds[number]
-                prepared = worker.prepare(shape, prepare_seed, check_seeds[0])
-                request = protocol.Check(seeds=check_seeds, prefix=bench.dump_prefix())
-                checked = worker.ask(request, protocol.Checked, bench.limit_s("prepare"))
-                row.checks[side] += [judging.judge(side, shape, prepare_seed, call, timed=False) for call in checked.calls]
-                built = bench.builds.get(str(plan.file(side)))
-                row.setups[side] = Setup(
-                    build_s=built.seconds if built else 0.0,
-                    cached=built.cached if built else False,
-                    load_s=worker.load_s,
-                    prepare_s=prepared.seconds,
-                    first_call_s=checked.first_call_s,
-                )
+    with ExitStack() as until_verified:
+        workers = {side: until_verified.enter_context(bench.fork_side(plan, side)) for side in plan.sides}
+        for worker in workers.values():
+            worker.begin_load()
+        for side, worker in workers.items():
+            bench.tell(f"verifying {side}")
+            with worker:  # what it holds of the GPU is free before the next side is prepared
+                worker.finish_load()
+                for number, shape in enumerate(shapes):
+                    prepare_seed, check_seeds = seeds[number]
+                    prepared = worker.prepare(shape, prepare_seed, check_seeds[0])
+                    request = protocol.Check(seeds=check_seeds, prefix=bench.dump_prefix())
+                    checked = worker.ask(request, protocol.Checked, bench.limit_s("prepare"))
+                    row.checks[side] += [judging.judge(side, shape, prepare_seed, call, timed=False) for call in checked.calls]
+                    row.setups[side] = _setup(bench.builds.get(str(plan.file(side))), worker.load_s, prepared, checked)
+
+
+def _setup(built: protocol.BuildDone | None, load_s: float, prepared: protocol.Prepared, checked: protocol.Checked) -> Setup:
+    return Setup(
+        build_s=built.seconds if built else 0.0,
+        cached=built.cached if built else False,
+        load_s=load_s,
+        prepare_s=prepared.seconds,
+        first_call_s=checked.first_call_s,
+    )
 
 
 def require_proofs(row: _Row) -> None:

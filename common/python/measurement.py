@@ -23,7 +23,7 @@ from common.python.throttle import Throttle
 from common.python.wall_clock import WallClock
 from common.python.workload import Shape
 
-BLOCK_S = 0.15
+BLOCK_S = 0.06  # a process's own offset is what is left after so many samples, and another process costs 0.5 s
 MOST_SAMPLES = 64
 FEW_SAMPLES = 3
 MOST_COPIES = 32

@@ -110,7 +110,8 @@ class BuildDone(Answer):
 class Load(Request):
     """Import a workload and one side of it. `library` is the built .cu, empty for Python; `folder` takes input files.
 
-    `digest` is of both files' text as the run began, so that what is loaded is what was planned.
+    `digest` is of both files' text as the run began, so that what is loaded is what was planned. With `watched`, CUPTI is
+    started first: before a `prepare` captures a graph, or its nodes might be told as one.
     """
 
     kind: Literal["load"] = "load"
@@ -121,6 +122,7 @@ class Load(Request):
     interpret: bool
     folder: str
     cold: bool
+    watched: bool
     digest: str
 
 
@@ -265,7 +267,7 @@ class Launch(Message):
 
 
 class Watch(Request):
-    """Prepare the side at `shape` and watch what a step does on the GPU."""
+    """Prepare the side, which was loaded to be watched, at `shape`, and watch what a step does on the GPU."""
 
     kind: Literal["watch"] = "watch"
     shape: ShapeEntries

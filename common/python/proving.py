@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from common.python import protocol
-from common.python.bench import Bench
+from common.python.bench import Bench, SideAtWork
 from common.python.claims import Claim, read_claims
 from common.python.cuda_build import SUPPORTED, architectures_for
 from common.python.disassembly import Kernel, Unreadable, base_name, demangled, read_code
@@ -74,25 +75,51 @@ def _compile_ahead(plan: Plan, side: str, bench: Bench, capability: Capability) 
     return Seen(kernels, tuple(observed.launches), hidden=observed.missed, no_code=observed.missed)
 
 
-def watch_evidence(plan: Plan, bench: Bench, machine: Machine, evidence: dict[str, dict[str, Seen]]) -> None:
-    """Add what one step of every side does on this machine's GPU, if there is one and a side claims something."""
+def fork_watched(plan: Plan, bench: Bench, stack: ExitStack) -> dict[str, SideAtWork]:
+    """A worker to be watched for every side, if there is a GPU and a side claims something; until `stack` ends.
+
+    They begin to load at once, in the background: CUPTI takes seconds to start, in which the row can be verified. Their compile
+    caches are their own, in which there are then this step's kernels and no others.
+    """
     if plan.device != "cuda" or not any(claims_of(plan).values()):
+        return {}
+    workers = {side: stack.enter_context(bench.fork_side(plan, side, cold=True, watched=True)) for side in plan.sides}
+    for worker in workers.values():
+        worker.begin_load()
+    return workers
+
+
+def watch_evidence(
+    plan: Plan, bench: Bench, machine: Machine, evidence: dict[str, dict[str, Seen]], workers: dict[str, SideAtWork]
+) -> None:
+    """Add what one step of every side does on this machine's GPU, as seen in its worker; without workers, nothing."""
+    if not workers:
         return
     architecture = _name(machine.gpus[0].capability)
-    for side, known in evidence.items():
-        bench.tell(f"watching a step of {side}")
-        request = protocol.Watch(shape=next(iter(plan.timed.values())), seed=bench.new_seed(), live_seed=bench.new_seed())
+    shape = next(iter(plan.timed.values()))
+    at_work: dict[str, SideAtWork] = {}
+    for side, worker in workers.items():
         try:
-            # With compile caches of its own, in which there are then this step's kernels and no others.
-            with bench.start_side(plan, side, cold=True) as worker:
-                observed = worker.ask(request, protocol.Observed, bench.limit_s("prepare"))
-                seen = _watched(observed, known.get(architecture), is_library=plan.file(side).suffix == ".cu")
+            worker.finish_load()
+            worker.begin(protocol.Watch(shape=shape, seed=bench.new_seed(), live_seed=bench.new_seed()))
+            at_work[side] = worker
+        except SideFailure as failure:
+            _hide(evidence[side], failure.reason)
+    for side, worker in at_work.items():
+        known = evidence[side]
+        bench.tell(f"watching a step of {side}")
+        try:
+            observed = worker.finish(protocol.Observed, bench.limit_s("prepare"))
+            seen = _watched(observed, known.get(architecture), is_library=plan.file(side).suffix == ".cu")
         except (SideFailure, Unreadable) as problem:
-            why = problem.reason if isinstance(problem, SideFailure) else str(problem)
-            known.update({name: replace(seen, hidden=seen.hidden and why, no_code=seen.no_code and why) for name, seen in known.items()})
+            _hide(known, problem.reason if isinstance(problem, SideFailure) else str(problem))
         else:
             known.pop(NOWHERE, None)
             known[architecture] = seen
+
+
+def _hide(known: dict[str, Seen], why: str) -> None:
+    known.update({name: replace(seen, hidden=seen.hidden and why, no_code=seen.no_code and why) for name, seen in known.items()})
 
 
 def counters_claimed(plan: Plan) -> tuple[str, ...]:

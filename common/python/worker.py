@@ -118,6 +118,8 @@ class Worker:
             torch.cuda.set_stream(torch.cuda.Stream())
         else:
             torch.set_num_threads(1)
+        if request.watched:
+            start_tracing()
         workload_file, side_file = Path(request.workload), Path(request.side)
         if digest_of(workload_file, side_file) != request.digest:
             reason = f"{side_file.name} or {workload_file.name} changed while the run went on; expected the text that the run began with"
@@ -258,7 +260,6 @@ class Worker:
         )
 
     def _watch(self, request: protocol.Watch) -> Answer:
-        start_tracing()
         self._prepare(protocol.Prepare(shape=request.shape, seed=request.seed, live_seed=request.live_seed))
         _, step = self._prepared.copies[0]
         step()  # what a first call sets up or compiles is not of the step

@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from common.python.errors import ExitCode
+from tests.commands import ROOT_FIRST
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -50,7 +51,7 @@ def run(folder, device):
     rows = [row for row in ROWS if row.on in (device, "both")]
     marked = {
         **os.environ,
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": ROOT_FIRST,
         "TMPDIR": str(folder),  # a lock of its own: nothing that is measured here is kept
         "ADVERSARIES": str(folder),  # by which the run's processes are known
     }

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from common.python.loader import load_workload
+from tests.commands import ROOT_FIRST
 from tests.teeth import ROOT, assert_accepts, assert_teeth
 
 WORKLOAD = load_workload(ROOT / "ch14/workload_triton_intro.py")
@@ -40,7 +41,7 @@ print(*(sum(mark in line for line in sass.splitlines()) for mark in ("LDG.E.128"
 
 def python(program, *arguments, cache, interpret):
     """What `program` prints in a process of its own: the interpreter and the compiler cannot share one."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(cache)}
+    environment = {**os.environ, "PYTHONPATH": ROOT_FIRST, "TRITON_CACHE_DIR": str(cache)}
     environment.pop("TRITON_INTERPRET", None)
     if interpret:
         environment["TRITON_INTERPRET"] = "1"

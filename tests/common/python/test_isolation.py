@@ -41,6 +41,7 @@ def side(server, tmp_path):
             interpret=False,
             folder=str(tmp_path),
             cold=False,
+            watched=False,
             digest=digest_of(workload, file),
         )
         child.ask(load, protocol.Loaded, 30)

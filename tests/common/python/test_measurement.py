@@ -22,6 +22,9 @@ class Worker(AbstractContextManager):
     def __exit__(self, *_):
         pass
 
+    def begin_close(self):
+        self.bench.ended.append(self.side)
+
     def begin_load(self):
         self.bench.forked.append(self.side)
 
@@ -60,7 +63,7 @@ class Bench:
         self.deadline, self.reversed, self.prepare_s, self.better = math.inf, False, 0.1, "higher"
         self.ns = {"baseline": 80_000.0, "optimized": 40_000.0}
         self.figures = {"baseline": 3.0, "optimized": 2.0}
-        self.forked, self.blocks, self.told, self.seeds = [], [], [], 0
+        self.forked, self.ended, self.blocks, self.told, self.seeds = [], [], [], [], 0
         self.tell = self.told.append
 
     def new_seed(self):
@@ -100,7 +103,7 @@ def test_roles_swap_within_a_unit_and_between_units(measured):
 
     assert found.timing.units[0].order == ("baseline", "optimized", "optimized", "baseline")
     assert found.timing.units[1].order == ("optimized", "baseline", "baseline", "optimized")
-    assert bench.forked == ["baseline", "optimized", "optimized", "baseline"] * 3
+    assert bench.forked == bench.ended == ["baseline", "optimized", "optimized", "baseline"] * 3
     assert (len(found.timing.units), found.timing.stop_reason) == (6, StopReason.PRECISE)
     assert found.timing.speedups["optimized"].estimate == pytest.approx(2.0)
     assert list(found.timing.time_ns) == ["baseline", "optimized"]
