@@ -18,8 +18,9 @@ from pathlib import Path
 
 import torch
 
-from common.python import protocol
-from common.python.device_helpers import Kernels, current_stream, device_helpers, sm_clock_hz
+from common.python import cuda_driver, protocol
+from common.python.cuda_driver import Kernels, current_stream
+from common.python.device_helpers import device_helpers, sm_clock_hz
 from common.python.errors import SideFailure, Status
 from common.python.figures import bytes_text
 from common.python.host_ceilings import Call, Findings, HostSurvey, Way, product, read_storage, samples_of
@@ -261,11 +262,11 @@ class GpuSurvey:
             "graph_launch": ("cuGraphLaunch", [self._graph(), current_stream()], "a graph of one kernel that does nothing"),
         }
         for name, (function, arguments, what) in calls.items():
-            self._kernels.call(function, *arguments)
+            cuda_driver.call(function, *arguments)
             # What Python takes for such a call is not the driver's: labs does nothing with as many arguments.
             empty = partial(_in_a_row, partial(ctypes.CDLL(None).labs, *arguments))
             python_ns = min(sample.ns for sample in samples_of(empty))
-            in_a_row = partial(_in_a_row, partial(self._kernels.driver[function], *arguments))
+            in_a_row = partial(_in_a_row, partial(cuda_driver.library()[function], *arguments))
             rounds = [samples_of(in_a_row, before=torch.cuda.synchronize) for _ in range(_LAUNCH_ROUNDS)]
             ways = [
                 Way(f"the host's time to launch {what}", float(_LAUNCHES_IN_A_ROW), [Sample(sample.ns - python_ns) for sample in samples])
@@ -276,10 +277,10 @@ class GpuSurvey:
 
     def _graph(self) -> ctypes.c_void_p:
         graph, executable = ctypes.c_void_p(), ctypes.c_void_p()
-        self._kernels.call("cuStreamBeginCapture_v2", current_stream(), ctypes.c_int(_THREAD_LOCAL_CAPTURE))
+        cuda_driver.call("cuStreamBeginCapture_v2", current_stream(), ctypes.c_int(_THREAD_LOCAL_CAPTURE))
         self._kernels.launch("nothing", 1, 32)
-        self._kernels.call("cuStreamEndCapture", current_stream(), ctypes.byref(graph))
-        self._kernels.call("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph, ctypes.c_ulonglong(0))
+        cuda_driver.call("cuStreamEndCapture", current_stream(), ctypes.byref(graph))
+        cuda_driver.call("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph, ctypes.c_ulonglong(0))
         return executable
 
     def _samples(self, timer: DeviceTimer, call: Call, *, pause_s: float = 0.0, hold_ns: int = _HOLD_NS) -> list[Sample]:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
+
+from common.python import cuda_driver
+from common.python.cuda_driver import Kernels, current_stream
 
 _PTX = Path(__file__).with_suffix(".ptx")
 _LINE_BYTES = 128
@@ -19,54 +20,11 @@ _THREADS = 256
 _LIMIT_PERSISTING_L2_CACHE_SIZE = 6
 _NAMES = ("block_stream", "stamp_clocks", "discard_lines", "spin_for")
 
-# Captured before any side is imported.
-_current_stream = torch.cuda.current_stream
-
 
 @functools.cache
 def device_helpers() -> DeviceHelpers:
     """The helpers of this process, loaded once."""
     return DeviceHelpers()
-
-
-class DriverError(Exception):
-    """A CUDA driver call failed."""
-
-
-class Kernels:
-    """The kernels of a PTX file, loaded into the context that torch uses. Must be made after torch has initialised CUDA."""
-
-    def __init__(self, ptx: Path, names: Sequence[str]) -> None:
-        self.driver = ctypes.CDLL("libcuda.so.1")
-        self._module = ctypes.c_void_p()
-        self.call("cuModuleLoadData", ctypes.byref(self._module), ptx.read_bytes() + b"\0")
-        self.functions = {name: ctypes.c_void_p() for name in names}
-        for name, function in self.functions.items():
-            self.call("cuModuleGetFunction", ctypes.byref(function), self._module, name.encode())
-
-    def launch(self, name: str, blocks: int, threads: int, *arguments: int) -> None:
-        """Queue a kernel, all of whose parameters are u64, on the current stream."""
-        values = [ctypes.c_uint64(argument) for argument in arguments]
-        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
-        self.call("cuLaunchKernel", *self.launch_arguments(name, blocks, threads), pointers, None)
-
-    def launch_arguments(self, name: str, blocks: int, threads: int) -> list[Any]:
-        """What cuLaunchKernel takes before a kernel's own parameters."""
-        grid = [ctypes.c_uint(count) for count in (blocks, 1, 1, threads, 1, 1, 0)]
-        return [self.functions[name], *grid, current_stream()]
-
-    def call(self, name: str, *arguments: Any) -> None:
-        """Call the driver. Raises DriverError."""
-        code = self.driver[name](*arguments)
-        if code:
-            text = ctypes.c_char_p()
-            self.driver.cuGetErrorName(ctypes.c_int(code), ctypes.byref(text))
-            raise DriverError(f"{name} returned {code} ({(text.value or b'unknown').decode()}); expected success")
-
-
-def current_stream() -> ctypes.c_void_p:
-    """torch's current stream, as the driver takes it."""
-    return ctypes.c_void_p(_current_stream().cuda_stream)
 
 
 class DeviceHelpers:
@@ -105,14 +63,14 @@ class DeviceHelpers:
 
     def reset_persisting_l2(self) -> None:
         """Give back what a side reserved of the L2: a reset alone leaves a carve-out, so its size goes to 0 first."""
-        self._kernels.call("cuCtxSetLimit", ctypes.c_int(_LIMIT_PERSISTING_L2_CACHE_SIZE), ctypes.c_size_t(0))
-        self._kernels.call("cuCtxResetPersistingL2Cache")
+        cuda_driver.call("cuCtxSetLimit", ctypes.c_int(_LIMIT_PERSISTING_L2_CACHE_SIZE), ctypes.c_size_t(0))
+        cuda_driver.call("cuCtxResetPersistingL2Cache")
 
     def flush(self, size: int, *, clean: bool = True) -> None:
         """Fill the L2 with zeros of a buffer of `size` bytes, and with `clean` discard those lines: nothing is left to be written back."""
         address = self._flush_buffers.get(size) or self._allocate(size)
         words = ctypes.c_size_t(size // 4)
-        self._kernels.call("cuMemsetD32Async", ctypes.c_uint64(address), ctypes.c_uint(0), words, current_stream())
+        cuda_driver.call("cuMemsetD32Async", ctypes.c_uint64(address), ctypes.c_uint(0), words, current_stream())
         if clean:
             lines = size // _LINE_BYTES
             self._kernels.launch("discard_lines", -(-lines // _THREADS), _THREADS, address, lines)
@@ -120,7 +78,7 @@ class DeviceHelpers:
     def _allocate(self, size: int) -> int:
         """Address of a flush buffer: outside torch's allocator, so that no side's memory is counted or placed differently."""
         address = ctypes.c_uint64()
-        self._kernels.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
+        cuda_driver.call("cuMemAlloc_v2", ctypes.byref(address), ctypes.c_size_t(size))
         self._flush_buffers[size] = address.value
         return address.value
 

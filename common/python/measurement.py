@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 from common.python import protocol
 from common.python.bench import Bench, Judging, SideAtWork
+from common.python.cores import fastest_core
 from common.python.environment import Gpu
 from common.python.errors import SideFailure, Status
+from common.python.isolation import ANY_CORE
 from common.python.planning import Plan
 from common.python.results import BASELINE, Block, Check, PairTiming, ReportedMetric, StopReason, Unit
 from common.python.stats import TIME, gains_of, speedups_of, times_of
@@ -58,6 +60,7 @@ class Measurement:
         self._prepare_seed = bench.new_seed()
         self._copies = 1
         self._hold = plan.clock == "device"
+        self._core = fastest_core() if plan.device == "cuda" and plan.clock != "device" else ANY_CORE  # a CPU row's workers have theirs
         self._checks: dict[str, list[Check]] = {side: [] for side in plan.sides}
         self._peaks: dict[str, int] = {}
         self._metrics: dict[str, dict[str, ReportedMetric]] = {}
@@ -113,7 +116,9 @@ class Measurement:
         while True:
             forwards = (len(units) % 2 == 0) is not self._bench.reversed
             order = self._plan.sides if forwards else tuple(reversed(self._plan.sides))
+            begin = time.monotonic()
             units.append(self._cold_unit(order) if self._bench.settings.cold_start else self._unit(order))
+            self._timed_s += time.monotonic() - begin - self._prepare_s
             self._bench.tell(self._running_estimate(units))
             reason = self._rule.reason(units, self._timed_s - already_s, self._prepare_s)
             if self._throttle.is_unfit and (reason or (self._throttle.is_hopeless and len(units) >= FEWEST_UNITS)):
@@ -124,7 +129,6 @@ class Measurement:
     def _unit(self, order: tuple[str, ...]) -> Unit:
         with ExitStack() as stack:
             workers = self._start_all(order, stack)
-            begin = time.monotonic()
             warmed = {side: self._warm(workers[side], side) for side in order}
             if self._copies == 1 and (copies := self._copies_for(warmed)) > 1:
                 self._copies = copies
@@ -141,7 +145,6 @@ class Measurement:
                     take = functools.partial(self._block, workers[side], side, count, len(blocks[side]) == looked_at)
                     blocks[side].append(self._throttle.take(take))
                     ran.append(side)
-            self._timed_s += time.monotonic() - begin
             for worker in workers.values():
                 worker.begin_close()
         found = {side: tuple(taken) for side, taken in blocks.items()}
@@ -195,7 +198,7 @@ class Measurement:
     def _warm(self, worker: SideAtWork, side: str) -> protocol.Warmed:
         warmup = self._bench.settings.warmup
         calls = -1 if warmup is None else warmup
-        request = protocol.Warm(seed=self._bench.new_seed(), calls=calls, seconds=WARM_S, hold=self._hold and calls != 0)
+        request = protocol.Warm(seed=self._bench.new_seed(), calls=calls, seconds=WARM_S, hold=self._hold and calls != 0, core=self._core)
         warmed = worker.ask(request, protocol.Warmed, self._left())
         self._peaks.setdefault(side, warmed.peak_memory_bytes)
         self._metrics[side] = warmed.metrics

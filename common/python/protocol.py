@@ -155,10 +155,13 @@ class Prepared(Answer):
 
 
 class Dump(Message):
-    """One output on its way to the referee: raw bytes in a file."""
+    """One output on its way to the referee: raw bytes in a file, or `size` of them in GPU memory that `handle` opens."""
 
     name: str
     path: str
+    handle: str = ""
+    offset: int = 0
+    size: int = 0
 
 
 class Check(Request):
@@ -190,7 +193,8 @@ class Checked(Answer):
 class Warm(Request):
     """Call the step until two successive blocks agree, or exactly `calls` times if that is not negative.
 
-    `hold` asks to find out first whether the stream can be held while the step is queued.
+    `hold` asks to find out first whether the stream can be held while the step is queued. The thread that calls the step stays on
+    `core` from now on, if that is not negative; threads that the side has started already go where they like.
     """
 
     kind: Literal["warm"] = "warm"
@@ -198,6 +202,7 @@ class Warm(Request):
     calls: int
     seconds: float
     hold: bool
+    core: int
 
 
 class Warmed(Answer):

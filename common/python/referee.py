@@ -8,12 +8,13 @@ from typing import Any
 import torch
 
 from common.python import protocol
+from common.python.dumps import read_dump
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.loader import load_workload
 from common.python.protocol import Answer, AnyRequest
 from common.python.random_inputs import Inputs
 from common.python.results import OutputError
-from common.python.verification import compare, read_dump, upcast
+from common.python.verification import compare, upcast
 from common.python.workload import Spec, Workload, call_by_name
 
 _REFERENCES_KEPT = 2

@@ -137,7 +137,8 @@ class PairTiming(Document):
     Where this machine's ceilings are kept, `shares` holds each side's share of the ceiling, `work` the least that any side must do, by
     key, and `ceiling_ns` the time that each key of it takes at its ceiling.
     `gains` is the like of `speedups` for a `goal` other than time. `repeats` holds the speedups of each repetition by itself,
-    where the whole measurement was repeated. `seconds` were spent timing; process start and set-up are not in them.
+    where the whole measurement was repeated. `seconds` were spent on the units, process start
+    included, `prepare` not.
     """
 
     shape: dict[str, int | float | bool | str]

@@ -31,7 +31,7 @@ class StopRule:
         self._standard = None if self._accepting else standards.of(plan, shape)
 
     def reason(self, units: Sequence[Unit], timed_s: float, prepare_s: float) -> StopReason | None:
-        """Why these are enough units, or None; `timed_s` were spent timing, `prepare_s` on setting the last unit's slowest side up."""
+        """Why these are enough units, or None; `timed_s` were spent on them, `prepare_s` on the last unit's slowest `prepare`."""
         count = len(units)
         if self._fixed:
             return StopReason.FIXED if count >= LEAST_UNITS else None

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from common.python.errors import SideFailure, Status
-from common.python.protocol import Dump
 from common.python.results import OutputError
 from common.python.workload import Precision, Spec
 
 # Captured before any side is imported, so a side that patches torch patches nothing here.
 _equal = torch.equal
 _empty = torch.empty
-_from_file = torch.from_file
 _clone = torch.Tensor.clone
 _copy = torch.Tensor.copy_
 _fill = torch.Tensor.fill_
@@ -127,29 +124,6 @@ def copy_bits(to: torch.Tensor, tensor: torch.Tensor) -> None:
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether two tensors of one shape and dtype are equal bit for bit, NaN included."""
     return _equal(a.detach().contiguous().view(-1).view(torch.uint8), b.detach().contiguous().view(-1).view(torch.uint8))
-
-
-def dump(tensors: Mapping[str, torch.Tensor], prefix: str) -> list[Dump]:
-    """Write each tensor's bytes to a file of shared memory whose name starts with `prefix`."""
-    dumps = []
-    for name, tensor in tensors.items():
-        data = tensor.detach().reshape(-1).view(torch.uint8)
-        path = f"{prefix}_{name}"
-        _copy(_from_file(path, shared=True, size=data.numel(), dtype=torch.uint8), data)
-        dumps.append(Dump(name=name, path=path))
-    return dumps
-
-
-def read_dump(dumped: Dump, spec: Spec, device: torch.device) -> torch.Tensor:
-    """The tensor in a dump, on `device`; the file is removed. Raises SideFailure if its size is not the output's."""
-    path = Path(dumped.path)
-    expected = spec.elements * spec.dtype.itemsize
-    if not path.is_file() or path.stat().st_size != expected:
-        found = f"{path.stat().st_size} bytes" if path.is_file() else "no file"
-        raise SideFailure(Status.WRONG_RESULT, f"output {dumped.name}: found {found}; expected {expected} bytes")
-    data = _from_file(dumped.path, shared=False, size=expected, dtype=torch.uint8)
-    path.unlink()
-    return data.to(device).view(spec.dtype).view(spec.shape)
 
 
 def compare(name: str, found: torch.Tensor, expected: torch.Tensor, tolerance: Precision) -> tuple[OutputError, str]:

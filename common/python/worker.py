@@ -14,6 +14,7 @@ import psutil
 import torch
 
 from common.python import cuda_build, protocol
+from common.python.dumps import dump
 from common.python.environment import profiler_attached, set_compile_environment
 from common.python.errors import SideFailure, Status
 from common.python.escape import HeldCall
@@ -26,7 +27,7 @@ from common.python.results import ReportedMetric
 from common.python.seal import seal
 from common.python.timing import Sampler
 from common.python.triton_ahead import compile_ahead
-from common.python.verification import changed, check_inputs, check_placement, dump, poison, poison_free_blocks, snapshot, take_outputs
+from common.python.verification import changed, check_inputs, check_placement, poison, poison_free_blocks, snapshot, take_outputs
 from common.python.workload import Shape, Workload, call_by_name
 
 _LINGER_S = 0.02  # how long a CPU side that returned too early is given to show itself
@@ -60,12 +61,14 @@ class Worker:
         self._maybe_loaded: _Loaded | None = None
         self._maybe_prepared: _Prepared | None = None
         self._outputs: dict[str, torch.Tensor] = {}
+        self._dumped: list[dict[str, torch.Tensor]] = []  # what the referee may read until the next request
         self._sampler: Sampler | None = None
         self._broken = seal()
         self._cores = os.sched_getaffinity(0)
 
     def answer(self, request: AnyRequest) -> Answer:
         """Do what `request` asks, in an NVTX range of its name. Raises SideFailure, or whatever the side raises."""
+        self._dumped.clear()
         with nvtx.annotate(request.kind):
             return self._answer(request)
 
@@ -192,7 +195,11 @@ class Worker:
         escaped |= _still_changes(now, taken)
         modified = changed(before, inputs.tensors())
         self._outputs = {name: tensor for name, tensor in taken.items() if name not in workload.in_place}
-        return Call(seed=seed, digest=digest, modified=modified, escaped=escaped, outputs=dump(now, prefix)), elapsed
+        return Call(seed=seed, digest=digest, modified=modified, escaped=escaped, outputs=self._dump(now, prefix)), elapsed
+
+    def _dump(self, tensors: dict[str, torch.Tensor], prefix: str) -> list[protocol.Dump]:
+        self._dumped.append(tensors)
+        return dump(tensors, prefix)
 
     def _take(self, returned: object, copy: int = 0) -> dict[str, torch.Tensor]:
         loaded, prepared = self._loaded, self._prepared
@@ -206,6 +213,8 @@ class Worker:
 
     def _warm(self, request: protocol.Warm) -> Answer:
         loaded, prepared = self._loaded, self._prepared
+        if request.core >= 0:
+            os.sched_setaffinity(0, {request.core})
         peak = 0
         if loaded.device.type == "cuda" and request.calls != 0:
             torch.cuda.reset_peak_memory_stats()
@@ -269,7 +278,7 @@ class Worker:
     def _picked(self, sampler: Sampler, copy: int, seed: int, prefix: str) -> Call:
         now = snapshot(self._take(sampler.returned[copy], copy))
         digest = self._prepared.copies[copy][0].digest()
-        return Call(seed=seed, digest=digest, modified=[], escaped=False, outputs=dump(now, prefix))
+        return Call(seed=seed, digest=digest, modified=[], escaped=False, outputs=self._dump(now, prefix))
 
     def _require_own_cores(self) -> None:
         if away := _cores_in_use() - self._cores:

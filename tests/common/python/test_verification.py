@@ -10,15 +10,12 @@ import torch
 from common.python import verification
 from common.python.environment import child_environment
 from common.python.errors import SideFailure, Status
-from common.python.protocol import Dump
 from common.python.settings import PROJECT_ROOT
 from common.python.verification import (
     changed,
     check_placement,
     compare,
-    dump,
     poison,
-    read_dump,
     snapshot,
     take_outputs,
     upcast,
@@ -218,26 +215,6 @@ def test_free_blocks_that_outputs_may_get_hold_nothing_stale(elements):
     worker = child_environment(PROJECT_ROOT, "cpu")  # in which freed blocks stay in the heap
     done = subprocess.run([sys.executable, "-c", code], env=worker, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split() == ["True", "False"]
-
-
-# --- the way to the referee
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float8_e4m3fn, torch.int64, torch.bool], ids=str)
-def test_an_output_arrives_bit_for_bit_and_its_file_is_gone(tmp_path, dtype):
-    sent = torch.arange(6).reshape(2, 3).to(dtype)
-    (dumped,) = dump({"y": sent}, str(tmp_path / "1"))
-    arrived = read_dump(dumped, Spec((2, 3), dtype), CPU)
-    assert arrived.dtype == dtype
-    assert changed({"y": sent}, [("y", arrived)]) == []
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_dump_of_another_size_is_refused(tmp_path):
-    (dumped,) = dump({"y": torch.zeros(4)}, str(tmp_path / "1"))
-    assert refusal(read_dump, dumped, Spec((5,), torch.float32), CPU) == "output y: found 16 bytes; expected 20 bytes"
-    nowhere = Dump(name="y", path=str(tmp_path / "none"))
-    assert refusal(read_dump, nowhere, Spec((5,), torch.float32), CPU) == "output y: found no file; expected 20 bytes"
 
 
 def test_upcasting_reaches_every_floating_tensor_and_nothing_else():
