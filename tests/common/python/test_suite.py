@@ -1,6 +1,7 @@
 """A whole run: a row that goes wrong costs itself alone, and a run that is cut short keeps what it had and can go on."""
 
 import json
+import re
 import resource
 import shutil
 from contextlib import nullcontext
@@ -8,9 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from common.python import cuda_build
+from common.python import cuda_build, suite
 from common.python.artifacts import load
-from common.python.errors import BenchmarkError, ExitCode, SideFailure, Status
+from common.python.doctor import Finding
+from common.python.errors import BenchmarkError, ExitCode, SideFailure, Status, UnfitEnvironment
 from common.python.isolation_child import ROLES, answer_safely
 from common.python.protocol import Failed
 from common.python.settings import Settings
@@ -270,3 +272,16 @@ def test_the_settings_are_saved_whole(everything):
     saved = json.loads((everything[0].folder / "run.json").read_text())["settings"]
     assert saved["command"] == "verify"
     assert saved.keys() == Settings.model_fields.keys()
+
+
+def test_a_machine_that_is_not_fit_to_measure_on_is_fit_to_verify_on(tmp_path, monkeypatch):
+    bad = Finding(name="GPU 0 processes", level="bad", found="process 7 computes on it", advice="wait for it")
+    monkeypatch.setattr(suite, "fitness", lambda *_: (bad,))
+    root = write_pair(tmp_path / "root")
+    told = "GPU 0 processes: process 7 computes on it; wait for it"
+    with pytest.raises(UnfitEnvironment, match=re.escape(f"found {told}; expected a machine that is fit to measure on")):
+        run_here(root, tmp_path / "run", command="run")
+    watcher = Watcher()
+    (row,) = run_here(root, tmp_path / "verified", watcher, command="verify").rows
+    assert row.status is Status.PASSED
+    assert f"this machine is not fit to measure on: {told}" in watcher.notes
