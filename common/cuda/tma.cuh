@@ -17,6 +17,16 @@ __device__ inline void load_tile(void* tile, const CUtensorMap* map, int column,
                  : "memory");
 }
 
+// PTX ISA, cp.async.bulk.tensor, .multicast::cluster: the tile is read once and lands in every block of the cluster whose bit is set, where
+// `tile` lies in this one, and there its bytes complete on the barrier that lies where `barrier` does. So every block announces its own.
+__device__ inline void load_tile_multicast(void* tile, const CUtensorMap* map, int column, int row, uint64_t* barrier, uint16_t blocks) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], [%4], "
+        "%5;" ::"r"(shared_address(tile)),
+        "l"(map), "r"(column), "r"(row), "r"(shared_address(barrier)), "h"(blocks)
+        : "memory");
+}
+
 // PTX ISA, cp.async.bulk.commit_group: the store is a group of the thread that asked for it, and that thread can wait for it.
 __device__ inline void store_tile(const CUtensorMap* map, int column, int row, const void* tile) {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(column), "r"(row),
