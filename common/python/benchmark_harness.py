@@ -11,10 +11,10 @@ from pathlib import Path
 import nvtx
 
 from common.python import protocol
-from common.python.bench import BUILD_CACHE, Bench, Judging, Sanitized
-from common.python.cuda_build import architectures_for
+from common.python.bench import Bench, Judging, Sanitized
+from common.python.building import build_row
 from common.python.environment import Machine
-from common.python.errors import BenchmarkError, SideFailure, Status
+from common.python.errors import SideFailure, Status
 from common.python.evidence import Seen, nothing
 from common.python.identity import same_code
 from common.python.measurement import Measured, Measurement
@@ -58,7 +58,7 @@ def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
     with nvtx.annotate(plan.target):
         try:
             with row.phase("build"):
-                build(plan, bench, machine)
+                build_row(plan, bench, machine)
             with row.phase("prove"):
                 row.evidence = read_evidence(plan, bench)
                 require_proofs(row)
@@ -84,33 +84,6 @@ def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
         except SideFailure as failure:
             status, reason = failure.status, failure.reason
     return judge(_result(row, bench, status, reason, time.monotonic() - begin), plan, bench)
-
-
-def build(plan: Plan, bench: Bench, machine: Machine) -> None:
-    """Compile the .cu sides, on any machine that has nvcc, for the architectures that its device or their needs name."""
-    if plan.described.mismatch:
-        raise SideFailure(Status.BUILD_FAILED, plan.described.mismatch)
-    for side in plan.sides:
-        source = plan.file(side)
-        if source.suffix != ".cu" or str(source) in bench.builds:
-            continue
-        bench.tell(f"building {source.name}")
-        directives = plan.side_directives[side]
-        needs = (*plan.workload_directives.needs, *directives.needs)
-        capability = machine.gpus[0].capability if machine.gpus and plan.device == "cuda" and not plan.skip else None
-        try:
-            architectures = architectures_for(needs, capability)
-        except BenchmarkError as error:
-            raise SideFailure(Status.BUILD_FAILED, f"{source.name}: {error}") from error
-        request = protocol.Build(
-            source=str(source),
-            root=str(bench.root_of(source)),
-            cache=str(BUILD_CACHE),
-            architectures=list(architectures),
-            flags=list(directives.nvcc),
-        )
-        with bench.server.fork("worker", bench.logs(plan.target, side) / "log.txt") as child:
-            bench.builds[str(source)] = child.ask(request, protocol.BuildDone, bench.limit_s("build"))
 
 
 def verify(row: _Row, bench: Bench, judging: Judging) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from common.python.bench import Bench, Sanitized
-from common.python.benchmark_harness import build
+from common.python.building import build_row
 from common.python.disassembly import Unreadable, base_name, read_code
 from common.python.environment import Machine, child_environment
 from common.python.errors import SideFailure
@@ -53,7 +53,7 @@ def _cuda_sides(plans: Sequence[Plan], bench: Bench, machine: Machine) -> dict[s
         if plan.device != "cuda" or plan.skip:
             continue
         with contextlib.suppress(SideFailure):  # its row says what is wrong
-            build(plan, bench, machine)
+            build_row(plan, bench, machine)
         for side in plan.sides:
             file = str(plan.file(side))
             if file in bench.builds:

@@ -17,6 +17,7 @@ from common.python.acceptance import accept
 from common.python.artifacts import RunFolder
 from common.python.bench import Bench
 from common.python.benchmark_harness import run_pair, shown
+from common.python.building import build_ahead
 from common.python.ceiling import MachineCeilings
 from common.python.discovery import discover
 from common.python.doctor import fitness, unfit
@@ -86,10 +87,7 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
             watcher.note(note)
         gpu = first_gpu(settings, machine)
         stack.enter_context(lock(gpu.uuid if gpu else "cpu", f"benchmark_cli {settings.command}"))
-        if problem := unfit(fitness(machine, settings.root)):
-            if settings.measures:
-                raise UnfitEnvironment(f"found {problem}; expected a machine that is fit to measure on")
-            watcher.note(f"this machine is not fit to measure on: {problem}")  # which is no matter where nothing is timed
+        _require_fitness(settings, machine, watcher)
         server = stack.enter_context(_server(settings, machine))
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         plans = make_plans(request.selections, settings, machine, server, scratch)
@@ -124,6 +122,14 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         run = run.model_copy(update={"ended": _now(), "interrupted": interrupted, "exit_code": int(code), **vars(analysis)})
         folder.finish(run)
     return Outcome(run, rows, folder.path, code)
+
+
+def _require_fitness(settings: Settings, machine: Machine, watcher: Watcher) -> None:
+    """Raise UnfitEnvironment if numbers would be bad here now; where nothing is timed the watcher is told, no more."""
+    if problem := unfit(fitness(machine, settings.root)):
+        if settings.measures:
+            raise UnfitEnvironment(f"found {problem}; expected a machine that is fit to measure on")
+        watcher.note(f"this machine is not fit to measure on: {problem}")
 
 
 def _ceilings(plans: Sequence[Plan], machine: Machine, watcher: Watcher) -> dict[str, MachineCeilings]:
@@ -178,6 +184,7 @@ class _Suite:
         """Do every row that is not done, settle what is red, and ask for advice; whether Ctrl-C ended it, and the advice."""
         analysis = Analysis()
         try:
+            build_ahead([plan for plan in self.plans if plan.target not in done], self.bench, self.machine, self._tell_of_builds)
             for index, plan in enumerate(self.plans, start=1):
                 if plan.target in done:
                     self.watcher.note(f"{plan.target} is done already")
@@ -196,6 +203,9 @@ class _Suite:
         except KeyboardInterrupt:
             return True, analysis
         return False, analysis
+
+    def _tell_of_builds(self, text: str) -> None:
+        self.watcher.phase("", text)
 
     def _row(self, plan: Plan) -> PairResult:
         bench = self.bench

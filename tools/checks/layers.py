@@ -23,7 +23,7 @@ LAYERS = (
     *("worker", "referee", "describer", "isolation_child"),
     *("isolation", "telemetry", "doctor", "profiled_process"),
     *("planning", "standards", "acceptance", "regressions", "comparison"),
-    *("bench", "proving", "profiling", "throttle", "stopping", "wall_clock", "cores", "measurement"),
+    *("bench", "building", "proving", "profiling", "throttle", "stopping", "wall_clock", "cores", "measurement"),
     *("benchmark_harness", "sanitizing", "suite", "trials"),
     *("peak", "terminal", "options", "show", "scaffold"),
 )

@@ -23,7 +23,8 @@ SHAPE = {"n": 1024, "causal": True, "eps": 1.0}  # that of the factories' timing
 
 def a_plan(folder: Path, name: str = "transpose", sides: tuple[str, ...] = ("baseline", "optimized"), **changes: Any) -> Plan:
     """A pair in `folder`, timed by the device's clock at one shape."""
-    files = {side: folder / f"{side}_{name}.py" for side in ("baseline", "optimized")}
+    suffix = changes.pop("suffix", ".py")
+    files = {side: folder / f"{side}_{name}{suffix}" for side in ("baseline", "optimized")}
     pair = Pair(f"ch07:{name}", "ch07", name, folder / f"workload_{name}.py", files)
     conditions: dict[str, Any] = {"goal": "time", "clock": "device", "cache": "cold"}
     conditions |= {key: changes.pop(key) for key in conditions if key in changes}

@@ -22,7 +22,7 @@ def cuda_plan(folder, name, **changes):
 def sanitized(tmp_path, monkeypatch):
     """Sanitizes two pairs, one of whose sides' libraries may be flawed; the files are in tmp_path / "run"."""
     monkeypatch.setattr("common.python.sanitizing.read_code", lambda _: (a_kernel("copy(const float *, float *, int)"),))
-    monkeypatch.setattr("common.python.sanitizing.build", lambda *_: None)
+    monkeypatch.setattr("common.python.sanitizing.build_row", lambda *_: None)
 
     def run(mode="", tool="memcheck", flawed=(), machine=WITH_GPU, tools=("compute-sanitizer",), **changes):
         put_on_path(monkeypatch, *tools, folder=tmp_path / "tools", mode=mode)

@@ -4,8 +4,7 @@ import json
 import re
 import resource
 import shutil
-from contextlib import nullcontext
-from types import SimpleNamespace
+from contextlib import AbstractContextManager
 
 import pytest
 
@@ -120,17 +119,32 @@ def test_what_does_not_compile_is_told_with_its_line_and_what_does_is_skipped_fo
     assert outcome.exit_code is ExitCode.BROKEN
 
 
+class ChildHere(AbstractContextManager):
+    """A child that is this process: it answers when it is asked for the answer."""
+
+    def __init__(self, role):
+        self.role = role
+
+    def __exit__(self, *_):
+        pass
+
+    def begin(self, request):
+        pass
+
+    def finish(self, request, expected, seconds):
+        answer = answer_safely(ROLES[self.role](), request)
+        if isinstance(answer, Failed):
+            raise SideFailure(answer.status, answer.reason)
+        return answer
+
+    ask = finish
+
+
 class InThisProcess:
     """A fork server whose children are this process, so that a test can take things away from them."""
 
     def fork(self, role, log, core=-1):
-        def ask(request, expected, seconds):
-            answer = answer_safely(ROLES[role](), request)
-            if isinstance(answer, Failed):
-                raise SideFailure(answer.status, answer.reason)
-            return answer
-
-        return nullcontext(SimpleNamespace(ask=ask))
+        return ChildHere(role)
 
 
 def test_without_nvcc_a_cuda_pair_is_skipped(tmp_path, monkeypatch):
