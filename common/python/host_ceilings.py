@@ -30,7 +30,7 @@ from common.python.timing import Sample
 _TAIL = 0.025  # on either side of a 95 % interval
 _SAMPLES = 6
 _ROUNDS = 3
-_LEAST_BUFFER_BYTES = 256 << 20
+_LEAST_BUFFER_BYTES, _MOST_BUFFER_BYTES = 256 << 20, 768 << 20
 _CACHES_PER_BUFFER = 4
 _MOST_MEMORY_SHARE = 0.1
 _MATRIX_SIZES = (512, 1024)
@@ -127,7 +127,8 @@ class HostSurvey:
 
     def _dram(self, findings: Findings) -> None:
         available = int(_MOST_MEMORY_SHARE * psutil.virtual_memory().available)
-        size = min(max(_LEAST_BUFFER_BYTES, _CACHES_PER_BUFFER * self.cache_bytes), available) & ~63
+        wanted = min(max(_LEAST_BUFFER_BYTES, _CACHES_PER_BUFFER * self.cache_bytes), _MOST_BUFFER_BYTES)
+        size = min(wanted, available) & ~63
         a, b, c = (torch.empty(size // 4).uniform_() for _ in range(3))
         b.copy_(a)
         library = ctypes.CDLL(None)
