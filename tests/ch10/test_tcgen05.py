@@ -1,0 +1,93 @@
+"""ch10:tcgen05 on stand-ins for Blackwell: right in any order of events, wrong without any wait, proven by its machine code."""
+
+import re
+import shutil
+
+import pytest
+
+from common.python.directives import read_directives
+from common.python.loader import load_workload
+from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of
+from tests.ch10.proved import states
+from tests.cuda_sides import arguments_of, constants_of
+from tests.teeth import BF16_BITS, ROOT, accepts, assert_teeth
+
+WORKLOAD = load_workload(CHAPTER / "workload_tcgen05.py")
+SIDE = "optimized_tcgen05.cu"
+BASELINE = ROOT / read_directives(CHAPTER / "workload_tcgen05.py").baseline
+ROUNDS = {"m": 130, "n": 296, "k": 456}  # two tiles across and two down, whose two stages go round four times
+SHAPES = [*(shape for shape in WORKLOAD.check_at if shape["m"] * shape["n"] < 1 << 20), ROUNDS]
+WAITS = [
+    (f"{SIDE}:{number}", line.strip())
+    for number, line in enumerate((CHAPTER / SIDE).read_text().splitlines(), 1)
+    if "barrier_wait(" in line
+]
+
+
+@pytest.fixture(scope="module")
+def side(tmp_path_factory):
+    if shutil.which("g++") is None:
+        pytest.skip("no g++")
+    return build(SIDE, tmp_path_factory.mktemp("side"))
+
+
+def right(c, values):
+    return accepts(WORKLOAD.tolerance("optimized"), [c], [WORKLOAD.reference(values["a"].double(), values["b"].double())])
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_it_is_right_however_late_its_copies_and_products_are(side, shape):
+    values = inputs_of(WORKLOAD, shape)
+    for laziness in LAZINESS:
+        assert right(side.run(values, shape, laziness=laziness), values), laziness
+
+
+def test_all_waits_were_found():
+    assert len(WAITS) == 3
+
+
+@pytest.mark.parametrize(("place", "text"), WAITS)
+def test_no_wait_can_be_left_out(side, place, text):
+    values = inputs_of(WORKLOAD, ROUNDS)
+    for laziness in ("late", "by chance", "at once"):
+        for seed in range(8):
+            try:
+                if not right(side.run(values, ROUNDS, seed=seed, laziness=laziness, skipped=place), values):
+                    return
+            except RuntimeError:
+                return
+    pytest.fail(f"{place}: right without `{text}`, in every order that was tried")
+
+
+@pytest.mark.parametrize("path", [CHAPTER / SIDE, BASELINE], ids=lambda path: path.name)
+def test_every_argument_has_something_to_bind(path):
+    assert arguments_of(WORKLOAD, path) == ["a", "b", "c", "m", "n", "k", "stream"]
+
+
+def test_where_there_is_no_tensor_memory_another_target_is_named():
+    directives = read_directives(CHAPTER / "workload_tcgen05.py")
+    assert "tcgen05" in directives.needs
+    assert directives.instead == "ch10:wgmma_triple_overlap"
+
+
+def test_all_that_is_claimed_is_in_the_machine_code_and_separates_the_sides(tmp_path):
+    found = states(CHAPTER / SIDE, BASELINE, "100a", tmp_path)
+    assert {claim for claim, state in found.items() if state != "proven"} == set()
+
+
+def test_the_ratio_expected_is_that_of_loading_and_of_mma_sync():
+    rows, depth, columns = 128, 64, constants_of(CHAPTER / SIDE)["TILE_N"]
+    pattern = (
+        r"([\d.]+)x, the (\d+) KB of a step take an SM (\d+) cycles at (\d+) bytes each, its ([\d.]+) M FMAs (\d+) by mma.sync at (\d+), "
+    )
+    found = re.match(pattern, read_directives(CHAPTER / SIDE).expects).groups()
+    ratio, kilobytes, loading, a_cycle, products, multiplying, rate = map(float, found)
+    assert kilobytes == (rows + columns) * depth * 2 / 1024
+    assert loading == kilobytes * 1024 / a_cycle
+    assert products == round(rows * columns * depth / 1e6, 1)
+    assert multiplying == pytest.approx(rows * columns * depth / rate, rel=0.01)
+    assert ratio == round(multiplying / loading, 1)
+
+
+def test_the_tolerance_has_teeth():
+    assert_teeth(WORKLOAD, {"m": 64, "n": 64, "k": 512}, reduced=("a", 1), bits=BF16_BITS - 1)
