@@ -15,10 +15,17 @@ SKELETON = "shared_triple_overlap.cuh"
 LAZINESS = {"at once": 0, "by chance": 1, "late": 2}
 
 
-def build(side, folder):
-    """The library of a .cu side of chapter 10, in `folder`."""
-    for file in (side, SKELETON, "shared_tile.cuh"):
-        (folder / file).write_text(translated((CHAPTER / file).read_text()))
+_LAUNCH = re.compile(r"(\w+)(<[^<>]*>)?<<<(.+?), (\w+)(?:, .+?)?>>>\((.*?)\);", re.DOTALL)
+_CLUSTER = re.compile(r"__cluster_dims__\((\w+)(?:, 1)*\)[^;{]*?\b((?!__)\w+)\(")
+_SHARED = re.compile(r"__shared__ (\w+) (\w+)((?:\[[^]]+\])*);")
+
+
+def build(side, folder, home=CHAPTER):
+    """The library of a .cu side of chapter 10, or of a source in `home`, in `folder`."""
+    texts = _texts(side, home)
+    clusters = {kernel: size for text in texts.values() for size, kernel in _CLUSTER.findall(text)}
+    for file, text in texts.items():
+        (folder / file).write_text(translated(text, clusters))
     library = folder / f"{side}.so"
     flags = (
         "-std=c++17",
@@ -36,35 +43,58 @@ def build(side, folder):
     return Emulated(ctypes.CDLL(str(library)))
 
 
-def translated(text):
+def _texts(side, home):
+    """The sources of a side that are its folder's own: the side, and what it and they include."""
+    texts, left = {}, [side]
+    while left:
+        file = left.pop()
+        texts[file] = (home / file).read_text()
+        left += [name for name in re.findall(r'#include "([\w.]+)"', texts[file]) if name not in texts and (home / name).is_file()]
+    return texts
+
+
+def translated(text, clusters=()):
     """C++: launches are calls, shared memory is the machine's, and a wait for products knows its line."""
-    text = re.sub(r"(\w+(?:<Mma>)?)<<<(.+?), THREADS, .+?>>>\((.*?)\);", r"on_cpu::launch(\2, THREADS, [=] { \1(\3); });", text)
+    text = _LAUNCH.sub(lambda found: _launch(*found.groups(""), clusters), text)
     text = re.sub(r"extern __shared__ .* bytes\[\];", "unsigned char* const bytes = on_cpu::shared_memory;", text)
     text = re.sub(
         r"__shared__ alignas\(SWIZZLE_PERIOD\) unsigned char (\w+)\[([^]]+)\], (\w+)\[[^]]+\];",
         r"unsigned char *const \1 = on_cpu::shared_memory, *const \3 = \1 + \2;",
         text,
     )
+    text = _SHARED.sub(
+        r"using \2_type = \1\3; static const size_t \2_at = on_cpu::place(sizeof(\2_type), alignof(\2_type)); "
+        r"auto& \2 = *reinterpret_cast<\2_type*>(on_cpu::shared_memory + \2_at);",
+        text,
+    )
     return re.sub(r"wgmma_wait<(\d)>\(\)", r"wgmma_wait_\1", text)
 
 
+def _launch(kernel, template, blocks, threads, arguments, clusters):
+    size = dict(clusters).get(kernel, 1)
+    return f"on_cpu::launch({blocks}, {threads}, [=] {{ {kernel}{template}({arguments}); }}, {size});"
+
+
 class Emulated:
-    """A side that was built: `run` gives its answer, or says what was wrong."""
+    """A side that was built: `launch` runs it and says what was wrong, `run` gives the product of one that multiplies."""
 
     def __init__(self, library):
         self._library = library
-        library.launch.argtypes = [ctypes.c_void_p] * 3 + [ctypes.c_int] * 3 + [ctypes.c_void_p]
         library.on_cpu_set.argtypes = [ctypes.c_uint32, ctypes.c_int, ctypes.c_int, ctypes.c_char_p]
         library.error_text.restype = ctypes.c_char_p
 
-    def run(self, inputs, shape, *, seed=1, laziness="by chance", multiprocessors=2, skipped=""):
-        """The product, from a machine of so many multiprocessors. Raises RuntimeError for what a program must not do."""
+    def launch(self, *arguments, seed=1, laziness="by chance", multiprocessors=2, skipped=""):
+        """One launch, of tensors and ints, on a machine of so many multiprocessors. Raises RuntimeError for what a program must not do."""
+        self._library.on_cpu_set(seed, LAZINESS[laziness], multiprocessors, skipped.encode())
+        bound = [ctypes.c_void_p(each.data_ptr()) if isinstance(each, torch.Tensor) else ctypes.c_int(each) for each in arguments]
+        if code := self._library.launch(*bound, None):
+            raise RuntimeError(self._library.error_text(code).decode())
+
+    def run(self, inputs, shape, **how):
+        """The product, on a machine as `launch` has it."""
         m, n, k = (shape[name] for name in "mnk")
         c = torch.full((m, n), torch.nan, dtype=torch.bfloat16)
-        self._library.on_cpu_set(seed, LAZINESS[laziness], multiprocessors, skipped.encode())
-        code = self._library.launch(inputs["a"].data_ptr(), inputs["b"].data_ptr(), c.data_ptr(), m, n, k, None)
-        if code:
-            raise RuntimeError(self._library.error_text(code).decode())
+        self.launch(inputs["a"], inputs["b"], c, m, n, k, **how)
         return c
 
 

@@ -7,6 +7,7 @@ struct Barrier {
     int count = 0, missing = 0;
     int64_t bytes = 0;
     uint32_t phase = 0;
+    bool shown = false;  // to the cluster
     void check() {
         if (missing || bytes) return;
         missing = count;
@@ -14,17 +15,22 @@ struct Barrier {
     }
 };
 inline std::map<const void*, Barrier> barriers;
-inline Barrier& barrier_at(const void* address) {
-    if (!barriers.count(address) && error.empty()) error = "a barrier is used that was not initialized in this block";
+inline Barrier& barrier_at(const void* address, bool from_peer = false) {
+    if (!barriers.count(address)) note("a barrier is used that was not initialized in this block");
+    for (Block& each : cluster) {
+        const auto offset = static_cast<const unsigned char*>(address) - memories[each.rank];
+        if (offset >= 0 && offset < ptrdiff_t(SHARED) && each.ended()) note("a barrier is used of a block that has ended");
+    }
+    if (from_peer && !barriers[address].shown) note("a peer uses a barrier that was not shown to the cluster");
     return barriers[address];
 }
-inline void arrive(const void* address) {
-    Barrier& barrier = barrier_at(address);
-    if (barrier.missing-- == 0 && error.empty()) error = "an arrival too many in a phase";
+inline void arrive(const void* address, bool from_peer = false) {
+    Barrier& barrier = barrier_at(address, from_peer);
+    if (barrier.missing-- == 0) note("an arrival too many in a phase");
     barrier.check();
 }
-inline void complete(const void* address, int64_t bytes) {
-    Barrier& barrier = barrier_at(address);
+inline void complete(const void* address, int64_t bytes, bool from_peer = false) {
+    Barrier& barrier = barrier_at(address, from_peer);
     barrier.bytes -= bytes;
     barrier.check();
 }

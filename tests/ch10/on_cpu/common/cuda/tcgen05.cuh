@@ -4,17 +4,23 @@
 #include "common/cuda/tensor_cores.hpp"
 
 namespace on_cpu {
-inline float tensor_memory[128][512];
-inline uint32_t allocated = 0;
+struct TensorMemory {
+    float lanes[128][512];
+    uint32_t allocated;
+};
+inline TensorMemory tensor_memories[MOST_BLOCKS];
+inline TensorMemory& tensor_memory() { return tensor_memories[block->rank]; }
 inline int commits = 0;
 constexpr const char* TENSOR = "tensor cores";
 inline const bool tcgen05_ready = [] {
-    begin_block = [] {
+    begin_cluster = [] {
         barriers.clear();
-        allocated = 0;
+        for (TensorMemory& each : tensor_memories) each.allocated = 0;
     };
-    end_block = [] {
-        if (allocated) error = "a block ended with tensor memory";
+    end_cluster = [] {
+        for (TensorMemory& each : tensor_memories) {
+            if (each.allocated) error = "a block ended with tensor memory";
+        }
     };
     return true;
 }();
@@ -24,17 +30,17 @@ inline const bool tcgen05_ready = [] {
 inline void tensor_memory_take(uint32_t* address, uint32_t columns) {
     on_cpu::require(columns >= 32 && columns <= 512 && (columns & (columns - 1)) == 0, "columns are a power of two from 32 to 512");
     if (threadIdx.x % 32) return;
-    on_cpu::require(on_cpu::allocated == 0, "tensor memory was taken twice");
-    on_cpu::allocated = columns;
+    on_cpu::require(on_cpu::tensor_memory().allocated == 0, "tensor memory was taken twice");
+    on_cpu::tensor_memory().allocated = columns;
     *address = 0;
-    for (auto& lane : on_cpu::tensor_memory) {
+    for (auto& lane : on_cpu::tensor_memory().lanes) {
         for (float& value : lane) value = NAN;
     }
 }
 inline void tensor_memory_give_back(uint32_t address, uint32_t columns) {
     if (threadIdx.x % 32) return;
-    on_cpu::require(address == 0 && columns == on_cpu::allocated, "other tensor memory is given back than was taken");
-    on_cpu::allocated = 0;
+    on_cpu::require(address == 0 && columns == on_cpu::tensor_memory().allocated, "other tensor memory is given back than was taken");
+    on_cpu::tensor_memory().allocated = 0;
 }
 inline void tcgen05_fence_before() {}
 inline void tcgen05_fence_after() {}
@@ -44,15 +50,15 @@ inline void tcgen05_multiply(uint32_t sum, uint64_t a, uint64_t b, uint32_t inst
     on_cpu::require(a >> 61 == 2 && b >> 61 == 2, "an operand of tcgen05 is not in the 128-byte swizzle");
     on_cpu::require((instruction & 0x1FFFF) == 0x490, "not dense, K-major, bf16 in and fp32 out");
     on_cpu::require(m == 128 && n >= 8 && n <= 256, "a shape that is not modelled");
-    on_cpu::require(sum + n <= on_cpu::allocated, "sums outside the tensor memory that was taken");
-    on_cpu::queues[on_cpu::TENSOR].push_back([=] {
+    on_cpu::require(sum + n <= on_cpu::tensor_memory().allocated, "sums outside the tensor memory that was taken");
+    on_cpu::later(on_cpu::TENSOR, [=] {
         static float columns[256][16];
         for (int j = 0; j < n; j++) on_cpu::read_row(columns[j], b, j);
         for (int i = 0; i < m; i++) {
             float row[16];
             on_cpu::read_row(row, a, i);
             for (int j = 0; j < n; j++) {
-                float& one = on_cpu::tensor_memory[i][sum + j];
+                float& one = on_cpu::tensor_memory().lanes[i][sum + j];
                 one = (add ? one : 0) + on_cpu::dot(row, columns[j]);
             }
         }
@@ -60,13 +66,13 @@ inline void tcgen05_multiply(uint32_t sum, uint64_t a, uint64_t b, uint32_t inst
 }
 inline void tcgen05_commit(uint64_t* barrier) {
     // It arrives when the products are complete, and nothing says which of two commits arrives first.
-    on_cpu::queues[on_cpu::TENSOR].push_back(
-        [barrier] { on_cpu::queues["commit " + std::to_string(on_cpu::commits++)].push_back([barrier] { on_cpu::arrive(barrier); }); });
+    on_cpu::later(on_cpu::TENSOR,
+                  [barrier] { on_cpu::later("commit " + std::to_string(on_cpu::commits++), [barrier] { on_cpu::arrive(barrier); }); });
 }
 inline void tcgen05_load(uint32_t (&column)[64], uint32_t address) {
     const uint32_t lane = address >> 16, first = address & 0xFFFF;
     on_cpu::require(lane == threadIdx.x % 128 / 32 * 32u, "a warp reads lanes of tensor memory that it cannot reach");
-    on_cpu::require(first + 64 <= on_cpu::allocated, "columns outside the tensor memory that was taken");
+    on_cpu::require(first + 64 <= on_cpu::tensor_memory().allocated, "columns outside the tensor memory that was taken");
     on_cpu::meet_warp();
-    std::memcpy(column, &on_cpu::tensor_memory[lane + threadIdx.x % 32][first], sizeof column);
+    std::memcpy(column, &on_cpu::tensor_memory().lanes[lane + threadIdx.x % 32][first], sizeof column);
 }

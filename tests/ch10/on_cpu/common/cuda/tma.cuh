@@ -38,21 +38,30 @@ inline int copies = 0;
 inline std::string stores_of(int thread) { return "stores of " + std::to_string(thread); }
 }  // namespace on_cpu
 
-inline void load_tile(void* tile, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
+inline void load_tile_multicast(void* tile, const CUtensorMap* map, int column, int row, uint64_t* barrier, uint16_t blocks) {
     const uint32_t address = shared_address(tile);
     on_cpu::require(address % 1024 == 0, "a swizzled tile does not begin where the pattern does");
-    on_cpu::queues["load " + std::to_string(on_cpu::copies++)].push_back([map = *map, address, column, row, barrier] {
-        on_cpu::each(map, address, [&](__nv_bfloat16* element, int i, int j) {
-            const bool inside = row + i < map.rows && column + j < map.cols;
-            *element = inside ? map.matrix[size_t(row + i) * map.cols + column + j] : __nv_bfloat16{};
-        });
-        on_cpu::complete(barrier, map.tile_rows * map.tile_cols * 2);
-    });
+    on_cpu::require(blocks && blocks >> on_cpu::cluster.size() == 0, "a multicast to blocks that the cluster does not have");
+    const std::string name = "load " + std::to_string(on_cpu::copies++);
+    for (int rank = 0; rank < int(on_cpu::cluster.size()); rank++) {
+        if (!(blocks >> rank & 1)) continue;
+        const auto load = [map = *map, address, column, row, there = on_cpu::in_block(barrier, rank), from = on_cpu::block->rank, rank] {
+            on_cpu::each(map, address, [&](__nv_bfloat16* element, int i, int j) {
+                const bool inside = row + i < map.rows && column + j < map.cols;
+                *element = inside ? map.matrix[size_t(row + i) * map.cols + column + j] : __nv_bfloat16{};
+            });
+            on_cpu::complete(there, map.tile_rows * map.tile_cols * 2, from != rank);
+        };
+        on_cpu::later(name, load, rank);
+    }
+}
+inline void load_tile(void* tile, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
+    load_tile_multicast(tile, map, column, row, barrier, 1 << on_cpu::block->rank);
 }
 inline void store_tile(const CUtensorMap* map, int column, int row, const void* tile) {
     const uint32_t address = shared_address(tile);
     on_cpu::require(address % 1024 == 0, "a swizzled tile does not begin where the pattern does");
-    on_cpu::queues[on_cpu::stores_of(threadIdx.x)].push_back([map = *map, address, column, row] {
+    on_cpu::later(on_cpu::stores_of(threadIdx.x), [map = *map, address, column, row] {
         on_cpu::each(map, address, [&](const __nv_bfloat16* element, int i, int j) {
             if (row + i >= map.rows || column + j >= map.cols) return;
             const_cast<__nv_bfloat16*>(map.matrix)[size_t(row + i) * map.cols + column + j] = *element;
@@ -61,5 +70,5 @@ inline void store_tile(const CUtensorMap* map, int column, int row, const void* 
 }
 #define wait_until_stores_have_read()       \
     if (!on_cpu::skips(__FILE__, __LINE__)) \
-    on_cpu::wait([thread = threadIdx.x] { return !on_cpu::queues.count(on_cpu::stores_of(thread)); })
+    on_cpu::wait([name = on_cpu::stores_of(threadIdx.x), &queues = on_cpu::block->queues] { return !queues.count(name); })
 inline void show_to_async_proxy() {}

@@ -8,12 +8,12 @@ using Group = std::vector<std::function<void()>>;
 inline std::map<int, Group> started;
 inline std::map<int, std::deque<Group>> committed;
 inline const bool wgmma_ready = [] {
-    begin_block = [] {
+    begin_cluster = [] {
         started.clear();
         committed.clear();
         barriers.clear();
     };
-    end_block = [] {
+    end_cluster = [] {
         for (auto& [thread, groups] : committed) {
             if (!groups.empty()) error = "a product was never waited for";
         }
@@ -21,7 +21,7 @@ inline const bool wgmma_ready = [] {
     return true;
 }();
 inline void wait_for_groups(size_t pending) {
-    auto& groups = committed[threadIdx.x];
+    auto& groups = committed[thread_of_cluster()];
     while (groups.size() > pending) {
         for (auto& product : groups.front()) product();
         groups.pop_front();
@@ -31,12 +31,13 @@ inline void wait_for_groups(size_t pending) {
 }  // namespace on_cpu
 
 inline void wgmma_fence() {}
-inline void hold(float (&)[64]) {}
+template <int SUMS>
+void hold(float (&)[SUMS]) {}
 inline void wgmma_commit() {
-    on_cpu::committed[threadIdx.x].push_back(std::move(on_cpu::started[threadIdx.x]));
-    on_cpu::started[threadIdx.x].clear();
+    on_cpu::committed[on_cpu::thread_of_cluster()].push_back(std::move(on_cpu::started[on_cpu::thread_of_cluster()]));
+    on_cpu::started[on_cpu::thread_of_cluster()].clear();
     if (on_cpu::laziness == 0 || (on_cpu::laziness == 1 && on_cpu::sometimes())) {
-        for (auto& group : on_cpu::committed[threadIdx.x]) {
+        for (auto& group : on_cpu::committed[on_cpu::thread_of_cluster()]) {
             for (auto& product : group) product();
             group.clear();
         }
@@ -49,14 +50,15 @@ void wait_for_products(const char* file, int line) {
 #define wgmma_wait_1 wait_for_products<1>(__FILE__, __LINE__)
 #define wgmma_wait_0 wait_for_products<0>(__FILE__, __LINE__)
 
-// PTX ISA, wgmma.mma_async m64n128k16, accumulator D: rows t / 32 * 16 + t % 32 / 4 (+ 8), columns 8 j + t % 4 * 2 (+ 1).
-inline void wgmma_64x128x16(float (&sum)[64], uint64_t a, uint64_t b, bool add) {
+// PTX ISA, wgmma.mma_async m64n<N>k16, accumulator D: rows t / 32 * 16 + t % 32 / 4 (+ 8), columns 8 j + t % 4 * 2 (+ 1).
+template <int N>
+void multiply_64(float (&sum)[N / 2], uint64_t a, uint64_t b, bool add) {
     on_cpu::require(a >> 62 == 1 && b >> 62 == 1, "an operand of wgmma is not in the 128-byte swizzle");
-    on_cpu::started[threadIdx.x].push_back([&sum, a, b, add, thread = threadIdx.x % 128] {
+    on_cpu::started[on_cpu::thread_of_cluster()].push_back([&sum, a, b, add, thread = threadIdx.x % 128] {
         for (int i = 0; i < 2; i++) {
             float row[16], column[16];
             on_cpu::read_row(row, a, thread / 32 * 16 + thread % 32 / 4 + 8 * i);
-            for (int j = 0; j < 16; j++) {
+            for (int j = 0; j < N / 8; j++) {
                 for (int e = 0; e < 2; e++) {
                     on_cpu::read_row(column, b, 8 * j + thread % 4 * 2 + e);
                     float& one = sum[4 * j + 2 * i + e];
@@ -66,3 +68,5 @@ inline void wgmma_64x128x16(float (&sum)[64], uint64_t a, uint64_t b, bool add) 
         }
     });
 }
+inline void wgmma_64x128x16(float (&sum)[64], uint64_t a, uint64_t b, bool add) { multiply_64<128>(sum, a, b, add); }
+inline void wgmma_64x256x16(float (&sum)[128], uint64_t a, uint64_t b, bool add) { multiply_64<256>(sum, a, b, add); }
