@@ -1,0 +1,91 @@
+"""ch10:flash_attention: right on a CPU with the backend that is forced, and the ratio expected follows from bytes and flops."""
+
+import re
+
+import pytest
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.functional import scaled_dot_product_attention
+
+from common.python.claims import read_claims
+from common.python.directives import read_directives
+from common.python.evidence import Seen, prove
+from common.python.loader import import_file, load_workload
+from common.python.protocol import Launch
+from tests.teeth import ROOT, assert_accepts, assert_teeth
+
+CHAPTER = ROOT / "ch10"
+WORKLOAD = load_workload(CHAPTER / "workload_flash_attention.py")
+FORCED = {"optimized_flash_attention.py": SDPBackend.FLASH_ATTENTION, "optimized_flash_attention_cudnn.py": SDPBackend.CUDNN_ATTENTION}
+SEEN = {  # what each side launches, as CUPTI calls it
+    "baseline": ["nvjet_tst_128x256_64x4_1x2_h_bz_coopA_NTT", "void (anonymous namespace)::cunn_SoftMaxForwardSmem<8, float>()"],
+    "optimized_flash_attention.py": ["void pytorch_flash::flash_fwd_kernel<Flash_fwd_kernel_traits<128, 128, 64, 4> >()"],
+    "optimized_flash_attention_cudnn.py": [
+        "cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_3_128x128x128_4x1x1_kernel0_0"
+    ],
+}
+FP8_BITS = 3  # of mantissa of e4m3, the precision below
+
+
+@pytest.mark.parametrize("shape", WORKLOAD.check_at, ids=str)
+@pytest.mark.parametrize("side", ["baseline", "optimized", "library"])
+def test_side_is_right_on_values_it_had_not_seen(side, shape):
+    assert_accepts(WORKLOAD, f"ch10/{side}_flash_attention.py", shape)
+
+
+@pytest.mark.parametrize("shape", WORKLOAD.check_at[1:], ids=str)
+@pytest.mark.parametrize("side", ["baseline", "optimized"])
+def test_tolerance_has_teeth(side, shape):
+    assert_teeth(WORKLOAD, shape, side=side, reduced=("v", 2), bits=FP8_BITS)
+
+
+@pytest.mark.parametrize("dropped", [torch.zeros_like, lambda x: -x], ids=["uniform weights", "opposite scores"])
+def test_a_wrong_weighting_of_the_values_is_noticed(monkeypatch, dropped):
+    attend = scaled_dot_product_attention
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", lambda q, k, v: attend(dropped(q), k, v))
+    with pytest.raises(AssertionError, match="library_flash_attention"):
+        assert_accepts(WORKLOAD, "ch10/library_flash_attention.py", WORKLOAD.check_at[2])
+
+
+@pytest.mark.parametrize("file", FORCED)
+def test_one_backend_is_allowed_and_it_is_the_one_named(monkeypatch, file):
+    """A backend that cannot take the inputs raises; what it may not fall back to is the whole point of forcing it."""
+    allowed = []
+    module = import_file(CHAPTER / file)
+    monkeypatch.setattr(module, "scaled_dot_product_attention", lambda *_: allowed.append(torch.nn.attention._cur_sdpa_kernel_backends()))
+    q = torch.zeros(1, 1, 2, 64, dtype=torch.bfloat16)
+    with sdpa_kernel([SDPBackend.MATH]):
+        module.prepare(q, q, q)()
+    assert allowed == [[FORCED[file]]]
+
+
+def seen(side):
+    """What a trace tells of the side: kernels' names, and launches of a shape that no claim is about."""
+    shape = {"in_graph": False, "grid": (1, 1, 1), "block": (128, 1, 1), "cluster": None, "shared_bytes": 0}
+    launches = [Launch(kernel=name, call=i, registers=None, occupancy_percent=None, **shape) for i, name in enumerate(SEEN[side])]
+    return {"90a": Seen(launches=tuple(launches))}
+
+
+@pytest.mark.parametrize("file", FORCED)
+def test_kernel_names_separate_each_side_from_the_others(file):
+    (claim,) = read_claims(CHAPTER / file, read_directives(CHAPTER / file))
+    for other in FORCED:
+        proof = prove(claim, "optimized", {"optimized": seen(other), "baseline": seen("baseline")})
+        assert proof.state == ("proven" if other == file else "failed")
+
+
+@pytest.mark.parametrize(("file", "tflops"), [*zip(FORCED, (380, 600), strict=True)])
+def test_what_is_expected_follows_from_bytes_and_flops(file, tflops):
+    batch, heads, seq, _dim = WORKLOAD.time_at.values()
+    scores = 2 * batch * heads * seq**2
+    passes = 2 * scores / 4.6e12 + 2 * scores / 4.1e12  # a product writes them, one reads them; softmax copies them
+    flops = WORKLOAD.work(**WORKLOAD.time_at)["bf16"]
+    ratio, before, gigabytes, gigaflops, rate = re.search(
+        r"^([\d.]+)x, ([\d.]+) ms, in which ([\d.]+) GB of scores pass DRAM, against (\d+) GFLOP at (\d+) TFLOP/s",
+        read_directives(CHAPTER / file).expects,
+    ).groups()
+    assert float(before) == pytest.approx(passes * 1e3, abs=0.01)
+    assert float(gigabytes) == round(4 * scores / 1e9, 1)
+    assert int(gigaflops) == round(flops / 1e9)
+    assert int(rate) == tflops
+    assert float(ratio) == round(passes / (flops / (tflops * 1e12)), 1)
