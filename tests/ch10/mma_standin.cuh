@@ -6,6 +6,10 @@
 #include <cstdlib>
 #include <cstring>
 
+#ifndef CUDA_ON_CPU_HERE  // the machine of tests/ch10/on_cpu, not that of tests/emulation
+#include "common/cuda/mbarrier.cuh"
+#endif
+
 namespace standin {
 constexpr int LANES = 32, WARPS = 8, AHEAD = 4096;  // requests that a lane may be ahead of the slowest
 
@@ -81,9 +85,9 @@ __attribute__((no_sanitize("thread", "undefined"))) inline void multiply(const R
 }
 
 #ifndef CUDA_ON_CPU_HERE
-inline const bool forgets = [] {
-    on_cpu::begin_block = [begin = on_cpu::begin_block] {
-        begin();
+inline const bool begins = [] {
+    on_cpu::begin_cluster = [] {
+        on_cpu::barriers.clear();
         forget();
     };
     return true;

@@ -1,0 +1,21 @@
+// Baseline: a thread an element of c. It reads its row of a and its row of b from memory, 16 bytes at a time.
+#include "common/cuda/launch.cuh"
+#include "shared_cuda_cores.cuh"
+
+constexpr int TILE = 16;  // of c, a block
+
+// For 8 products a lane a warp reads 16 rows of b and 2 of a, each from a line of its own: 18 lines, of which the L1 has most.
+__global__ void __launch_bounds__(TILE* TILE)
+    multiply(const Element* __restrict__ a, const Element* __restrict__ b, Element* __restrict__ c, int m, int n, int k) {
+    const int row = blockIdx.y * TILE + threadIdx.y, column = blockIdx.x * TILE + threadIdx.x;
+    if (row >= m || column >= n) return;
+    const Element *a_row = a + size_t(row) * k, *b_row = b + size_t(column) * k;
+    float sum = 0;
+    for (int l = 0; l < k; l += EIGHT) sum = add_products(sum, load_eight(a_row + l), load_eight(b_row + l));
+    c[size_t(row) * n + column] = __float2bfloat16_rn(sum);
+}
+
+LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, cudaStream_t stream) {
+    multiply<<<dim3(ceil_div(n, TILE), ceil_div(m, TILE)), dim3(TILE, TILE), 0, stream>>>(a, b, c, m, n, k);
+    return cudaGetLastError();
+}
