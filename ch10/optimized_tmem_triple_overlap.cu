@@ -18,6 +18,7 @@
 struct Tcgen05 {
     static constexpr int TILE_N = 256;
     static constexpr bool IN_REGISTERS = false;
+    static constexpr int SHARING = 1;
     static constexpr int CONSUMERS = 1;  // a commit is one arrival
     static constexpr uint32_t COLUMNS = 2 * TILE_N;
     static constexpr uint32_t INSTRUCTION = tcgen05_instruction(TILE_M, TILE_N);

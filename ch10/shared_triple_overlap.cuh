@@ -1,7 +1,8 @@
 // Three roles that overlap: load, multiply, drain. A block an SM walks over tiles of c = a b^T, and what multiplies, Mma, is a parameter.
 //
 // A ring of stages lies between load and multiply, two accumulators between multiply and drain. Step s, 64 deep, is in stage s % STAGES;
-// tile t of a block is in accumulator t % 2, which warpgroup 1 + t % 2 drains while the next tile is multiplied into the other one.
+// tile t of a block is in accumulator t % 2, which warpgroup 1 + t % 2 drains while the next tile is multiplied into the other one. With
+// SHARING = 2 nothing of this overlaps but the loads: both warpgroups multiply their half of each tile, and then drain it.
 //
 //   barrier         completed by                                    waited for by
 //   loaded          the TMA, all bytes of a stage                   multiply, before a step
@@ -19,13 +20,14 @@ constexpr int PANEL = 64;                // columns of c that are stored at once
 constexpr int THREADS = 3 * WARPGROUP;   // warpgroup 0 loads and may multiply, warpgroups 1 and 2 have an accumulator each
 constexpr int SHARED_BYTES = 224 << 10;  // of the 227 KB that a block may have, for tiles: what is left is for the barriers
 
-// What a block has in shared memory; Mma::TILE_N columns of c a tile.
+// What a block has in shared memory; Mma::TILE_N columns of c a tile, of which a warpgroup drains ROWS rows.
 template <typename Mma>
 struct alignas(SWIZZLE_PERIOD) Shared {
     static constexpr int TILE_N = Mma::TILE_N;
+    static constexpr int ROWS = TILE_M / Mma::SHARING;
     static constexpr int STAGE_BYTES = (TILE_M + TILE_N) * SWIZZLE_ROW;
     static constexpr int STAGES = (SHARED_BYTES - 2 * TILE_M * SWIZZLE_ROW) / STAGE_BYTES;
-    Element a[STAGES][TILE_M * TILE_K], b[STAGES][TILE_N * TILE_K], panel[2][TILE_M * PANEL];
+    Element a[STAGES][TILE_M * TILE_K], b[STAGES][TILE_N * TILE_K], panel[2][ROWS * PANEL];
     uint64_t loaded[STAGES], consumed[STAGES], accumulated[2], drained[2];
     uint32_t tensor_memory;
 };
@@ -76,7 +78,7 @@ __device__ void load(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, const C
 template <typename Mma>
 __device__ void multiply(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, Mma& mma, int tile) {
     using Place = Place<Shared<Mma>::STAGES>;
-    if (Mma::IN_REGISTERS && tile >= 1) barrier_wait(&shared.accumulated[(tile - 1) % 2], (tile - 1) / 2 % 2);
+    if (Mma::IN_REGISTERS && Mma::SHARING == 1 && tile >= 1) barrier_wait(&shared.accumulated[(tile - 1) % 2], (tile - 1) / 2 % 2);
     if (!Mma::IN_REGISTERS && tile >= 2) barrier_wait(&shared.drained[tile % 2], (tile / 2 - 1) % 2);
     for (int i = 0; i < walk.steps; i++) {
         const Place at(uint32_t(tile) * walk.steps + i);
@@ -89,7 +91,7 @@ __device__ void multiply(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, Mma
 // Role 3, one warpgroup: an accumulator to c, 64 columns at a time, rounded into a panel that the TMA stores.
 template <typename Mma>
 __device__ void drain(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, Mma& mma, int tile, const CUtensorMap* c) {
-    const int own = tile % 2;
+    const int own = Mma::SHARING == 1 ? tile % 2 : threadIdx.x / WARPGROUP - 1;
     const bool leads = threadIdx.x % WARPGROUP == 0;
     if (!Mma::IN_REGISTERS) barrier_wait(&shared.accumulated[own], tile / 2 % 2);
 #pragma unroll
@@ -100,7 +102,8 @@ __device__ void drain(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, Mma& m
         if (!Mma::IN_REGISTERS && panel == Mma::TILE_N / PANEL - 1) mma.give_back(&shared.drained[own]);
         show_to_async_proxy();
         warpgroup_sync(1 + own);
-        if (leads) store_tile(c, walk.column(tile) + panel * PANEL, walk.row(tile), shared.panel[own]);
+        const int below = Mma::SHARING == 1 ? 0 : own * Shared<Mma>::ROWS;
+        if (leads) store_tile(c, walk.column(tile) + panel * PANEL, walk.row(tile) + below, shared.panel[own]);
     }
 }
 
@@ -129,7 +132,7 @@ __global__ void __launch_bounds__(THREADS, 1) triple_overlap(const __grid_consta
         __syncwarp();
     } else {
         Mma::take_registers();
-        for (int tile = warpgroup - 1; walk.has(tile); tile += 2) {
+        for (int tile = Mma::SHARING == 1 ? warpgroup - 1 : 0; walk.has(tile); tile += 2 / Mma::SHARING) {
             if (Mma::IN_REGISTERS) multiply(shared, walk, mma, tile);
             drain(shared, walk, mma, tile, &c);
         }
@@ -149,7 +152,7 @@ cudaError_t launch_triple_overlap(const Element* a, const Element* b, const Elem
     CUtensorMap a_map, b_map, c_map;
     if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, TILE_M, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
     if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, Mma::TILE_N, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    if (cudaError_t error = encode(&c_map, Tiled<Element>{c, m, n, TILE_M, PANEL, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    if (cudaError_t error = encode(&c_map, Tiled<Element>{c, m, n, Shared<Mma>::ROWS, PANEL, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
     int device = 0, multiprocessors = 0;
     if (cudaError_t error = cudaGetDevice(&device)) return error;
     if (cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)) return error;

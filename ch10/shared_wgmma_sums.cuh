@@ -1,0 +1,87 @@
+// Hopper's Mma for the roles of shared_triple_overlap.cuh: sums are registers, so those who multiply drain as well.
+#pragma once
+#include "common/cuda/mbarrier.cuh"
+#include "common/cuda/operands.cuh"
+#include "common/cuda/warpgroup.cuh"
+#include "common/cuda/wgmma.cuh"
+#include "shared_tile.cuh"
+
+// What becomes of a sum before it is rounded: nothing.
+struct AsItIs {
+    __device__ static float of(float sum) { return sum; }
+};
+
+// HALVES of a tile's 128 rows, 64 sums a thread each. With both a tile is one warpgroup's, and two warpgroups take turns at the tensor
+// cores; with one they share each tile.
+template <int HALVES, typename Finish = AsItIs>
+struct WgmmaSums {
+    static constexpr int TILE_N = 128;
+    static constexpr bool IN_REGISTERS = true;
+    static constexpr int SHARING = 2 / HALVES;
+    static constexpr int CONSUMERS = 4 * SHARING;  // warps, one arrival each
+
+    float sum[HALVES][64];
+    uint64_t* reading;  // the barrier of the stage whose products may still run
+
+    __device__ explicit WgmmaSums(const uint32_t&) {}
+    __device__ static void set_up(uint32_t*) {}
+    __device__ static void leave_registers() { keep_registers<40>(); }
+    __device__ static void take_registers() { ::take_registers<232>(); }  // 40 + 2 x 232 = 504 = 3 x 168, with which the block began
+    __device__ static void tear_down(bool) {}
+
+    // Four products a half, which run while the next stage is waited for; then the stage before can be had again.
+    __device__ void step(int, const Element* a, const Element* b, bool first, uint64_t* consumed) {
+        const uint64_t a_from = wgmma_operand(shared_address(a)), b_from = wgmma_operand(shared_address(b));
+        const int first_half = SHARING == 1 ? 0 : threadIdx.x / WARPGROUP - 1;
+#pragma unroll
+        for (auto& half : sum) hold(half);
+        wgmma_fence();
+#pragma unroll
+        for (int l = 0; l < TILE_K / 16; l++) {
+#pragma unroll
+            for (int half = 0; half < HALVES; half++) {
+                const uint64_t rows = (first_half + half) * 64 * SWIZZLE_ROW, columns = l * 32;
+                wgmma_64x128x16(sum[half], a_from + ((rows + columns) >> 4), b_from + (columns >> 4), !first || l > 0);
+            }
+        }
+        wgmma_commit();
+        if (!first) {
+            wgmma_wait<1>();
+            arrive(reading);
+        }
+        reading = consumed;
+    }
+
+    // Where they take turns, the turn is the other's while the last products of this tile still run.
+    __device__ void end(uint64_t* accumulated) {
+        if (SHARING == 1) arrive(accumulated);
+        wgmma_wait<0>();
+#pragma unroll
+        for (auto& half : sum) hold(half);
+        arrive(reading);
+    }
+
+    // A quad writes 16 bytes, the 8 quads of a warp 8 rows of a column of chunks: all 32 banks. The swizzle repeats every 8 rows.
+    __device__ void read(int, int panel, unsigned char* staged) {
+        const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
+#pragma unroll
+        for (int half = 0; half < HALVES; half++) {
+#pragma unroll
+            for (int chunk = 0; chunk < 8; chunk++) {
+#pragma unroll
+                for (int i = 0; i < 2; i++) {
+                    const float* pair = &sum[half][4 * (8 * panel + chunk) + 2 * i];
+                    unsigned char* to = staged + (half * 64 + warp * 16 + 8 * i) * SWIZZLE_ROW + swizzled(lane / 4, chunk);
+                    *reinterpret_cast<__nv_bfloat162*>(to + lane % 4 * 4) = __floats2bfloat162_rn(Finish::of(pair[0]), Finish::of(pair[1]));
+                }
+            }
+        }
+    }
+    __device__ static void give_back(uint64_t*) {}
+
+  private:
+    // All lanes have waited for the warp's products: one tells.
+    __device__ static void arrive(uint64_t* barrier) {
+        if (threadIdx.x % 32 == 0) barrier_arrive(barrier);
+    }
+};
