@@ -1,5 +1,5 @@
 // Optimized: two buffers. While a step is multiplied, cp.async brings the next one into the other buffer, past the registers.
-// expects: 1.7x, a step took 1752 cycles to load, 256 to read first fragments and 1640 to multiply; now 230 to ask, 256 and 1640
+// expects: 1.7x, a step took 1752 cycles to load, 256 to read first fragments and 1640 to multiply; now 190 to ask, 256 and 1640
 // proves: cp_async_16
 // proves: cp_async_commit
 // proves: cp_async_wait
