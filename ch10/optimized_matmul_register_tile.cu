@@ -26,8 +26,8 @@ __global__ void __launch_bounds__(THREADS, 2)
     const int a_row = blockIdx.y * TILE + tile_row, b_row = blockIdx.x * TILE + tile_row;
     const Element *a_from = a + size_t(a_row) * k + tile_col, *b_from = b + size_t(b_row) * k + tile_col;
 
-    // A warp's lanes lie 4 down and 8 across. A thread's rows are two fours 16 apart, its columns two fours 32 apart, so the lanes of a warp
-    // read 64 bytes of a_tile side by side, or 128 of b_tile.
+    // A warp's lanes lie 4 down and 8 across. A thread's rows are two fours 16 apart, its columns two fours 32 apart, so what a warp reads
+    // at once lies side by side: 64 bytes of a_tile, or 128 of b_tile.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int row = warp / 2 * 32 + lane / 8 * 4, col = warp % 2 * 64 + lane % 8 * 4;
 
