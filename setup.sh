@@ -87,6 +87,8 @@ make_environment() {
     fi
     say "installing the project and its tools"
     pip_install --constraint "$venv/constraints.txt" --editable "${root}[dev]"
+    # For its headers alone: what it depends on is for generating code with Python.
+    pip_install --no-deps "$(grep -e '^nvidia-cutlass==' "$root/constraints.txt")"
     fingerprint >"$stamp"
     say "ready after $SECONDS s"
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.metadata
 import re
 import shutil
 import subprocess
@@ -27,6 +28,8 @@ NVCC_FLAGS = ("-O3", "-std=c++17", "-lineinfo", "-shared", "-cudart", "static", 
 _UNHASHED = ("env", "-u", "NVCC_PREPEND_FLAGS", "-u", "NVCC_APPEND_FLAGS")
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+_INCLUDES_CUTLASS = re.compile(r"^\s*#\s*include\s*<(?:cutlass|cute)/", re.MULTILINE)
+_CUTLASS = "nvidia-cutlass"
 _ERROR = re.compile(r"\b(?:error|fatal)\s*:|/ld: ")
 _SUMMARY = re.compile(r"aborted due to errors|ld returned")
 
@@ -47,6 +50,13 @@ class NvccMissing(SideFailure):
 
     def __init__(self) -> None:
         super().__init__(Status.SKIPPED, "no nvcc on PATH or in /usr/local/cuda/bin; expected a CUDA toolkit to build .cu files")
+
+
+class CutlassMissing(SideFailure):
+    """No headers of CUTLASS for a side that includes them; it is skipped, as without nvcc."""
+
+    def __init__(self, source: Path) -> None:
+        super().__init__(Status.SKIPPED, f"{source.name} includes CUTLASS; needs the package {_CUTLASS}, without its dependencies")
 
 
 def architectures_for(needs: Sequence[str], capability: Capability | None) -> tuple[str, ...]:
@@ -80,22 +90,26 @@ def find_nvcc() -> Path:
 def build(source: Path, architectures: Sequence[str], *, flags: Sequence[str] = (), cache: Path, root: Path) -> Built:
     """Build `source` for `architectures` (`90a`) with extra `flags` into folder `cache`, or find it there.
 
-    Quoted includes are looked for beside the including file, then in `root`, the tree of the side, then in this project.
+    Quoted includes are looked for beside the including file, then in `root`, the tree of the side, then in this project. What includes
+    <cutlass/...> or <cute/...> gets the headers that the package nvidia-cutlass brings.
     A library appears under its name whole or not at all, so builds may race and may be killed.
-    Raises NvccMissing, and SideFailure (BUILD_FAILED) with the first error, its path relative to `root`.
+    Raises NvccMissing, CutlassMissing, and SideFailure (BUILD_FAILED) with the first error, its path relative to `root`.
     """
     nvcc = find_nvcc()
     roots = tuple(dict.fromkeys((root.resolve(), PROJECT_ROOT)))
     started = time.perf_counter()
     options = [*NVCC_FLAGS, *flags, *(f"-gencode=arch=compute_{name},code=sm_{name}" for name in architectures)]
-    key = _key(source, roots, [*options, _version(nvcc)])
+    texts = list(_texts(source, roots, set()))
+    libraries = [_cutlass(source)] if any(map(_INCLUDES_CUTLASS.search, texts)) else []
+    key = _key([*options, _version(nvcc), *(library.version for library in libraries), *texts])
     library, log = cache / f"{source.stem}-{key}.so", cache / f"{source.stem}-{key}.log"
     cached = library.exists()
     if not cached:
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache, prefix=".building-") as folder:
             made = Path(folder, library.name)
-            printed = _run([str(nvcc), *options, *(f"-I{path}" for path in roots), "-o", str(made), str(source)], source, root)
+            includes = [f"-I{path}" for path in roots] + [f"--system-include={path}" for library in libraries for path in library.folders]
+            printed = _run([str(nvcc), *options, *includes, "-o", str(made), str(source)], source, root)
             (written := made.with_suffix(".log")).write_text(printed)
             written.replace(log)
             made.replace(library)  # last: a library that is there has its log
@@ -107,10 +121,28 @@ def _version(nvcc: Path) -> str:
     return subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False).stdout
 
 
-def _key(source: Path, roots: Sequence[Path], parts: Sequence[str]) -> str:
+@dataclass(frozen=True)
+class _Headers:
+    """A library of headers: its version, and the folders in which its includes are found."""
+
+    version: str
+    folders: tuple[Path, ...]
+
+
+def _cutlass(source: Path) -> _Headers:
+    """CUTLASS, for `source`. Raises CutlassMissing."""
+    try:
+        package = importlib.metadata.distribution(_CUTLASS)
+    except importlib.metadata.PackageNotFoundError:
+        raise CutlassMissing(source) from None
+    folder = Path(str(package.locate_file("cutlass_library/source")))
+    return _Headers(f"{_CUTLASS} {package.version}", (folder / "include", folder / "tools/util/include"))
+
+
+def _key(parts: Sequence[str]) -> str:
     """Hash of contents, not of paths: the same side in another checkout is the same library."""
     digest = hashlib.sha256()
-    for part in [*parts, *_texts(source, roots, set())]:
+    for part in parts:
         digest.update(hashlib.sha256(part.encode()).digest())
     return digest.hexdigest()[:16]
 

@@ -1,5 +1,8 @@
 """A library is built once for all that goes into it, whole or not at all; a failed build says where."""
 
+import ctypes
+import importlib
+import importlib.metadata
 import shutil
 import subprocess
 import sys
@@ -9,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from common.python import cuda_build
-from common.python.cuda_build import NvccMissing, architectures_for, build
+from common.python.cuda_build import CutlassMissing, NvccMissing, architectures_for, build
 from common.python.errors import BenchmarkError, SideFailure, Status
 
 needs_nvcc = pytest.mark.skipif(not shutil.which("nvcc") and not Path("/usr/local/cuda/bin/nvcc").exists(), reason="no nvcc to run")
@@ -158,6 +161,54 @@ def test_a_killed_build_leaves_no_library(tree):
     assert not tree.build().cached
 
 
+@pytest.fixture
+def cutlass(tmp_path, monkeypatch):
+    """Installs a package nvidia-cutlass of a version, in the place of the one that may be installed."""
+    site = tmp_path / "site"
+    monkeypatch.syspath_prepend(site)
+
+    def install(version):
+        shutil.rmtree(site, ignore_errors=True)
+        (site / f"nvidia_cutlass-{version}.dist-info").mkdir(parents=True)
+        (site / f"nvidia_cutlass-{version}.dist-info/METADATA").write_text(f"Name: nvidia-cutlass\nVersion: {version}\n")
+        importlib.invalidate_caches()
+        return site / "cutlass_library/source"
+
+    return install
+
+
+@pytest.mark.parametrize("header", ["cutlass/cutlass.h", "cute/tensor.hpp"])
+def test_a_side_that_includes_cutlass_gets_its_headers_and_a_new_version_makes_a_new_library(tree, cutlass, header):
+    headers = cutlass("4.2.0")
+    tree.write("shared/far.cuh", f"#include <{header}>\n")  # two includes away from the side
+    first, again = tree.build(), tree.build()
+    assert all(f"--system-include={headers / folder} " in first.library.read_text() for folder in ("include", "tools/util/include"))
+    assert again.cached
+    cutlass("4.3.0")
+    assert not tree.build().cached
+
+
+def test_a_side_without_cutlass_is_the_same_library_with_any_or_none(tree, cutlass, monkeypatch):
+    cutlass("4.2.0")
+    tree.write("ch01/near.cuh", "#include <cuda/std/tuple>\n// cutlass/cutlass.h\n")
+    assert "--system-include" not in tree.build().library.read_text()
+    monkeypatch.setattr(importlib.metadata, "distribution", _none_installed)
+    assert tree.build().cached
+
+
+def test_no_cutlass_is_a_skip_that_names_the_package(tree, monkeypatch):
+    monkeypatch.setattr(importlib.metadata, "distribution", _none_installed)
+    tree.write("ch01/side.cu", "#include <cutlass/cutlass.h>\n")
+    with pytest.raises(CutlassMissing) as caught:
+        tree.build()
+    assert caught.value.status is Status.SKIPPED
+    assert caught.value.reason == "side.cu includes CUTLASS; needs the package nvidia-cutlass, without its dependencies"
+
+
+def _none_installed(name):
+    raise importlib.metadata.PackageNotFoundError(name)
+
+
 def test_builds_that_race_all_get_a_whole_library(tree):
     with ThreadPoolExecutor(4) as pool:
         built = list(pool.map(lambda _: (made := tree.build().library, made.read_text()), range(4)))
@@ -226,6 +277,20 @@ def test_nvcc_builds_a_library_that_keeps_its_runtime_to_itself(tmp_path):
     exported = {line.split()[-1] for line in printed.splitlines()}
     assert exported >= {"launch", "launch_signature", "error_text"}
     assert not [name for name in exported if name.startswith("cuda")]
+
+
+@needs_nvcc
+def test_the_headers_of_the_installed_cutlass_are_found(tmp_path):
+    try:
+        version = importlib.metadata.version("nvidia-cutlass")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("no package nvidia-cutlass")
+    source = tmp_path / "ch01" / "side.cu"
+    source.parent.mkdir()
+    source.write_text('#include <cutlass/version.h>\nextern "C" int version() { return CUTLASS_MAJOR * 100 + CUTLASS_MINOR; }\n')
+    built = build(source, ("90a",), cache=tmp_path / "cache", root=tmp_path)
+    major, minor = version.split(".")[:2]
+    assert ctypes.CDLL(str(built.library)).version() == int(major) * 100 + int(minor)
 
 
 @needs_nvcc
