@@ -1,0 +1,185 @@
+"""The two warp-specialized Triton pairs: right in Triton's interpreter, their roles in the machine code, their ratios from its cycles."""
+
+import math
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from common.python import protocol
+from common.python.claims import read_claims
+from common.python.directives import read_directives
+from common.python.disassembly import read_code
+from common.python.environment import child_environment
+from common.python.evidence import Seen, prove
+from common.python.isolation import ForkServer
+from common.python.loader import import_file, load_workload
+from tests.commands import ROOT_FIRST
+from tests.teeth import BF16_BITS, ROOT, assert_accepts, assert_teeth
+
+CHAPTER = ROOT / "ch10"
+DEQUANTIZED, PERSISTENT = "warp_specialization_producer_consumer", "warp_specialization_blackwell"
+WORKLOADS = {pair: load_workload(CHAPTER / f"workload_{pair}.py") for pair in (DEQUANTIZED, PERSISTENT)}
+SIDES = [(pair, side) for pair in WORKLOADS for side in ("baseline", "optimized")]
+ARCHITECTURES = {"90a": (9, 0), "100a": (10, 0)}
+BUILT = [*((*each, "90a") for each in SIDES if each[0] == DEQUANTIZED), *((*each, "100a") for each in SIDES)]
+SHARED_BYTES = 227 << 10  # that a block may ask for
+FEW_BLOCKS = 2  # of the persistent loop in the interpreter
+FEW_TILES = {"m": 257, "n": 264, "k": 136}  # 6, three a block, the last of either kind in part outside
+
+CHECK = f"""
+import sys
+import torch
+from types import SimpleNamespace
+from tests.ch10.test_warp_specialization import FEW_TILES, PERSISTENT, WORKLOADS
+from tests.teeth import assert_accepts
+torch.cuda.get_device_properties = lambda _device: SimpleNamespace(multi_processor_count={FEW_BLOCKS})
+pair, side = sys.argv[1:]
+shapes = WORKLOADS[pair].check_at
+for shape in (*shapes[:-1], FEW_TILES) if pair == PERSISTENT else shapes:
+    assert_accepts(WORKLOADS[pair], f"ch10/{{side}}_{{pair}}.py", shape)
+"""
+
+# Prints how many of the instructions named there are, of the kernel with roles and 8 warps for Hopper.
+EIGHT_WARPS = """
+import triton
+from triton.backends.compiler import GPUTarget
+from common.python.loader import import_file
+from tests.ch10.test_warp_specialization import CHAPTER, DEQUANTIZED
+kernel = import_file(CHAPTER / f"optimized_{DEQUANTIZED}.py").dequantized_matmul
+tile = {"ROWS": 128, "COLS": 256, "STEP": 64}
+source = triton.compiler.ASTSource(
+    fn=kernel,
+    signature={"w": "*i8", "scale": "*fp32", "x": "*fp16", "y": "*fp16", **dict.fromkeys("nmk", "i32"), **dict.fromkeys(tile, "constexpr")},
+    constexprs=tile,
+    attrs={(i,): [["tt.divisibility", 16]] for i in range(7)},
+)
+compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 8, "num_stages": 4})
+print(compiled.metadata.num_warps, *(compiled.asm["sass"].count(mark) for mark in ("HGMMA", "USETMAXREG")))
+"""
+
+
+def python(program, *arguments, cache, interpret):
+    """What `program` prints in a process of its own: the interpreter and the compiler cannot share one."""
+    environment = {**os.environ, "PYTHONPATH": ROOT_FIRST, "TRITON_CACHE_DIR": str(cache)}
+    environment.pop("TRITON_INTERPRET", None)
+    if interpret:
+        environment["TRITON_INTERPRET"] = "1"
+    command = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(("pair", "side"), SIDES)
+def test_side_is_right_in_the_interpreter(pair, side, tmp_path):
+    python(CHECK, pair, side, cache=tmp_path, interpret=True)
+
+
+@pytest.mark.parametrize(("pair", "shape"), [(pair, shape) for pair in WORKLOADS for shape in WORKLOADS[pair].check_at], ids=str)
+def test_the_library_is_right(pair, shape):
+    assert_accepts(WORKLOADS[pair], f"ch10/library_{pair}.py", shape)
+
+
+@pytest.mark.parametrize(("pair", "input_"), [(DEQUANTIZED, "x"), (DEQUANTIZED, "w"), (PERSISTENT, "a")])
+def test_tolerance_has_teeth(pair, input_):
+    for shape in WORKLOADS[pair].check_at[1:3]:
+        assert_teeth(WORKLOADS[pair], shape, reduced=(input_, 1), bits=BF16_BITS)
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
+    """What a step of each side launches, and its machine code, compiled ahead as the harness does it."""
+    folder = tmp_path_factory.mktemp("ahead")
+    found = {}
+    with ForkServer(child_environment(ROOT, "cpu")) as server:
+        for pair, side, architecture in BUILT:
+            request = protocol.Ahead(
+                workload=str(CHAPTER / f"workload_{pair}.py"),
+                side=str(CHAPTER / f"{side}_{pair}.py"),
+                shape=next(iter(WORKLOADS[pair].timed_shapes.values())),
+                capability=ARCHITECTURES[architecture],
+                prefix=str(folder / f"{pair}_{side}_{architecture}_"),
+            )
+            with server.fork("worker", folder / "log.txt") as child:
+                observed = child.ask(request, protocol.Observed, 240)
+            kernels = tuple(kernel for cubin in observed.cubins for kernel in read_code(Path(cubin)))
+            found[pair, side, architecture] = Seen(kernels, tuple(observed.launches), hidden=observed.missed, no_code=observed.missed)
+    return found
+
+
+def count(seen, pattern):
+    (kernel,) = seen.launched_kernels
+    return sum(bool(re.search(pattern, text)) for text in kernel.instructions)
+
+
+@pytest.mark.parametrize(("pair", "architecture"), [(DEQUANTIZED, "90a"), (DEQUANTIZED, "100a"), (PERSISTENT, "100a")])
+def test_claims_hold_and_separate_the_sides(seen, pair, architecture):
+    file = CHAPTER / f"optimized_{pair}.py"
+    sides = {side: {architecture: seen[pair, side, architecture]} for side in ("baseline", "optimized")}
+    swapped = {"baseline": sides["optimized"], "optimized": sides["baseline"]}
+    for claim in read_claims(file, read_directives(file)):
+        assert prove(claim, "optimized", sides).state == "proven", claim.text
+        if claim.separates:
+            assert prove(claim, "optimized", swapped).state == "failed", claim.text
+
+
+@pytest.mark.parametrize(("pair", "architecture"), [(DEQUANTIZED, "90a"), (DEQUANTIZED, "100a"), (PERSISTENT, "100a")])
+def test_a_step_is_one_launch_with_four_warps_more_and_room_for_its_stages(seen, pair, architecture):
+    (before,), (after,) = (seen[pair, side, architecture].launches for side in ("baseline", "optimized"))
+    assert (before.block, after.block) == ((256, 1, 1), (384, 1, 1))
+    assert before.grid == after.grid
+    stages = 4 * (128 * 64 + 256 * 64 * 2) if pair == DEQUANTIZED else 4 * (128 + 256) * 64 * 2
+    assert stages - 128 * 64 < before.shared_bytes <= SHARED_BYTES  # the baseline of one pair has a stage of weights less
+    assert stages < after.shared_bytes <= SHARED_BYTES
+    assert not any(kernel.spill_bytes for side in ("baseline", "optimized") for kernel in seen[pair, side, architecture].kernels)
+
+
+def test_the_persistent_loop_fills_the_gpu_once(seen):
+    assert {seen[PERSISTENT, side, "100a"].launches[0].grid for side in ("baseline", "optimized")} == {(148, 1, 1)}
+
+
+def test_on_hopper_two_warpgroups_wait_once_a_step_where_the_baseline_waits_after_every_product(seen):
+    before, after = (seen[DEQUANTIZED, side, "90a"] for side in ("baseline", "optimized"))
+    assert (count(before, r"^HGMMA\b"), count(before, r"^WARPGROUP\.DEPBAR\b")) == (4, 4)
+    assert (count(after, r"^HGMMA\b"), count(after, r"^WARPGROUP\.DEPBAR\b")) == (8, 2)  # each of the two has a loop of its own
+    assert count(after, r"^UTMALDG\b") == 3  # one loop loads: the tokens once, the weights in two halves
+
+
+def test_on_blackwell_weights_reach_the_tensor_core_through_tensor_memory(seen):
+    for side in ("baseline", "optimized"):
+        assert count(seen[DEQUANTIZED, side, "100a"], r"^UTCHMMA tmem\[")
+        assert count(seen[DEQUANTIZED, side, "100a"], r"^STTM\b")
+
+
+def test_with_eight_warps_the_option_does_nothing_on_hopper(tmp_path):
+    assert python(EIGHT_WARPS, cache=tmp_path, interpret=False) == ["8", "4", "0"]
+
+
+def test_cycles_expected_of_the_dequantized_product_are_those_of_its_code(seen):
+    warps, schedulers, rate = 8, 4, 16  # lanes of a scheduler that permute bytes
+    wgmma = 128 * 2 * 64 // 16  # of two warpgroups, of m64n256k16 each, a step of 64
+    permutes = count(seen[DEQUANTIZED, "baseline", "90a"], r"^PRMT\b")
+    assert count(seen[DEQUANTIZED, "optimized", "90a"], r"^PRMT\b") == 2 * permutes  # of twice the code, in half the warps
+    waits = 100  # an estimate: for a tile to convert, and at two barriers of the block
+    before, after = map(int, re.search(r"(\d+) cycles a step against (\d+)", _expects(DEQUANTIZED)).groups())
+    assert after == wgmma
+    assert before == wgmma + permutes * 32 // rate * warps // schedulers + waits
+    assert 1 < float(_expects(DEQUANTIZED).partition("x")[0]) < before / after
+
+
+def test_cycles_expected_of_the_persistent_product_follow_from_its_tile():
+    side = import_file(CHAPTER / f"optimized_{PERSISTENT}.py")
+    step = side.ROWS * side.COLS * side.STEP * 2 // 8192  # floating-point operations of a tensor core of Blackwell in a cycle
+    shallow, products, drain, hidden, deep = map(float, re.findall(r"(?:^|\D)(\d[\d.]*)(?=x| cycles| of )", _expects(PERSISTENT)))
+    depths = [shape["k"] for shape in WORKLOADS[PERSISTENT].timed_shapes.values()]
+    cycles = [step * math.ceil(depth / side.STEP) for depth in depths]
+    assert (cycles[0], step) == (products, hidden)
+    assert [shallow, deep] == pytest.approx([1 + (drain - hidden) / each for each in cycles], abs=0.006)
+
+
+def _expects(pair):
+    return read_directives(CHAPTER / f"optimized_{pair}.py").expects
