@@ -32,7 +32,7 @@ def steps_of(workload: Path) -> tuple[str, ...]:
 def with_rungs(pair: Pair, root: Path) -> Pair:
     """`pair` with a side for each step of its workload's ladder, between baseline and optimized; a variant has no rungs.
 
-    A step is a name, for `optimized_<pair>_<name>` beside the workload, or the path of a side from `root`.
+    A step is a name, for `optimized_<pair>_<name>` beside the workload, or the path from `root` of a side, which may be a baseline.
     Raises BenchmarkError for a step without a file, and for one whose name a side of the pair has.
     """
     stem = pair.workload.stem.removeprefix("workload_")
@@ -40,7 +40,7 @@ def with_rungs(pair: Pair, root: Path) -> Pair:
         return pair
     rungs: dict[str, Path] = {}
     for step in steps_of(pair.workload):
-        name = Path(step).stem.removeprefix("optimized_").removeprefix("baseline_")
+        name = Path(step).stem.removeprefix("optimized_")
         places = (
             [root / step] if "/" in step else [pair.workload.with_name(f"optimized_{stem}_{step}{suffix}") for suffix in (".cu", ".py")]
         )

@@ -25,13 +25,14 @@ def pair_in(folder, name="double"):
 
 
 def test_rungs_stand_between_baseline_and_optimized(tmp_path):
-    ladder_in(tmp_path, '("once", "other/baseline_twice.py")')
+    ladder_in(tmp_path, '("once", "other/baseline_twice.py", "other/optimized_twice.py")')
     (tmp_path / "demo/optimized_double_once.py").write_text(STEP.format("once"))
     (tmp_path / "other").mkdir()
-    (tmp_path / "other/baseline_twice.py").write_text(STEP.format("twice"))
+    for side in ("baseline", "optimized"):
+        (tmp_path / f"other/{side}_twice.py").write_text(STEP.format("twice"))
     climbed = with_rungs(pair_in(tmp_path), tmp_path)
-    assert list(climbed.sides) == ["baseline", "once", "twice", "optimized"]
-    assert climbed.sides["twice"] == tmp_path / "other/baseline_twice.py"
+    assert list(climbed.sides) == ["baseline", "once", "baseline_twice", "twice", "optimized"]
+    assert climbed.sides["twice"] == tmp_path / "other/optimized_twice.py"
     variant = pair_in(tmp_path, "double_once")
     assert with_rungs(variant, tmp_path) is variant
 
