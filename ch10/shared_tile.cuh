@@ -11,18 +11,19 @@ constexpr int TILE_M = 128;  // rows of c, and of a tile of a
 constexpr int TILE_K = 64;   // a step: rows of 128 bytes
 constexpr int BAND = 16;     // rows of tiles that are walked over column by column: neighbours in time share tiles of a and b in the L2
 
-// The tiles of c, TILE_N columns wide, by number.
+// The tiles of c, TILE_N columns wide, by number; where a cluster has `stacked` of them, one below the other, they have one number.
 template <int TILE_N>
 struct Tiles {
-    int down, across;
-    __host__ __device__ Tiles(int m, int n) : down(ceil_div(m, TILE_M)), across(ceil_div(n, TILE_N)) {}
+    int down, across, rows, band;
+    __host__ __device__ Tiles(int m, int n, int stacked = 1)
+        : down(ceil_div(m, TILE_M * stacked)), across(ceil_div(n, TILE_N)), rows(TILE_M * stacked), band(BAND / stacked) {}
     __host__ __device__ int count() const { return down * across; }
-    __device__ int row(int tile) const { return (tile / (BAND * across) * BAND + within(tile) % height(tile)) * TILE_M; }
+    __device__ int row(int tile) const { return (tile / (band * across) * band + within(tile) % height(tile)) * rows; }
     __device__ int column(int tile) const { return within(tile) / height(tile) * TILE_N; }
 
   private:
-    __device__ int within(int tile) const { return tile % (BAND * across); }
-    __device__ int height(int tile) const { return min(BAND, down - tile / (BAND * across) * BAND); }
+    __device__ int within(int tile) const { return tile % (band * across); }
+    __device__ int height(int tile) const { return min(band, down - tile / (band * across) * band); }
 };
 
 // A thread's share of a tile of ROWS x TILE_K: chunks of 16 bytes, which it loads from a matrix and stores as the tensor cores want them.

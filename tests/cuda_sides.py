@@ -13,10 +13,10 @@ from common.python.random_inputs import Inputs
 from tests.teeth import CPU, ROOT
 
 
-def constants_of(side):
-    """The `constexpr int`s of a source, in order, so that one may be stated by others."""
+def constants_of(*sources):
+    """The `constexpr int`s of sources, in order, so that one may be stated by others."""
     values = {}
-    for name, expression in re.findall(r"constexpr int (\w+) = ([^;]+);", side.read_text()):
+    for name, expression in re.findall(r"constexpr int (\w+) = ([^;]+);", "".join(source.read_text() for source in sources)):
         values[name] = eval(expression.replace("/", "//"), {}, values)
     return values
 

@@ -1,0 +1,176 @@
+// Optimized: no last wave of tiles that leaves SMs idle: its tiles, and those of the wave before, are divided by steps among all clusters.
+// expects: 105x, the baseline makes 14 products a cycle, 18 lines of the L1 for 256; tensor cores make 2048, at 3/4 of the clock
+// scratch: float partial[132 * 128 * 256]
+// scratch: int ready[132 * 2]
+// proves: tma_multicast
+// proves: tma_store
+// proves: wgmma_f16_bf16
+// proves: setmaxnreg_inc
+// has: mbarrier_expect_tx
+// has: spills == 0
+#include "common/cuda/cluster.cuh"
+#include "common/cuda/launch.cuh"
+#include "shared_matmul_pipeline.cuh"
+
+constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
+constexpr int MOST_BLOCKS = 132;  // SMs of the largest GPU that has wgmma: so many have partial sums
+constexpr int WORTH = 16;         // steps: partial sums are 128 KB an SM to the L2 and back, some 8 steps of time
+
+// What a cluster does, piece by piece: whole tiles; then, of those whose steps are divided, one range of steps. A range is longer than a
+// tile, so a divided tile has two parts, and a range is walked over from its end: the first part of a tile, which the next cluster adds to
+// its own, is multiplied first there, and the last part of a tile last. A cluster waits only for the one before it, which begins no later.
+struct Walk {
+    Tiles<TILE_N> tiles;
+    int steps, cluster, clusters;
+    int tile, begin, end;  // the piece: steps of a tile
+
+    __device__ Walk(int m, int n, int k, int blocks)
+        : tiles(m, n, blocks), steps(ceil_div(k, TILE_K)), cluster(blockIdx.x / blocks), clusters(gridDim.x / blocks) {
+        const int count = tiles.count(), left = count % clusters, idle = left ? steps - left * steps / clusters : 0;
+        if (count > clusters && idle >= WORTH) {
+            whole = count / clusters - 1;
+            from = cluster * (clusters + left) * steps / clusters;
+            to = (cluster + 1) * (clusters + left) * steps / clusters;
+        } else {
+            whole = ceil_div(count - cluster, clusters);
+            from = to = 0;
+        }
+    }
+    __device__ bool next() {
+        if (done < whole) {
+            tile = cluster + done++ * clusters, begin = 0, end = steps;
+            return true;
+        }
+        if (from == to) return false;
+        const int divided = (to - 1) / steps, first = divided * steps;
+        tile = whole * clusters + divided, begin = max(from - first, 0), end = to - first;
+        to = first + begin;
+        return true;
+    }
+    __device__ bool begins() const { return begin == 0; }
+    __device__ bool ends() const { return end == steps; }
+
+  private:
+    int done = 0, whole;  // tiles
+    int from, to;         // steps, counted from the first of those that are divided
+};
+
+// One thread: a piece after the other, without a pause between them.
+__device__ void load(Ring& ring, Walk walk, int cluster, const CUtensorMap* a, const CUtensorMap* b) {
+    const int rank = cluster_rank(), part = TILE_N / cluster * rank;
+    uint32_t step = 0;
+    while (walk.next()) {
+        const int row = walk.tiles.row(walk.tile) + rank * TILE_M, column = walk.tiles.column(walk.tile) + part;
+        for (int i = walk.begin; i < walk.end; i++, step++) {
+            const Slot at(step);
+            barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // in all blocks: of the phase before, true at once the first time
+            barrier_expect(&ring.full[at.stage], STAGE_BYTES);   // all parts of b, whoever loads them
+            load_tile(ring.a[at.stage], a, i * TILE_K, row, &ring.full[at.stage]);
+            load_tile_multicast(ring.b[at.stage] + part * TILE_K, b, i * TILE_K, column, &ring.full[at.stage], (1 << cluster) - 1);
+        }
+    }
+}
+
+// A warpgroup's sums of the first part of a tile, 16 bytes a thread at a time, from the cluster that has it to the one that ends the tile.
+struct Partial {
+    float4* sums;
+    int* ready;  // 1 from when the sums are there until they are taken
+
+    __device__ Partial(float* partial, int* ready, int block)
+        : sums(reinterpret_cast<float4*>(partial) + (block * CONSUMERS + threadIdx.x / WARPGROUP) * (ROWS * TILE_N / 4)),
+          ready(ready + block * CONSUMERS + threadIdx.x / WARPGROUP) {}
+
+    __device__ void give(Sums& from) {
+        hold(from.sum);
+#pragma unroll
+        for (int i = 0; i < TILE_N / 2; i += 4) {
+            sums[i / 4 * WARPGROUP + threadIdx.x % WARPGROUP] = make_float4(from.sum[i], from.sum[i + 1], from.sum[i + 2], from.sum[i + 3]);
+        }
+        __threadfence();
+        warpgroup_sync(1 + threadIdx.x / WARPGROUP);
+        if (threadIdx.x % WARPGROUP == 0) atomicExch(ready, 1);
+    }
+    __device__ void take(Sums& to) {
+        if (threadIdx.x % WARPGROUP == 0) {
+            while (atomicCAS(ready, 1, 0) != 1) {
+            }
+            __threadfence();
+        }
+        warpgroup_sync(1 + threadIdx.x / WARPGROUP);
+        hold(to.sum);
+#pragma unroll
+        for (int i = 0; i < TILE_N / 2; i += 4) {
+            const float4 first = __ldcg(&sums[i / 4 * WARPGROUP + threadIdx.x % WARPGROUP]);
+            to.sum[i] += first.x, to.sum[i + 1] += first.y, to.sum[i + 2] += first.z, to.sum[i + 3] += first.w;
+        }
+    }
+};
+
+// A warpgroup: multiplies a piece; drains the tile, or leaves it to the next cluster. Neither waits for the other warpgroup.
+__device__ void multiply(RingAndPanels& shared, Walk walk, int cluster, const CUtensorMap* c, float* partial, int* ready) {
+    const int warpgroup = threadIdx.x / WARPGROUP, lane = threadIdx.x % 32;
+    const auto give_back = [&](uint32_t step) {
+        if (lane < cluster) cluster_arrive(&shared.empty[Slot(step).stage], lane);
+    };
+    Sums sums;
+    uint32_t step = 0;
+    while (walk.next()) {
+        for (int i = walk.begin; i < walk.end; i++, step++) {
+            const Slot at(step);
+            barrier_wait(&shared.full[at.stage], at.parity);
+            sums.add(shared, at.stage, i == walk.begin);
+            wgmma_wait<1>();  // for the products of the step before
+            if (i > walk.begin) give_back(step - 1);
+        }
+        wgmma_wait<0>();
+        give_back(step - 1);
+        if (walk.ends()) {
+            if (!walk.begins()) Partial(partial, ready, blockIdx.x - cluster).take(sums);
+            const int row = walk.tiles.row(walk.tile) + cluster_rank() * TILE_M + warpgroup * ROWS;
+            drain(sums, shared.panel[warpgroup], c, row, walk.tiles.column(walk.tile));
+        } else {
+            Partial(partial, ready, blockIdx.x).give(sums);
+        }
+    }
+    if (threadIdx.x % WARPGROUP == 0) wait_until_stores_have_read();
+}
+
+__global__ void __launch_bounds__(THREADS, 1)
+    matmul(const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b, const __grid_constant__ CUtensorMap c, int m,
+           int n, int k, int cluster, float* partial, int* ready) {
+    extern __shared__ __align__(SWIZZLE_PERIOD) unsigned char bytes[];
+    RingAndPanels& shared = *reinterpret_cast<RingAndPanels*>(bytes);
+    if (threadIdx.x == 0) {
+        shared.initialize(cluster * CONSUMERS * 4);
+        show_barriers_to_cluster();
+    }
+    cluster_sync();
+
+    if (threadIdx.x / WARPGROUP == CONSUMERS) {
+        keep_registers<40>();
+        if (threadIdx.x == CONSUMERS * WARPGROUP) load(shared, Walk(m, n, k, cluster), cluster, &a, &b);
+    } else {
+        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168, with which the block began
+        multiply(shared, Walk(m, n, k, cluster), cluster, &c, partial, ready);
+    }
+    cluster_sync();  // peers may still arrive here
+}
+
+PREPARE(void** state) {
+    *state = nullptr;
+    return cudaFuncSetAttribute(matmul, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(RingAndPanels));
+}
+
+LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, int cluster, float* partial, int* ready,
+       cudaStream_t stream) {
+    if (cluster < 1 || 8 % cluster) return cudaErrorInvalidValue;
+    CUtensorMap a_map, b_map, c_map;
+    if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, TILE_M, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, TILE_N / cluster, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    if (cudaError_t error = encode(&c_map, Tiled<Element>{c, m, n, ROWS, PANEL, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    int device = 0, multiprocessors = 0;
+    if (cudaError_t error = cudaGetDevice(&device)) return error;
+    if (cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)) return error;
+    const Clusters clusters{min(Tiles<TILE_N>(m, n, cluster).count(), min(multiprocessors, MOST_BLOCKS) / cluster), cluster};
+    return clusters.launch(matmul, THREADS, sizeof(RingAndPanels), stream, a_map, b_map, c_map, m, n, k, cluster, partial, ready);
+}

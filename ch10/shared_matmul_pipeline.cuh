@@ -1,0 +1,134 @@
+// What the kernels of the ladder share from wgmma on: a tile, a ring of stages that the TMA fills, and a warpgroup's products and sums.
+#pragma once
+#include "common/cuda/launch.cuh"
+#include "common/cuda/mbarrier.cuh"
+#include "common/cuda/tma.cuh"
+#include "common/cuda/warpgroup.cuh"
+#include "common/cuda/wgmma.cuh"
+#include "shared_tile.cuh"
+
+// Shared memory moves 128 bytes a cycle. A product of 64 x 256 x 16 reads 80 in each of its 128 cycles, and a step of a tile of 128 x 256,
+// eight such products, is 48 KB in 1024 cycles, 48 in each: a smaller tile, or narrower products, would wait for shared memory.
+constexpr int TILE_N = 256;
+constexpr int CONSUMERS = 2;  // warpgroups that multiply, each 64 rows of the tile: 128 sums a thread
+constexpr int ROWS = TILE_M / CONSUMERS;
+constexpr int STAGES = 4;  // 192 of the 227 KB that a block may have
+constexpr int PANEL = 64;  // columns of c that the TMA stores at once: rows of 128 bytes too
+constexpr int STAGE_BYTES = (TILE_M + TILE_N) * SWIZZLE_ROW;
+
+// Where a step is in the ring, and the parity of the phase that fills its stage.
+struct Slot {
+    int stage;
+    uint32_t parity;
+    __device__ explicit Slot(uint32_t step) : stage(step % STAGES), parity(step / STAGES % 2) {}
+};
+
+// A step's tiles of a and b, STAGES times. `full` is complete when the TMA has written all bytes of a stage, `empty` when `readers` have
+// arrived for it: a warp arrives when its products have read the stage.
+struct alignas(SWIZZLE_PERIOD) Ring {
+    Element a[STAGES][TILE_M * TILE_K], b[STAGES][TILE_N * TILE_K];
+    uint64_t full[STAGES], empty[STAGES];
+
+    __device__ void initialize(int readers) {
+        for (int i = 0; i < STAGES; i++) {
+            barrier_init(&full[i], 1);
+            barrier_init(&empty[i], readers);
+        }
+    }
+};
+
+// A warpgroup's 64 rows of a tile of c.
+struct Sums {
+    float sum[TILE_N / 2];
+
+    // Begins the four products of a step, which run on. Warpgroup 0 or 1 of the block has the upper or the lower rows of a.
+    __device__ void add(const Ring& ring, int stage, bool first) {
+        const uint64_t a = wgmma_operand(shared_address(ring.a[stage] + threadIdx.x / WARPGROUP * (ROWS * TILE_K)));
+        const uint64_t b = wgmma_operand(shared_address(ring.b[stage]));
+        hold(sum);
+        wgmma_fence();
+#pragma unroll
+        for (int l = 0; l < TILE_K / 16; l++) {
+            const uint64_t columns = l * 32 >> 4;
+            wgmma_64x256x16(sum, a + columns, b + columns, !first || l > 0);
+        }
+        wgmma_commit();
+    }
+
+    // Rounds the `panel`th 64 columns for the TMA: a quad writes 16 bytes, the quads of a warp 8 rows of a column of chunks, all 32 banks.
+    __device__ void round(int panel, Element* staged) {
+        const int row = threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
+#pragma unroll
+        for (int chunk = 0; chunk < PANEL / 8; chunk++) {
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                const float* pair = &sum[4 * (PANEL / 8 * panel + chunk) + 2 * i];
+                *reinterpret_cast<__nv_bfloat162*>(reinterpret_cast<unsigned char*>(staged) + swizzled(row + 8 * i, chunk) +
+                                                   threadIdx.x % 4 * 4) = __floats2bfloat162_rn(pair[0], pair[1]);
+            }
+        }
+    }
+
+    // To c from registers: a quad writes 16 bytes of a row, half of what the L2 takes at once.
+    __device__ void store(Element* c, int first_row, int first_column, int m, int n) {
+        hold(sum);
+        const int row = first_row + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, column = first_column + threadIdx.x % 4 * 2;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+#pragma unroll
+            for (int j = 0; j < TILE_N / 8; j++) {
+                if (row + 8 * i < m && column + 8 * j < n) {
+                    *reinterpret_cast<__nv_bfloat162*>(c + size_t(row + 8 * i) * n + column + 8 * j) =
+                        __floats2bfloat162_rn(sum[4 * j + 2 * i], sum[4 * j + 2 * i + 1]);
+                }
+            }
+        }
+    }
+};
+
+// For kernels that store with the TMA.
+struct RingAndPanels : Ring {
+    alignas(SWIZZLE_PERIOD) Element panel[CONSUMERS][2][ROWS * PANEL];
+};
+
+// A warpgroup's rows of a tile to c, 128 columns at a time: rounded into two panels, which the TMA stores while the warpgroup goes on.
+__device__ void drain(Sums& sums, Element (&panel)[2][ROWS * PANEL], const CUtensorMap* c, int row, int column) {
+    const int barrier = 1 + threadIdx.x / WARPGROUP;
+    const bool leads = threadIdx.x % WARPGROUP == 0;
+    hold(sums.sum);
+#pragma unroll
+    for (int first = 0; first < TILE_N / PANEL; first += 2) {
+        if (leads) wait_until_stores_have_read();
+        warpgroup_sync(barrier);
+        sums.round(first, panel[0]);
+        sums.round(first + 1, panel[1]);
+        show_to_async_proxy();
+        warpgroup_sync(barrier);
+        if (leads) {
+            store_tile(c, column + first * PANEL, row, panel[0]);
+            store_tile(c, column + (first + 1) * PANEL, row, panel[1]);
+        }
+    }
+}
+
+// A grid of `count` clusters of `blocks` blocks.
+struct Clusters {
+    int count, blocks;
+
+    template <typename... Parameters, typename... Arguments>
+    cudaError_t launch(void (*kernel)(Parameters...), int threads, size_t shared_bytes, cudaStream_t stream,
+                       const Arguments&... arguments) const {
+        cudaLaunchAttribute size{};
+        size.id = cudaLaunchAttributeClusterDimension;
+        size.val.clusterDim.x = blocks;
+        size.val.clusterDim.y = size.val.clusterDim.z = 1;
+        cudaLaunchConfig_t config{};
+        config.gridDim.x = count * blocks;
+        config.blockDim.x = threads;
+        config.dynamicSmemBytes = shared_bytes;
+        config.stream = stream;
+        config.attrs = &size;
+        config.numAttrs = 1;
+        return cudaLaunchKernelEx(&config, kernel, arguments...);
+    }
+};

@@ -1,0 +1,291 @@
+"""The ladder of products from wgmma on: a side's own code gives the right product on the CPU, and not without any one of its waits."""
+
+import ctypes
+import re
+import shutil
+from dataclasses import dataclass
+
+import pytest
+import torch
+
+from common.python.cuda_build import build as build_library
+from common.python.cuda_build import find_nvcc
+from common.python.directives import read_directives
+from common.python.errors import SideFailure
+from common.python.loader import load_workload
+from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of
+from tests.ch10.proved import states
+from tests.cuda_sides import arguments_of, constants_of
+from tests.teeth import BF16_BITS, ROOT, accepts, assert_accepts, assert_teeth
+
+HEADER = "shared_matmul_pipeline.cuh"
+WGMMA, SPECIALIZED, MULTICAST = "optimized_matmul_wgmma.cu", "optimized_warp_specialized_pipeline.cu", "optimized_cluster_multicast.cu"
+PERSISTENT, MATMUL = "optimized_persistent_matmul.cu", "optimized_matmul.cu"
+SIDES = [WGMMA, SPECIALIZED, MULTICAST, PERSISTENT, MATMUL]
+WORKLOADS = {
+    side: load_workload(CHAPTER / f"workload_{name}.py")
+    for side, name in {
+        WGMMA: "warp_specialized_pipeline",
+        SPECIALIZED: "warp_specialized_pipeline",
+        MULTICAST: "cluster_multicast",
+        PERSISTENT: "persistent_matmul",
+        MATMUL: "matmul",
+    }.items()
+}
+PAIRS = {SPECIALIZED: WGMMA, MULTICAST: SPECIALIZED, PERSISTENT: MULTICAST, MATMUL: "baseline_matmul.cu"}
+SOURCES = [
+    ROOT / "common/cuda/operands.cuh",
+    ROOT / "common/cuda/warpgroup.cuh",
+    *(CHAPTER / file for file in ("shared_tile.cuh", HEADER, MATMUL)),
+]
+CONSTANTS = constants_of(*SOURCES)
+TILE_M, TILE_N, TILE_K = (CONSTANTS[name] for name in ("TILE_M", "TILE_N", "TILE_K"))
+SEEDS = range(8)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A product, by clusters of so many blocks on so many multiprocessors."""
+
+    m: int
+    n: int
+    k: int
+    cluster: int = 1
+    multiprocessors: int = 1
+
+
+ROUNDS = {  # 8 steps in 4 stages; several tiles a block where it walks over tiles; with the last wave divided and a whole one before it
+    WGMMA: [Case(140, 264, 456)],
+    SPECIALIZED: [Case(140, 264, 456)],
+    MULTICAST: [Case(140, 264, 456, 2)],
+    PERSISTENT: [Case(300, 648, 456, 2, 4)],
+    MATMUL: [Case(300, 648, 456, 2, 4), Case(890, 136, 1496, 1, 3)],
+}
+
+
+class Side:
+    """A side that was built for the CPU, with its scratch memory."""
+
+    def __init__(self, name, folder):
+        for file in CHAPTER.glob("shared_*.cuh"):
+            shutil.copy(file, folder)
+        (folder / name).write_text((CHAPTER / name).read_text() + WALK * (name == MATMUL))
+        self._built = build(name, folder, folder)
+        self._clustered = "cluster" in WORKLOADS[name].shape_keys
+        self._scratch = [torch.full((132 * 128 * 256,), torch.nan), torch.full((132 * 2,), -1, dtype=torch.int32)] if name == MATMUL else []
+
+    def walks(self, tiles, steps, clusters):
+        """For every cluster its pieces, in order: tile, first step and last step."""
+        pieces = (ctypes.c_int * (3 * (tiles + 2)))()
+        counts = ((cluster, self._built._library.walk_of(tiles, steps, clusters, cluster, pieces)) for cluster in range(clusters))
+        return [list(zip(*(pieces[i : 3 * count : 3] for i in range(3)), strict=True)) for _, count in counts]
+
+    def is_right(self, case, **how):
+        shape = {"m": case.m, "n": case.n, "k": case.k}
+        workload = WORKLOADS[SPECIALIZED]
+        values = inputs_of(workload, shape)
+        c = torch.full((case.m, case.n), torch.nan, dtype=torch.bfloat16)
+        knobs = [case.cluster] * self._clustered
+        self._built.launch(
+            values["a"], values["b"], c, *shape.values(), *knobs, *self._scratch, multiprocessors=case.multiprocessors, **how
+        )
+        return accepts(workload.tolerance("optimized"), [c], [workload.reference(values["a"].double(), values["b"].double())])
+
+
+@pytest.fixture(scope="module")
+def emulated(tmp_path_factory):
+    if shutil.which("g++") is None:
+        pytest.skip("no g++")
+    made = {}
+    return lambda side: made.get(side) or made.setdefault(side, Side(side, tmp_path_factory.mktemp("side")))
+
+
+def checked(side):
+    shapes = [dict(shape) for shape in WORKLOADS[side].check_at if shape["m"] * shape["n"] < 1 << 20]
+    return [Case(**shape, multiprocessors=2 * shape.get("cluster", 1)) for shape in shapes]
+
+
+@pytest.mark.parametrize(("side", "case"), [(side, case) for side in SIDES for case in (*checked(side), *ROUNDS[side])], ids=str)
+def test_a_side_is_right_however_late_its_copies_and_products_are(emulated, side, case):
+    for laziness in LAZINESS:
+        assert emulated(side).is_right(case, laziness=laziness), laziness
+
+
+WAITING = (
+    r"\b(barrier_wait|__syncthreads|warpgroup_sync|cluster_sync|show_barriers_to_cluster|wait_until_stores_have_read|wgmma_wait<\d>)\("
+)
+
+
+def waits(file):
+    lines = (CHAPTER / file).read_text().splitlines()
+    return [(f"{file}:{number}", line.strip()) for number, line in enumerate(lines, 1) if re.search(WAITING, line)]
+
+
+# Partial sums go from cluster to cluster, which the CPU runs one after the other.
+BETWEEN_CLUSTERS = "warpgroup_sync(1 + threadIdx.x / WARPGROUP);"
+WAITS = [
+    (side, *wait)
+    for side in SIDES
+    for wait in (*waits(side), *(waits(HEADER) if side == PERSISTENT else ()))
+    if wait[1] != BETWEEN_CLUSTERS
+]
+
+
+def test_all_waits_were_found():
+    assert [len([wait for wait in WAITS if wait[0] == side]) for side in SIDES] == [4, 5, 7, 11, 8]
+
+
+@pytest.mark.parametrize(("side", "place", "text"), WAITS)
+def test_no_wait_can_be_left_out(emulated, side, place, text):
+    for laziness in ("late", "by chance", "at once"):
+        for seed in SEEDS:
+            try:
+                if not emulated(side).is_right(ROUNDS[side][0], seed=seed, laziness=laziness, skipped=place):
+                    return
+            except RuntimeError:
+                return
+    pytest.fail(f"{place}: right without `{text}`, in every order that was tried")
+
+
+@pytest.mark.parametrize("case", [Case(250, 392, 1496, 1, 3), Case(300, 392, 1496, 2, 6), Case(890, 136, 1528, 1, 3)], ids=str)
+def test_divided_tiles_are_right_launch_after_launch(emulated, case):
+    for seed in (1, 2):
+        assert emulated(MATMUL).is_right(case, seed=seed)
+
+
+# Beside the ladder's last step, whose file it ends: what a cluster does, in order.
+WALK = """
+extern "C" int walk_of(int tiles, int steps, int clusters, int cluster, int* pieces) {
+    gridDim.x = clusters, blockIdx.x = cluster;
+    Walk walk(tiles * TILE_M, TILE_N, steps * TILE_K, 1);
+    int count = 0;
+    for (; walk.next(); count++) {
+        for (int piece : {walk.tile, walk.begin, walk.end}) *pieces++ = piece;
+    }
+    return count;
+}
+"""
+
+
+@pytest.mark.parametrize("tiles", [1, 65, 66, 67, 100, 132, 256, 272, 1024])
+@pytest.mark.parametrize("steps", [1, 16, 64, 128])
+def test_every_step_of_every_tile_is_multiplied_once_and_a_cluster_waits_only_for_the_one_before(emulated, tiles, steps):
+    clusters = min(tiles, 66)
+    walks = emulated(MATMUL).walks(tiles, steps, clusters)
+    seen = sorted(piece for walk in walks for piece in walk)
+    assert [(tile, step) for tile, begin, end in seen for step in range(begin, end)] == [(t, s) for t in range(tiles) for s in range(steps)]
+    for cluster, walk in enumerate(walks):
+        for i, (tile, begin, end) in enumerate(walk):
+            assert begin == 0 or end == steps, "a part between two others"
+            if begin:
+                assert i == len(walk) - 1, "others would wait for one that waits"
+                assert (tile, 0, begin) in walks[cluster - 1]
+                assert cluster > 0
+    longest = max(sum(end - begin for _, begin, end in walk) for walk in walks)
+    assert longest - tiles * steps / clusters <= CONSTANTS["WORTH"]
+
+
+def test_sizes_of_clusters_that_no_hardware_has_are_refused(emulated):
+    for side in (MULTICAST, PERSISTENT, MATMUL):
+        for cluster in (0, 3, 16):
+            with pytest.raises(RuntimeError):
+                emulated(side).is_right(Case(8, 8, 8, cluster))
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_every_argument_has_something_to_bind(side):
+    named = ["cluster"] * (side in (MULTICAST, PERSISTENT, MATMUL)) + ["partial", "ready"] * (side == MATMUL)
+    assert arguments_of(WORKLOADS[side], CHAPTER / side) == ["a", "b", "c", "m", "n", "k", *named, "stream"]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    try:
+        find_nvcc()
+    except SideFailure as missing:
+        pytest.skip(missing.reason)
+    return tmp_path_factory.mktemp("built")
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_ptxas_spills_nothing_and_does_not_serialize(side, cache):
+    log = build_library(CHAPTER / side, ["90a"], cache=cache, root=ROOT).log
+    assert "0 bytes spill stores, 0 bytes spill loads" in log
+    assert "warning" not in log.lower()
+    assert "serialized" not in log
+
+
+@pytest.mark.parametrize("side", PAIRS)
+def test_what_a_side_claims_is_in_its_machine_code_and_not_in_its_baselines(side, cache):
+    found = states(CHAPTER / side, CHAPTER / PAIRS[side], "90a", cache)
+    assert {claim for claim, state in found.items() if state != "proven"} == {"grid <= 132"} & found.keys()
+    if side != MATMUL:
+        assert read_directives(WORKLOADS_OF[side]).baseline == f"ch10/{PAIRS[side]}"
+
+
+WORKLOADS_OF = {side: CHAPTER / side.replace("optimized_", "workload_").replace(".cu", ".py") for side in PAIRS}
+
+
+def test_the_registers_of_the_roles_fit_what_the_block_began_with():
+    for side in (SPECIALIZED, MULTICAST, PERSISTENT, MATMUL):
+        load, multiply = (int(number) for number in re.findall(r"_registers<(\d+)>", (CHAPTER / side).read_text()))
+        assert load + 2 * multiply <= 3 * (65536 // 384 // 8 * 8) == 504
+
+
+def numbers_of(side):
+    return [float(number) for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)?", read_directives(CHAPTER / side).expects)]
+
+
+PRODUCTS, CLOCK, SMS, L2 = TILE_M * TILE_N * TILE_K, 1.517, 132, 9840  # a step; GHz that power allows; GB/s that the L2 gives
+STEP = PRODUCTS / 2048  # cycles
+
+
+def test_a_step_takes_all_that_shared_memory_gives():
+    stage = (TILE_M + TILE_N) * TILE_K * 2
+    assert CONSTANTS["STAGES"] * stage + 2 * 2 * 64 * 64 * 2 <= 227 << 10
+    assert STEP == 1024
+    read = CONSTANTS["CONSUMERS"] * TILE_K // 16 * (64 + TILE_N) * 16 * 2
+    assert (read + stage) / STEP == 128
+
+
+def test_the_ratios_expected_are_those_of_the_cycles_and_bytes_that_are_named():
+    ratio, step, more = numbers_of(SPECIALIZED)
+    assert step == STEP
+    assert ratio == round(1 + more / step, 1)
+
+    ratio, baseline, taken, products, multicast, shared = numbers_of(MULTICAST)
+    own, part = TILE_M * TILE_K * 2, TILE_N * TILE_K * 2
+    assert (baseline, multicast) == ((own + part) >> 10, (own + part // 2) >> 10)
+    assert (taken, shared) == (round((own + part) * SMS / L2), round((own + part // 2) * SMS / L2))
+    assert products == round(STEP / CLOCK)
+
+    ratio, shallow, k, deep, other, pause = numbers_of(PERSISTENT)
+    assert [round(depth / TILE_K * STEP / CLOCK / 1000) for depth in (k, other)] == [shallow, deep]
+    assert ratio == round((shallow + pause) / shallow, 1)
+
+    ratio, baseline, lines, few, tensor = numbers_of(MATMUL)[:5]
+    assert baseline == round(few / lines)
+    assert tensor == PRODUCTS / STEP
+    assert abs(ratio / (tensor * 3 / 4 / (few / lines)) - 1) < 0.05
+
+
+def test_the_tolerance_has_teeth():
+    assert_teeth(WORKLOADS[MATMUL], {"m": 64, "n": 64, "k": 512, "cluster": 2}, reduced=("a", 1), bits=BF16_BITS - 1)
+
+
+@pytest.mark.parametrize("pair", ["warp_specialized_pipeline", "cluster_multicast", "persistent_matmul", "matmul"])
+def test_the_library_is_right_on_values_it_had_not_seen(pair):
+    workload = load_workload(CHAPTER / f"workload_{pair}.py")
+    assert_accepts(workload, f"ch10/library_{pair}.py", workload.check_at[3])
+
+
+def test_clusters_of_every_size_are_checked_and_those_of_two_timed():
+    for side in (MULTICAST, PERSISTENT, MATMUL):
+        assert {shape["cluster"] for shape in WORKLOADS[side].check_at} == {1, 2, 4, 8}
+        assert {shape["cluster"] for shape in WORKLOADS[side].timed_shapes.values()} == {2}
+
+
+def test_scratch_is_enough_for_every_block_of_the_largest_gpu_with_wgmma():
+    blocks = CONSTANTS["MOST_BLOCKS"]
+    elements = {scratch.name: scratch.elements({}) for scratch in read_directives(CHAPTER / MATMUL).scratch}
+    assert elements == {"partial": blocks * TILE_M * TILE_N, "ready": blocks * CONSTANTS["CONSUMERS"]}
