@@ -15,6 +15,7 @@
 #include "common/cuda/tma.cuh"
 #include "common/cuda/warpgroup.cuh"
 #include "shared_tile.cuh"
+#include "shared_trace.cuh"
 
 constexpr int PANEL = 64;                // columns of c that are stored at once: rows of 128 bytes too
 constexpr int THREADS = 3 * WARPGROUP;   // warpgroup 0 loads and may multiply, warpgroups 1 and 2 have an accumulator each
@@ -61,6 +62,7 @@ __device__ void load(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, const C
         for (int i = 0; i < walk.steps; i++, step++) {
             const Place at(step);
             barrier_wait(&shared.consumed[at.stage], at.parity ^ 1);  // of the phase before: true at once the first time
+            stamp(ASKED, step);
             barrier_expect(&shared.loaded[at.stage], Shared<Mma>::STAGE_BYTES);
             load_tile(shared.a[at.stage], a, i * TILE_K, walk.row(tile), &shared.loaded[at.stage]);
             load_tile(shared.b[at.stage], b, i * TILE_K, walk.column(tile), &shared.loaded[at.stage]);
@@ -83,6 +85,7 @@ __device__ void multiply(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, Mma
     for (int i = 0; i < walk.steps; i++) {
         const Place at(uint32_t(tile) * walk.steps + i);
         barrier_wait(&shared.loaded[at.stage], at.parity);
+        if (i == 0) stamp(BEGUN, tile);
         mma.step(tile % 2, shared.a[at.stage], shared.b[at.stage], i == 0, &shared.consumed[at.stage]);
     }
     mma.end(&shared.accumulated[tile % 2]);
@@ -94,6 +97,7 @@ __device__ void drain(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, Mma& m
     const int own = Mma::SHARING == 1 ? tile % 2 : threadIdx.x / WARPGROUP - 1;
     const bool leads = threadIdx.x % WARPGROUP == 0;
     if (!Mma::IN_REGISTERS) barrier_wait(&shared.accumulated[own], tile / 2 % 2);
+    stamp(MULTIPLIED, tile);
 #pragma unroll
     for (int panel = 0; panel < Mma::TILE_N / PANEL; panel++) {
         if (leads) wait_until_stores_have_read();
@@ -105,6 +109,7 @@ __device__ void drain(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, Mma& m
         const int below = Mma::SHARING == 1 ? 0 : own * Shared<Mma>::ROWS;
         if (leads) store_tile(c, walk.column(tile) + panel * PANEL, walk.row(tile) + below, shared.panel[own]);
     }
+    stamp(DRAINED, tile);
 }
 
 template <typename Mma>
@@ -116,7 +121,7 @@ __global__ void __launch_bounds__(THREADS, 1) triple_overlap(const __grid_consta
     const int warp = threadIdx.x / 32, warpgroup = threadIdx.x / WARPGROUP;
     if (threadIdx.x == 0) {
         for (uint64_t& barrier : shared.loaded) barrier_init(&barrier, 1);
-        for (uint64_t& barrier : shared.consumed) barrier_init(&barrier, Mma::CONSUMERS);
+        for (uint64_t& barrier : shared.consumed) barrier_init(&barrier, Mma::CONSUMERS + TRACED);
         for (uint64_t& barrier : shared.accumulated) barrier_init(&barrier, Mma::CONSUMERS);
         for (uint64_t& barrier : shared.drained) barrier_init(&barrier, WARPGROUP);
     }
@@ -129,6 +134,7 @@ __global__ void __launch_bounds__(THREADS, 1) triple_overlap(const __grid_consta
         if (!Mma::IN_REGISTERS && warp == 1 && elect()) {
             for (int tile = 0; walk.has(tile); tile++) multiply(shared, walk, mma, tile);
         }
+        if (TRACED && warp == 2 && elect()) watch(shared, walk);
         __syncwarp();
     } else {
         Mma::take_registers();
