@@ -7,6 +7,7 @@
 #include <ucontext.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -46,9 +47,16 @@ inline int laziness = 0;  // 0: operations run as soon as anything may, 1: by ch
 inline int multiprocessors = 1;
 inline uint32_t seed = 0;
 
+// Threads that wait to be woken: nobody asks them meanwhile whether they can go on.
+struct Waiting {
+    std::vector<std::pair<int, int>> threads;  // rank of the block, number in it
+    void sleep();
+    void wake();
+};
 // Threads of a group that meet: a barrier of `count` threads.
 struct Meeting {
-    int arrived = 0, times = 0;
+    int arrived = 0;
+    Waiting waiting;
     void meet(int count);
 };
 struct Fiber {
@@ -59,6 +67,7 @@ struct Fiber {
 struct Block {
     int rank;
     std::vector<Fiber> fibers;
+    std::vector<int> awake;  // neither asleep nor ended
     std::map<std::string, std::deque<std::function<void()>>> queues;
     std::map<int, Meeting> meetings;
     int threads_left;
@@ -105,22 +114,37 @@ inline bool skips(const char* file, int line) {
     return path.substr(path.rfind('/') + 1) + ":" + std::to_string(line) == skipped;
 }
 
+inline void lie_down() {
+    auto& awake = block->awake;
+    *std::find(awake.begin(), awake.end(), threadIdx.x) = awake.back();
+    awake.pop_back();
+    leave();
+}
+inline void Waiting::sleep() {
+    threads.emplace_back(block->rank, threadIdx.x);
+    fiber().ready = [] { return true; };
+    lie_down();
+}
+inline void Waiting::wake() {
+    for (auto [rank, thread] : threads) cluster[rank].awake.push_back(thread);
+    threads.clear();
+}
 inline void Meeting::meet(int count) {
-    const int now = times;
-    if (++arrived == count) {
-        arrived = 0;
-        times++;
-    }
-    wait([this, now] { return times != now; });
+    if (++arrived < count) return waiting.sleep();
+    arrived = 0;
+    waiting.wake();
+    wait([] { return true; });
 }
 // What is .sync.aligned: all lanes of a warp have come so far.
 inline void meet_warp() { block->meetings[100 + threadIdx.x / 32].meet(32); }
 
 // The barrier of the cluster: complete when each of its threads has come or ended.
 inline int cluster_missing, cluster_times;
+inline Waiting cluster_waiting;
 inline void come_to_cluster_barrier() {
     if (--cluster_missing) return;
     cluster_times++;
+    cluster_waiting.wake();
     for (Block& each : cluster) {
         cluster_missing += each.threads_left;
         for (Fiber& one : each.fibers) one.at_cluster_barrier = false;
@@ -134,7 +158,8 @@ inline int arrive_at_cluster_barrier() {
     return now;
 }
 inline void wait_at_cluster_barrier(int since) {
-    wait([since] { return cluster_times != since; });
+    if (cluster_times == since) return cluster_waiting.sleep();
+    pause();
 }
 
 // What the hardware does at a time of its own, to the shared memory of this block or of block `rank`.
@@ -173,7 +198,7 @@ inline void enter() {
         if (!block->queues.empty()) note("a block ended before its " + block->queues.begin()->first);
         poison(shared_memory);
     }
-    leave();
+    lie_down();
 }
 
 // By odd seeds a queue is as slow as its name says: one may be passed over until nothing else is left.
@@ -196,25 +221,29 @@ inline bool run_operation() {
     return true;
 }
 
+// By odd seeds one block is slower than its peers: its threads run when those of no other can.
 inline bool run_thread() {
-    const size_t threads = cluster[0].fibers.size(), all = cluster.size() * threads, first = chance() % all;
-    for (size_t i = 0; i < all; i++) {
-        const size_t thread = (first + i) % all;
-        Block& its = cluster[thread / threads];
-        Fiber& one = its.fibers[thread % threads];
-        if (one.ended || !one.ready()) continue;
-        enter_block(its);
-        threadIdx.x = static_cast<int>(thread % threads);
-        if (!its.started) poison(shared_memory);
-        its.started = true;
-        swapcontext(&scheduler, &one.context);
-        return true;
+    const size_t blocks = cluster.size(), next = seed % 2 ? seed / 2 + 1 : chance();
+    for (size_t i = 0; i < blocks; i++) {
+        Block& its = cluster[(next + i) % blocks];
+        const size_t turn = chance(), awake = its.awake.size();
+        for (size_t j = 0; j < awake; j++) {
+            const int thread = its.awake[(turn + j) % awake];
+            if (!its.fibers[thread].ready()) continue;
+            enter_block(its);
+            threadIdx.x = thread;
+            if (!its.started) poison(shared_memory);
+            its.started = true;
+            swapcontext(&scheduler, &its.fibers[thread].context);
+            return true;
+        }
     }
     return false;
 }
 
 inline void run_cluster(int blocks, int threads) {
     cluster.clear();
+    cluster_waiting.threads.clear();
     cluster_missing = blocks * threads;
     while (int(stacks.size()) < blocks * threads) stacks.emplace_back(new char[STACK]);
     for (int rank = 0; rank < blocks; rank++) {
@@ -223,6 +252,7 @@ inline void run_cluster(int blocks, int threads) {
         made.threads_left = threads;
         made.fibers.resize(threads);
         for (int thread = 0; thread < threads; thread++) {
+            made.awake.push_back(thread);
             ucontext_t& context = made.fibers[thread].context;
             getcontext(&context);
             context.uc_stack.ss_sp = stacks[rank * threads + thread].get();
@@ -267,3 +297,23 @@ inline void __syncthreads(ON_CPU_HERE) {
     if (!on_cpu::skips(file, line)) on_cpu::block->meetings[0].meet(static_cast<int>(on_cpu::block->fibers.size()));
 }
 inline void __syncwarp() { on_cpu::meet_warp(); }
+
+// Lanes exchange values: each leaves its own, then takes another's. All 32 take part.
+namespace on_cpu {
+inline std::map<int, std::array<uint64_t, 32>> left_by_lanes;
+template <typename T>
+T take_from(int lane, T value) {
+    auto& left = left_by_lanes[thread_of_cluster() / 32];
+    std::memcpy(&left[threadIdx.x % 32], &value, sizeof value);
+    meet_warp();
+    std::memcpy(&value, &left[lane], sizeof value);
+    meet_warp();
+    return value;
+}
+}  // namespace on_cpu
+template <typename T>
+T __shfl_xor_sync(unsigned mask, T value, int lanes) {
+    on_cpu::require(mask == ~0u, "a shuffle that not all lanes take part in");
+    return on_cpu::take_from(threadIdx.x % 32 ^ lanes, value);
+}
+inline float __expf(float x) { return std::exp2(x * 1.44269504f); }

@@ -1,0 +1,34 @@
+// Baseline: a block a row reads it twice, for the sum of its exponentials and to divide by it: no block can keep 513 KB.
+#include "shared_block_reduce.cuh"
+
+__global__ void __launch_bounds__(THREADS, 2) softmax(const float* __restrict__ x, float* __restrict__ y, int cols) {
+    const size_t row = size_t(blockIdx.x) * cols;
+    float max = -FLT_MAX, sum = 0;  // of exp(value - max), so far
+    for (int first = threadIdx.x; first < cols; first += EACH * THREADS) {
+        float value[EACH];
+#pragma unroll
+        for (int i = 0; i < EACH; i++) value[i] = i * THREADS < cols - first ? x[row + first + i * THREADS] : -INFINITY;
+        const float max_before = max;
+#pragma unroll
+        for (int i = 0; i < EACH; i++) max = fmaxf(max, value[i]);
+        sum *= __expf(max_before - max);
+#pragma unroll
+        for (int i = 0; i < EACH; i++) sum += __expf(value[i] - max);
+    }
+    const float row_max = block_reduce<Max>(max);
+    const float scale = 1 / block_reduce<Sum>(sum * __expf(max - row_max));
+    for (int first = threadIdx.x; first < cols; first += EACH * THREADS) {
+        float value[EACH];
+#pragma unroll
+        for (int i = 0; i < EACH; i++) value[i] = i * THREADS < cols - first ? x[row + first + i * THREADS] : 0;
+#pragma unroll
+        for (int i = 0; i < EACH; i++) {
+            if (i * THREADS < cols - first) y[row + first + i * THREADS] = __expf(value[i] - row_max) * scale;
+        }
+    }
+}
+
+LAUNCH(const float* x, float* y, int rows, int cols, cudaStream_t stream) {
+    softmax<<<rows, THREADS, 0, stream>>>(x, y, cols);
+    return cudaGetLastError();
+}

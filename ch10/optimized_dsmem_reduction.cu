@@ -1,0 +1,31 @@
+// Optimized: the eight blocks of a row are a cluster, and one of them reads the partial sums out of its peers' shared memory.
+// expects: 1.2x, of 5.8 us: 1.8 to read 8.2 MB at 4.6 TB/s, 2.5 to start, fetch and be timed, 1.5 a second kernel; a cluster's end takes 0.5
+// proves: cluster_arrive
+// proves: cluster_wait
+// proves: dsmem_generic_ld
+// proves: kernels == 1
+// has: spills == 0
+#include <cooperative_groups.h>
+
+#include "shared_block_reduce.cuh"
+
+__global__ void __cluster_dims__(BLOCKS, 1, 1) __launch_bounds__(THREADS, 2)
+    sum_rows(const float* __restrict__ x, float* __restrict__ y, int cols) {
+    __shared__ float partial;
+    const auto cluster = cooperative_groups::this_cluster();
+    const int rank = cluster.block_rank();
+    const size_t row = blockIdx.x / BLOCKS;
+    const float sum = sum_of_share(x + row * cols, cols, rank);
+    if (threadIdx.x == 0) partial = sum;
+    cluster.sync();
+    if (rank == 0 && threadIdx.x < 32) {
+        const float total = warp_reduce<Sum, BLOCKS>(*cluster.map_shared_rank(&partial, threadIdx.x % BLOCKS));
+        if (threadIdx.x == 0) y[row] = total;
+    }
+    cluster.sync();  // a block's shared memory is gone when it ends, so all stay until it has been read
+}
+
+LAUNCH(const float* x, float* y, int rows, int cols, cudaStream_t stream) {
+    sum_rows<<<rows * BLOCKS, THREADS, 0, stream>>>(x, y, cols);
+    return cudaGetLastError();
+}
