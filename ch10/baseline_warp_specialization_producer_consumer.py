@@ -15,8 +15,8 @@ def dequantized_matmul(w, scale, x, y, n, m, k, ROWS: tl.constexpr, COLS: tl.con
     sums = tl.zeros((ROWS, COLS), tl.float32)
     for at in tl.range(0, k, STEP):
         sums = tl.dot(weights.load([row, at]).to(tl.float16), tokens.load([col, at]).T, sums)
-    rows = row + tl.arange(0, ROWS)
-    factor = tl.load(scale + rows, mask=rows < n, other=0.0)
+    lane = tl.arange(0, ROWS)
+    factor = tl.load(scale + row + lane, mask=lane < n - row, other=0.0)
     outputs.store([row, col], (sums * factor[:, None]).to(tl.float16))
 
 

@@ -19,8 +19,8 @@ def dequantized_matmul(w, scale, x, y, n, m, k, ROWS: tl.constexpr, COLS: tl.con
     sums = tl.zeros((ROWS, COLS), tl.float32)
     for at in tl.range(0, k, STEP, warp_specialize=True):
         sums = tl.dot(weights.load([row, at]).to(tl.float16), tokens.load([col, at]).T, sums)
-    rows = row + tl.arange(0, ROWS)
-    factor = tl.load(scale + rows, mask=rows < n, other=0.0)
+    lane = tl.arange(0, ROWS)
+    factor = tl.load(scale + row + lane, mask=lane < n - row, other=0.0)  # Triton 3.6 puts the second half of `row + lane` 64 rows too far
     outputs.store([row, col], (sums * factor[:, None]).to(tl.float16))
 
 

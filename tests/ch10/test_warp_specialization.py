@@ -1,5 +1,6 @@
 """The two warp-specialized Triton pairs: right in Triton's interpreter, their roles in the machine code, their ratios from its cycles."""
 
+import json
 import math
 import os
 import re
@@ -37,14 +38,16 @@ from types import SimpleNamespace
 from tests.ch10.test_warp_specialization import FEW_TILES, PERSISTENT, WORKLOADS
 from tests.teeth import assert_accepts
 torch.cuda.get_device_properties = lambda _device: SimpleNamespace(multi_processor_count={FEW_BLOCKS})
-pair, side = sys.argv[1:]
+pair = sys.argv[1]
 shapes = WORKLOADS[pair].check_at
 for shape in (*shapes[:-1], FEW_TILES) if pair == PERSISTENT else shapes:
-    assert_accepts(WORKLOADS[pair], f"ch10/{{side}}_{{pair}}.py", shape)
+    for side in ("baseline", "optimized"):
+        assert_accepts(WORKLOADS[pair], f"ch10/{{side}}_{{pair}}.py", shape)
 """
 
-# Prints how many of the instructions named there are, of the kernel with roles and 8 warps for Hopper.
-EIGHT_WARPS = """
+# Prints, as JSON, the warps and the TTGIR of the kernel with roles, for Hopper, launched with 4 warps and with 8.
+ON_HOPPER = """
+import json
 import triton
 from triton.backends.compiler import GPUTarget
 from common.python.loader import import_file
@@ -57,8 +60,9 @@ source = triton.compiler.ASTSource(
     constexprs=tile,
     attrs={(i,): [["tt.divisibility", 16]] for i in range(7)},
 )
-compiled = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 8, "num_stages": 4})
-print(compiled.metadata.num_warps, *(compiled.asm["sass"].count(mark) for mark in ("HGMMA", "USETMAXREG")))
+options = [{"num_warps": warps, "num_stages": 4} for warps in (4, 8)]
+compiled = [triton.compile(source, target=GPUTarget("cuda", 90, 32), options=each) for each in options]
+print(json.dumps([(each.metadata.num_warps, each.asm["ttgir"]) for each in compiled]))
 """
 
 
@@ -71,12 +75,12 @@ def python(program, *arguments, cache, interpret):
     command = [sys.executable, "-c", program, *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+    return done.stdout
 
 
-@pytest.mark.parametrize(("pair", "side"), SIDES)
-def test_side_is_right_in_the_interpreter(pair, side, tmp_path):
-    python(CHECK, pair, side, cache=tmp_path, interpret=True)
+@pytest.mark.parametrize("pair", WORKLOADS)
+def test_both_sides_are_right_in_the_interpreter(pair, tmp_path):
+    python(CHECK, pair, cache=tmp_path, interpret=True)
 
 
 @pytest.mark.parametrize(("pair", "shape"), [(pair, shape) for pair in WORKLOADS for shape in WORKLOADS[pair].check_at], ids=str)
@@ -155,8 +159,47 @@ def test_on_blackwell_weights_reach_the_tensor_core_through_tensor_memory(seen):
         assert count(seen[DEQUANTIZED, side, "100a"], r"^STTM\b")
 
 
-def test_with_eight_warps_the_option_does_nothing_on_hopper(tmp_path):
-    assert python(EIGHT_WARPS, cache=tmp_path, interpret=False) == ["8", "4", "0"]
+def first_row(ttgir, name):
+    """What `name` in a part of TTGIR is in the first block: of a range or of addresses the first; an argument of the part is 0."""
+    made = dict(re.findall(r"^\s*(%\w+) = (.*)$", ttgir, re.MULTILINE))
+    text = made.get(name, "tt.get_program_id")
+    operands = [first_row(ttgir, operand) for operand in re.findall(r"%\w+", text.partition(" : ")[0])]
+    values = {
+        "tt.get_program_id": lambda: 0,
+        "arith.constant": lambda: int(re.search(r"(-?\d+) : i", text)[1]),
+        "tt.make_range": lambda: int(re.search(r"start = (\d+)", text)[1]),
+        "tt.splat": lambda: operands[0],
+        "arith.addi": lambda: sum(operands),
+        "tt.addptr": lambda: sum(operands),
+        "arith.muli": lambda: math.prod(operands),
+    }
+    return values[text.split()[0]]()
+
+
+@pytest.fixture(scope="module")
+def on_hopper(tmp_path_factory):
+    return json.loads(python(ON_HOPPER, cache=tmp_path_factory.mktemp("cache"), interpret=False))
+
+
+def test_on_hopper_each_half_of_a_tile_is_scaled_by_its_own_rows(on_hopper):
+    """Triton cuts the tile in two for the warpgroups that multiply; what it makes of a row's index has to be the row that is stored."""
+    (warps, ttgir), _ = on_hopper
+    halves = re.split(r"\bpartition\d\(", ttgir)[1:]
+    rows = [
+        (
+            first_row(half, re.search(r"tt\.load (%\w+)", half)[1]),
+            first_row(half, re.search(r"copy_local_to_global %\w+\[(%\w+),", half)[1]),
+        )
+        for half in halves
+    ]
+    assert warps == 3 * 4
+    assert rows == [(0, 0), (64, 64)]
+
+
+def test_with_eight_warps_the_option_does_nothing_on_hopper(on_hopper):
+    _, (warps, ttgir) = on_hopper
+    assert warps == 8
+    assert "ttg.warp_specialize(" not in ttgir
 
 
 def test_cycles_expected_of_the_dequantized_product_are_those_of_its_code(seen):
