@@ -1,0 +1,25 @@
+"""Product of two bfloat16 matrices as tensor_core states it, with rows of whole 16 bytes: c[i, j] = sum over l of a[i, l] * b[l, j]."""
+# needs: wgmma, tma
+# baseline: ch09/optimized_tensor_core.cu
+
+from dataclasses import replace
+
+from workload_tensor_core import WORKLOAD as PRODUCT
+
+WORKLOAD = replace(
+    PRODUCT,
+    time_at={
+        "4096": {"m": 4096, "n": 4096, "k": 4096},
+        "8192": {"m": 8192, "n": 8192, "k": 8192},
+    },
+    check_at=(
+        {"m": 1, "n": 8, "k": 8},  # one row, one group of 8: all but a corner of the tile is outside
+        {"m": 256, "n": 256, "k": 64},  # whole tiles, one step
+        {"m": 129, "n": 264, "k": 72},  # a row, a group and a group more
+        {"m": 300, "n": 136, "k": 1000},  # the second tile down is the last of a cluster
+        {"m": 2305, "n": 4104, "k": 200},  # two tiles and more a block
+    ),
+    # As in tensor_core, but sums of 8192 products, cut off after every 8, are off by 9.7e-5 in the worst of 131072
+    # elements; times 2.
+    atol=2e-4,
+)
