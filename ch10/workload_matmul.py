@@ -16,6 +16,7 @@ WORKLOAD = clustered(
         "ch10/baseline_double_buffered_pipeline.cu",
         "ch10/optimized_double_buffered_pipeline.cu",
         "ch10/optimized_pipeline_3stage.cu",
+        "ch10/optimized_tma_2d_pipeline.cu",
         "wgmma",
         "ch10/optimized_warp_specialized_pipeline.cu",
         "ch10/optimized_wgmma_triple_overlap.cu",

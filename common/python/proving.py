@@ -24,9 +24,17 @@ _NOT_RUN = "which kernels a step launches is seen on a GPU"
 
 
 def claims_of(plan: Plan) -> dict[str, tuple[Claim, ...]]:
-    """What the sides of a row claim, by side; what another pair's file, borrowed as the baseline, proves is no claim of this row."""
+    """What the sides of a row claim, by side.
+
+    What another pair's file, borrowed as the baseline or as a ladder's step, has that its own baseline has not is no claim of this row.
+    """
     claims = {side: read_claims(plan.file(side), directives) for side, directives in plan.side_directives.items()}
-    return {side: tuple(claim for claim in found if side != BASELINE or not claim.separates) for side, found in claims.items()}
+    return {side: tuple(claim for claim in found if not (claim.separates and _is_borrowed(plan, side))) for side, found in claims.items()}
+
+
+def _is_borrowed(plan: Plan, side: str) -> bool:
+    own = plan.selection.pair.workload.stem.removeprefix("workload_")
+    return side == BASELINE or not plan.file(side).stem.partition("_")[2].startswith(own)
 
 
 def read_evidence(plan: Plan, bench: Bench) -> dict[str, dict[str, Seen]]:

@@ -7,9 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from common.python.directives import Directives
 from common.python.evidence import Seen
-from common.python.proving import findings
+from common.python.proving import claims_of, findings
 from tests.commands import OPTIMIZED, benchmark, write_pair
+from tests.common.python.plans import a_plan
 from tests.common.python.probes import CASES, a_kernel, a_launch, needs_nvcc
 
 
@@ -153,3 +155,18 @@ def test_on_a_gpu_every_claim_of_the_controls_is_proven(tmp_path, case):
     assert {state for state, _ in proofs_of(row).values()} <= {"proven"}, row["proofs"]
     watched = [kernel for kernel in row["sides"]["optimized"]["kernels"] if kernel["occupancy_percent"] is not None]
     assert [kernel["launches"] for kernel in watched] == [1]
+
+
+def test_what_a_borrowed_step_of_a_ladder_proves_against_its_own_baseline_is_no_claim_of_the_row(tmp_path):
+    sides = {
+        "baseline": tmp_path / "optimized_other.cu",
+        "naive": tmp_path / "optimized_transpose_naive.cu",
+        "other": tmp_path / "optimized_other.cu",
+        "optimized": tmp_path / "optimized_transpose_swizzled.cu",
+    }
+    plan = a_plan(tmp_path, sides=tuple(sides))
+    pair = replace(plan.selection.pair, sides=sides)
+    claiming = Directives(proves=("tma_load_tile",), has=("ldmatrix",))
+    plan = replace(plan, selection=replace(plan.selection, pair=pair), side_directives=dict.fromkeys(sides, claiming))
+    claimed = {side: [claim.separates for claim in claims] for side, claims in claims_of(plan).items()}
+    assert claimed == {"baseline": [False], "naive": [True, False], "other": [False], "optimized": [True, False]}
