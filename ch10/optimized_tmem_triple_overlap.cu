@@ -12,6 +12,7 @@
 // has: spills == 0
 #include "common/cuda/launch.cuh"
 #include "common/cuda/tcgen05.cuh"
+#include "shared_tensor_memory.cuh"
 #include "shared_triple_overlap.cuh"
 
 // Accumulators are tensor memory, all 512 columns of it: whoever drains one need not be whoever multiplies into the other.
@@ -50,21 +51,8 @@ struct Tcgen05 {
     }
     __device__ void end(uint64_t* accumulated) { tcgen05_commit(accumulated); }
 
-    // A thread has a row: 8 chunks of 16 bytes, of which 8 lanes write as many columns, so a warp goes 4 times, once for each 128 bytes.
     __device__ void read(int accumulator, int panel, unsigned char* staged) {
-        const uint32_t row = threadIdx.x % 128;
-        uint32_t column[64];
-        tcgen05_fence_after();
-        tcgen05_load(column, tensor_address(sums, row / 32 * 32, accumulator * TILE_N + panel * PANEL));
-#pragma unroll
-        for (int chunk = 0; chunk < 8; chunk++) {
-            uint4 packed;
-            packed.x = pair(column[8 * chunk + 0], column[8 * chunk + 1]);
-            packed.y = pair(column[8 * chunk + 2], column[8 * chunk + 3]);
-            packed.z = pair(column[8 * chunk + 4], column[8 * chunk + 5]);
-            packed.w = pair(column[8 * chunk + 6], column[8 * chunk + 7]);
-            *reinterpret_cast<uint4*>(staged + swizzled(row, chunk)) = packed;
-        }
+        round_into_panel(sums, accumulator * TILE_N + panel * PANEL, staged);
     }
     __device__ static void give_back(uint64_t* drained) {
         tcgen05_fence_before();
@@ -77,12 +65,6 @@ struct Tcgen05 {
         __syncthreads();
         tcgen05_fence_after();
         if (took) tensor_memory_give_back(sums, COLUMNS);
-    }
-
-  private:
-    __device__ static uint32_t pair(uint32_t low, uint32_t high) {
-        const __nv_bfloat162 rounded = __floats2bfloat162_rn(__uint_as_float(low), __uint_as_float(high));
-        return reinterpret_cast<const uint32_t&>(rounded);
     }
 };
 

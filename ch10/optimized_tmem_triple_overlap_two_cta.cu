@@ -1,0 +1,158 @@
+// Optimized: two blocks multiply as one. Their tensor cores share 256 rows of a and of b, so an SM loads half of b's; the roles overlap.
+// expects: 1.5x, at 64 bytes a cycle an SM loads a baseline's step, 48 KB, in 768 cycles, and its part of a pair's, 32 KB, in 512
+// proves: tcgen05_mma_2cta
+// proves: tma_load_2cta
+// proves: tcgen05_commit_multicast
+// proves: tma_store
+// proves: cluster_arrive
+// has: tcgen05_alloc_2cta
+// has: tcgen05_dealloc
+// has: tcgen05_relinquish
+// has: tcgen05_ld
+// has: mbarrier_expect_tx
+// has: spills == 0
+//
+// Nothing of this has run on a GPU. What no stand-in can show: that an SM gets 64 bytes a cycle from the L2, that a remote arrival between
+// their fences orders the tcgen05 operations of two blocks as a local one does those of one, and that all SMs find a pair.
+#include "common/cuda/cluster.cuh"
+#include "common/cuda/launch.cuh"
+#include "common/cuda/tcgen05_pair.cuh"
+#include "common/cuda/warpgroup.cuh"
+#include "shared_tensor_memory.cuh"
+#include "shared_tile.cuh"
+
+constexpr int PAIR = 2;      // blocks, 128 rows of c each
+constexpr int TILE_N = 256;  // columns of c; of as many rows of b a block loads its half
+constexpr int HALF_N = TILE_N / PAIR;
+constexpr int PANEL = 64;                 // columns of c that are stored at once
+constexpr int THREADS = 384;              // warpgroup 0 loads and multiplies, 1 and 2 drain an accumulator each
+constexpr int STAGES = 6;                 // 32 KB each, beside two panels of 16
+constexpr uint32_t COLUMNS = 2 * TILE_N;  // two accumulators, all of tensor memory
+constexpr uint32_t INSTRUCTION = tcgen05_instruction(PAIR * TILE_M, TILE_N);
+
+// `loaded` and `drained` are those of block 0, whose thread multiplies for both; `consumed` and `accumulated` are told in both.
+struct alignas(SWIZZLE_PERIOD) Shared {
+    Element a[STAGES][TILE_M * TILE_K], b[STAGES][HALF_N * TILE_K], panel[2][TILE_M * PANEL];
+    uint64_t loaded[STAGES], consumed[STAGES], accumulated[2], drained[2];
+    uint32_t tensor_memory;
+};
+
+// What a pair does: every so many-th tile of 256 x 256.
+struct Walk {
+    Tiles<TILE_N> tiles;
+    int rank, steps;
+    __device__ Walk(int m, int n, int k) : tiles(m, n, PAIR), rank(cluster_rank()), steps(ceil_div(k, TILE_K)) {}
+    __device__ int number(int tile) const { return (blockIdx.x + tile * gridDim.x) / PAIR; }
+    __device__ bool has(int tile) const { return number(tile) < tiles.count(); }
+    __device__ int row(int tile) const { return tiles.row(number(tile)) + rank * TILE_M; }
+    __device__ int column(int tile) const { return tiles.column(number(tile)); }
+};
+
+// Role 1, a thread of each block: its rows of a, its half of b. Block 0 announces the bytes of both.
+__device__ void load(Shared& shared, const Walk& walk, const CUtensorMap* a, const CUtensorMap* b) {
+    uint32_t step = 0;
+    for (int tile = 0; walk.has(tile); tile++) {
+        for (int i = 0; i < walk.steps; i++, step++) {
+            const int at = step % STAGES;
+            barrier_wait(&shared.consumed[at], step / STAGES % 2 ^ 1);  // of the round before: true at once in the first
+            if (walk.rank == 0) barrier_expect(&shared.loaded[at], PAIR * (sizeof shared.a[at] + sizeof shared.b[at]));
+            load_tile_for_pair(shared.a[at], a, i * TILE_K, walk.row(tile), &shared.loaded[at]);
+            load_tile_for_pair(shared.b[at], b, i * TILE_K, walk.column(tile) + walk.rank * HALF_N, &shared.loaded[at]);
+        }
+    }
+    // A commit arrives when its products are complete, and must find its barrier.
+    for (int i = 0; i < STAGES; i++, step++) barrier_wait(&shared.consumed[step % STAGES], step / STAGES % 2 ^ 1);
+}
+
+// Role 2, a thread of block 0: each tile into its accumulator, once both blocks have drained the tile before last.
+__device__ void multiply(Shared& shared, const Walk& walk, uint32_t sums) {
+    uint32_t step = 0;
+    for (int tile = 0; walk.has(tile); tile++) {
+        if (tile >= 2) barrier_wait(&shared.drained[tile % 2], (tile / 2 - 1) % 2);
+        for (int i = 0; i < walk.steps; i++, step++) {
+            const int at = step % STAGES;
+            const uint64_t a = tcgen05_operand(shared_address(shared.a[at])), b = tcgen05_operand(shared_address(shared.b[at]));
+            barrier_wait(&shared.loaded[at], step / STAGES % 2);
+            tcgen05_fence_after();
+#pragma unroll
+            for (int l = 0; l < TILE_K / 16; l++) {
+                const uint64_t columns = l * 32 >> 4;
+                tcgen05_multiply_pair(tensor_address(sums, 0, tile % 2 * TILE_N), a + columns, b + columns, INSTRUCTION, i > 0 || l > 0);
+            }
+            tcgen05_commit_pair(&shared.consumed[at]);
+        }
+        tcgen05_commit_pair(&shared.accumulated[tile % 2]);
+    }
+}
+
+// Role 3, a warpgroup of each block: its rows of a tile to c.
+__device__ void drain(Shared& shared, const Walk& walk, uint32_t sums, int tile, const CUtensorMap* c) {
+    const int own = tile % 2;
+    const bool leads = threadIdx.x % WARPGROUP == 0;
+    barrier_wait(&shared.accumulated[own], tile / 2 % 2);
+#pragma unroll
+    for (int panel = 0; panel < TILE_N / PANEL; panel++) {
+        if (leads) wait_until_stores_have_read();
+        warpgroup_sync(1 + own);
+        round_into_panel(sums, own * TILE_N + panel * PANEL, reinterpret_cast<unsigned char*>(shared.panel[own]));
+        if (panel == TILE_N / PANEL - 1) {
+            tcgen05_fence_before();
+            cluster_arrive(&shared.drained[own], 0);
+        }
+        show_to_async_proxy();
+        warpgroup_sync(1 + own);
+        if (leads) store_tile(c, walk.column(tile) + panel * PANEL, walk.row(tile), shared.panel[own]);
+    }
+}
+
+__global__ void __cluster_dims__(PAIR, 1, 1) __launch_bounds__(THREADS, 1)
+    multiply_in_pairs(const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b, const __grid_constant__ CUtensorMap c,
+                      int m, int n, int k) {
+    extern __shared__ __align__(SWIZZLE_PERIOD) unsigned char bytes[];
+    auto& shared = *reinterpret_cast<Shared*>(bytes);
+    const Walk walk(m, n, k);
+    const int warp = threadIdx.x / 32, warpgroup = threadIdx.x / WARPGROUP;
+    if (threadIdx.x == 0) {
+        for (uint64_t& barrier : shared.loaded) barrier_init(&barrier, 1);
+        for (uint64_t& barrier : shared.consumed) barrier_init(&barrier, 1);
+        for (uint64_t& barrier : shared.accumulated) barrier_init(&barrier, 1);
+        for (uint64_t& barrier : shared.drained) barrier_init(&barrier, PAIR * WARPGROUP);
+        show_barriers_to_cluster();
+    }
+    if (warp == 1) tensor_memory_take_pair(&shared.tensor_memory, COLUMNS);
+    tcgen05_fence_before();
+    cluster_sync();
+    tcgen05_fence_after();
+    const uint32_t sums = shared.tensor_memory;
+
+    if (warpgroup == 0) {
+        if (warp == 0 && elect()) load(shared, walk, &a, &b);
+        if (warp == 1 && walk.rank == 0 && elect()) multiply(shared, walk, sums);
+        __syncwarp();
+    } else {
+        for (int tile = warpgroup - 1; walk.has(tile); tile += 2) drain(shared, walk, sums, tile, &c);
+        if (threadIdx.x % WARPGROUP == 0) wait_until_stores_have_read();
+    }
+    tcgen05_fence_before();
+    cluster_sync();  // neither block ends, nor gives its columns back, while the other may reach for it
+    tcgen05_fence_after();
+    if (warp == 1) tensor_memory_give_back_pair(sums, COLUMNS);
+}
+
+PREPARE(void** state) {
+    *state = nullptr;
+    return cudaFuncSetAttribute(multiply_in_pairs, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared));
+}
+
+LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, cudaStream_t stream) {
+    CUtensorMap a_map, b_map, c_map;
+    if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, TILE_M, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, HALF_N, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    if (cudaError_t error = encode(&c_map, Tiled<Element>{c, m, n, TILE_M, PANEL, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    int device = 0, multiprocessors = 0;
+    if (cudaError_t error = cudaGetDevice(&device)) return error;
+    if (cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)) return error;
+    const int tiles = Tiles<TILE_N>(m, n, PAIR).count(), pairs = multiprocessors / PAIR;
+    multiply_in_pairs<<<PAIR*(tiles < pairs ? tiles : pairs), THREADS, sizeof(Shared), stream>>>(a_map, b_map, c_map, m, n, k);
+    return cudaGetLastError();
+}

@@ -1,0 +1,87 @@
+"""ch10:tmem_triple_overlap_two_cta on stand-ins for Blackwell: two blocks that multiply as one, right in any order of events."""
+
+import itertools
+import re
+import shutil
+
+import pytest
+
+from common.python.directives import read_directives
+from common.python.loader import load_workload
+from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of
+from tests.ch10.proved import states
+from tests.cuda_sides import arguments_of, constants_of
+from tests.teeth import accepts
+
+WORKLOAD = load_workload(CHAPTER / "workload_tmem_triple_overlap.py")
+SIDE, BASELINE = "optimized_tmem_triple_overlap_two_cta.cu", "baseline_tmem_triple_overlap.cu"
+MULTIPROCESSORS = 3  # one pair, and one that finds no other
+ROUNDS = {"m": 200, "n": 776, "k": 200}  # 4 tiles of 4 steps for the pair: ring and accumulators go round
+SHAPES = [*(shape for shape in WORKLOAD.check_at if shape["m"] * shape["n"] < 1 << 20), ROUNDS]
+WAIT = re.compile(r"\b(barrier_wait|warpgroup_sync|wait_until_stores_have_read|cluster_sync|show_barriers_to_cluster)\(")
+WAITS = [
+    (f"{SIDE}:{number}", line.strip()) for number, line in enumerate((CHAPTER / SIDE).read_text().splitlines(), 1) if WAIT.search(line)
+]
+
+
+@pytest.fixture(scope="module")
+def side(tmp_path_factory):
+    if shutil.which("g++") is None:
+        pytest.skip("no g++")
+    return build(SIDE, tmp_path_factory.mktemp("side"))
+
+
+def right(c, values):
+    return accepts(WORKLOAD.tolerance("optimized"), [c], [WORKLOAD.reference(values["a"].double(), values["b"].double())])
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_it_is_right_however_late_its_copies_and_products_are(side, shape):
+    values = inputs_of(WORKLOAD, shape)
+    for laziness, seed in itertools.product(LAZINESS, (1, 2)):
+        assert right(side.run(values, shape, laziness=laziness, seed=seed, multiprocessors=MULTIPROCESSORS), values), laziness
+
+
+def test_all_waits_were_found():
+    assert len(WAITS) == 12
+
+
+@pytest.mark.parametrize(("place", "text"), WAITS)
+def test_no_wait_can_be_left_out(side, place, text):
+    values = inputs_of(WORKLOAD, ROUNDS)
+    for laziness, seed in itertools.product(("late", "by chance", "at once"), range(8)):
+        try:
+            c = side.run(values, ROUNDS, seed=seed, laziness=laziness, skipped=place, multiprocessors=MULTIPROCESSORS)
+        except RuntimeError:
+            return
+        if not right(c, values):
+            return
+    pytest.fail(f"{place}: right without `{text}`, in every order that was tried")
+
+
+def test_every_argument_has_something_to_bind():
+    assert arguments_of(WORKLOAD, CHAPTER / SIDE) == ["a", "b", "c", "m", "n", "k", "stream"]
+
+
+def test_all_that_is_claimed_is_in_the_machine_code_and_separates_the_sides(tmp_path):
+    found = states(CHAPTER / SIDE, CHAPTER / BASELINE, "100a", tmp_path)
+    assert {claim for claim, state in found.items() if state != "proven"} == set()
+
+
+def test_the_ratio_expected_is_that_of_the_bytes_an_sm_loads_in_a_step():
+    mine, tiles = constants_of(CHAPTER / SIDE), constants_of(CHAPTER / "shared_tile.cuh")
+    pattern = r"([\d.]+)x, at (\d+) bytes a cycle .* step, (\d+) KB, in (\d+) cycles, and .* pair's, (\d+) KB, in (\d+)$"
+    ratio, rate, whole, slow, part, fast = map(float, re.match(pattern, read_directives(CHAPTER / SIDE).expects).groups())
+    row = 2 * tiles["TILE_K"]
+    assert whole == (tiles["TILE_M"] + mine["TILE_N"]) * row / 1024
+    assert part == (tiles["TILE_M"] + mine["HALF_N"]) * row / 1024
+    assert [slow, fast] == [whole * 1024 / rate, part * 1024 / rate]
+    assert fast == tiles["TILE_M"] * mine["TILE_N"] * tiles["TILE_K"] / 4096  # multiply-adds a cycle of an SM
+    assert ratio == round(slow / fast, 1)
+
+
+def test_what_a_block_keeps_fits_its_shared_memory():
+    mine = constants_of(CHAPTER / SIDE)
+    kept = mine["STAGES"] * (128 + mine["HALF_N"]) * 128 + 2 * 128 * mine["PANEL"] * 2
+    assert kept <= 224 << 10
+    assert kept + (128 + mine["HALF_N"]) * 128 > 227 << 10
