@@ -16,10 +16,10 @@ WORKLOAD = replace(
         {"m": 1, "n": 8, "k": 8},  # one row, one group of 8: all but a corner of the tile is outside
         {"m": 256, "n": 256, "k": 64},  # whole tiles, one step
         {"m": 129, "n": 264, "k": 72},  # a row, a group and a group more
-        {"m": 300, "n": 136, "k": 1000},  # the second tile down is the last of a cluster
+        {"m": 300, "n": 136, "k": 1000},  # three tiles down: of the second cluster one block has none of c
         {"m": 2305, "n": 4104, "k": 200},  # two tiles and more a block
     ),
     # As in tensor_core, but sums of 8192 products, cut off after every 8, are off by 9.7e-5 in the worst of 131072
-    # elements; times 2.
+    # elements, on a CPU; times 2.
     atol=2e-4,
 )

@@ -97,7 +97,8 @@ def test_a_launch_is_at_most_a_block_an_sm_in_clusters_of_two_on_the_stream_give
     assert down == CLUSTER
     assert min(needed, MULTIPROCESSORS) <= down * across <= MULTIPROCESSORS
     stage = (TILE_M + TILE_N) * TILE_K * 2
-    assert 4 * stage < int(shared) <= 227 << 10
+    assert int(shared) // stage == 4
+    assert int(shared) <= 227 << 10
 
 
 def test_the_last_check_gives_blocks_more_than_one_tile():
@@ -121,11 +122,11 @@ def test_the_claims_hold_and_separate_it_from_the_baseline(library, tmp_path):
     assert sum(claim.separates for claim in claims) == 5
 
 
-def test_products_stay_in_flight_and_four_stages_fit(library):
+def test_the_products_of_a_kernel_that_can_be_named_stay_in_flight(library):
     assert "-DNDEBUG" in read_directives(OPTIMIZED).nvcc  # else ptxas says of them what is looked for here
     assert "serialized" not in library.log
-    assert "MainloopSm90TmaGmmaWarpSpecializedILi4E" in library.log
     (kernel,) = read_code(library.library, library.log)
+    assert kernel.name == "void cutlass::device_kernel<Multiply>(Multiply::Params)"
     assert sum("HGMMA.64x256x16.F32.BF16" in text for text in kernel.instructions) == 2 * TILE_K // 16  # a first step, and the others
 
 
@@ -138,12 +139,8 @@ def test_the_ratio_expected_is_that_of_the_cycles():
     products, rate = tile * tile * depth, 2048  # wgmma's, a cycle and SM
     shared = (2 * 2 * tile * depth + warps * depth // 16 * 6 * 512) // 128  # as in test_tensor_core.py
     expects = read_directives(OPTIMIZED).expects
-    ratio, rows, cols, deep, wgmma, baseline = map(
-        int, re.search(r"^(\d)x, (\d+) x (\d+) x (\d+) .* (\d+) cycles, .* (\d+),", expects).groups()
-    )
-    assert (rows, cols, deep) == (tile, tile, depth)
-    assert (wgmma, baseline) == (products // rate, 2 * products // rate) == (products // rate, shared)
-    assert ratio == baseline // wgmma
+    numbers = re.search(r"^(\d)x, (\d+) x (\d+) x (\d+) products take wgmma (\d+) cycles, and the baseline (\d+) of", expects).groups()
+    assert list(map(int, numbers)) == [shared // (products // rate), tile, tile, depth, products // rate, shared]
 
 
 def test_the_bytes_of_a_step_are_those_that_the_comment_counts():
