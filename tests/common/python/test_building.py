@@ -103,7 +103,7 @@ def test_after_ctrl_c_no_compiler_works_on(bench):
     assert left == []
 
 
-@pytest.mark.parametrize(("cores", "available"), [({0}, 64 << 30), ({0, 1, 2}, 5 << 30)])
+@pytest.mark.parametrize(("cores", "available"), [({0}, 64 << 30), ({0, 1, 2}, 7 << 30)])
 def test_on_one_core_or_with_little_memory_each_row_builds_its_own(bench, monkeypatch, cores, available):
     monkeypatch.setattr(building.os, "sched_getaffinity", lambda _: cores)
     monkeypatch.setattr(building.psutil, "virtual_memory", lambda: SimpleNamespace(available=available))
