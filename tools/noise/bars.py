@@ -143,6 +143,17 @@ def with_do_bench(bars: Bars, repeats: int) -> Bars:
     return bars.model_copy(update={"do_bench": found})
 
 
+def together(bars: Bars, others: Sequence[Path]) -> Bars:
+    """`bars` with the trials of other files, of the same conditions on other GPUs of the model. Raises BenchmarkError."""
+    for path in others:
+        found = read_document(path, Bars)
+        mine, theirs = ((each.device, each.driver, each.torch) for each in (bars, found))
+        if theirs != mine:
+            raise BenchmarkError(f"{path}: found trials of {', '.join(theirs)}; expected {', '.join(mine)}")
+        bars = bars.model_copy(update={"trials": (*bars.trials, *found.trials), "do_bench": found.do_bench | bars.do_bench})
+    return bars
+
+
 def table(bars: Bars) -> str:
     """What the trials come to, a Markdown row a callable, and the counts that the bars are about under it."""
     alike = [trial for trial in bars.trials if not trial.is_planted]
@@ -178,6 +189,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Go on with the trials in a file, and print what they come to so far."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("file", type=Path, help="where the trials are kept")
+    parser.add_argument("others", type=Path, nargs="*", help="files of trials on other GPUs of the model, for the table")
     parser.add_argument("--trials", type=int, default=40, help="how many of every pair; default 40")
     parser.add_argument("--minutes", type=float, default=8.0, help="no trial is begun after that; default 8")
     parser.add_argument("--device", choices=list(Device), default=Device.AUTO)
@@ -189,6 +201,7 @@ def main(arguments: list[str] | None = None) -> int:
         if chosen.do_bench:
             bars = with_do_bench(bars, chosen.do_bench)
             write_whole(chosen.file, document_text(bars))
+        bars = together(bars, chosen.others)
     except BenchmarkError as error:
         print(f"error: {error}", file=sys.stderr)
         return int(error.exit_code)

@@ -13,7 +13,7 @@ from common.python.settings import Settings
 from tests.commands import benchmark
 from tests.common.python.factories import a_failure, a_recorded_timing, a_row, a_verdict
 from tools.noise import bars
-from tools.noise.bars import Bars, Trial, go_on, percentile, planted_pairs, table, trials_of
+from tools.noise.bars import Bars, Trial, go_on, percentile, planted_pairs, table, together, trials_of
 
 
 def a_trial(target="noise:copy", percent=0.1, verdict="SAME", shape="64 MB"):
@@ -124,3 +124,15 @@ def test_every_pair_is_right_and_planted_ones_give_the_same_answer(tmp_path):
 
     assert done.code == 0, done.stdout
     assert "8 targets: 8 PASSED" in done.stdout
+
+
+def test_trials_of_several_gpus_of_a_model_make_one_table_and_those_of_another_make_none(tmp_path):
+    first = a_bars(a_trial(percent=0.1), do_bench={"copy 64 MB": (1.01,)})
+    path = tmp_path / "second.json"
+    path.write_text(document_text(a_bars(a_trial(percent=0.3))))
+    joined = together(first, [path])
+    assert [round(trial.deviation_percent, 1) for trial in joined.trials] == [0.1, 0.3]
+    assert joined.do_bench == first.do_bench
+    path.write_text(document_text(a_bars(a_trial()).model_copy(update={"driver": "2"})))
+    with pytest.raises(BenchmarkError, match=r"second.json: found trials of NVIDIA Test, 2, 2; expected NVIDIA Test, 1, 2"):
+        together(first, [path])
