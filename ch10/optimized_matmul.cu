@@ -16,9 +16,9 @@ constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
 constexpr int MOST_BLOCKS = 132;  // SMs of the largest GPU that has wgmma: so many have partial sums
 constexpr int WORTH = 16;         // steps: partial sums are 128 KB an SM to the L2 and back, some 8 steps of time
 
-// What a cluster does, piece by piece: whole tiles; then, of those whose steps are divided, one range of steps. A range is longer than a
-// tile, so a divided tile has two parts, and a range is walked over from its end: the first part of a tile, which the next cluster adds to
-// its own, is multiplied first there, and the last part of a tile last. A cluster waits only for the one before it, which begins no later.
+// What a cluster does, piece by piece: whole tiles; then, of those whose steps are divided, one range of steps. A range is a tile or more,
+// so a divided tile has two parts, and a range is walked over from its end: the first part of a tile, which the next cluster adds to its
+// own, is multiplied first there, and the last part of a tile last. A cluster waits only for the one before it, which gives before it waits.
 struct Walk {
     Tiles<TILE_N> tiles;
     int steps, cluster, clusters;
@@ -171,6 +171,7 @@ LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, 
     int device = 0, multiprocessors = 0;
     if (cudaError_t error = cudaGetDevice(&device)) return error;
     if (cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)) return error;
-    const Clusters clusters{min(Tiles<TILE_N>(m, n, cluster).count(), min(multiprocessors, MOST_BLOCKS) / cluster), cluster};
+    Clusters clusters{min(Tiles<TILE_N>(m, n, cluster).count(), min(multiprocessors, MOST_BLOCKS) / cluster), cluster};
+    if (cudaError_t error = clusters.limit(matmul, THREADS, sizeof(RingAndPanels))) return error;
     return clusters.launch(matmul, THREADS, sizeof(RingAndPanels), stream, a_map, b_map, c_map, m, n, k, cluster, partial, ready);
 }

@@ -81,6 +81,7 @@ LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, 
     int device = 0, multiprocessors = 0;
     if (cudaError_t error = cudaGetDevice(&device)) return error;
     if (cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)) return error;
-    const Clusters clusters{min(Tiles<TILE_N>(m, n, cluster).count(), multiprocessors / cluster), cluster};
+    Clusters clusters{min(Tiles<TILE_N>(m, n, cluster).count(), multiprocessors / cluster), cluster};
+    if (cudaError_t error = clusters.limit(multiply, THREADS, sizeof(RingAndPanels))) return error;
     return clusters.launch(multiply, THREADS, sizeof(RingAndPanels), stream, a_map, b_map, c_map, m, n, k, cluster);
 }

@@ -115,20 +115,38 @@ __device__ void drain(Sums& sums, Element (&panel)[2][ROWS * PANEL], const CUten
 struct Clusters {
     int count, blocks;
 
+    // No more of them than run at once. A cluster lies in one GPC, which has pairs of SMs, but not always whole fours and eights.
+    template <typename... Parameters>
+    cudaError_t limit(void (*kernel)(Parameters...), int threads, size_t shared_bytes) {
+        if (blocks <= 2) return cudaSuccess;
+        cudaLaunchAttribute size{};
+        const cudaLaunchConfig_t config = configure(&size, threads, shared_bytes);
+        int most = 0;
+        const cudaError_t error = cudaOccupancyMaxActiveClusters(&most, kernel, &config);
+        count = min(count, most);
+        return error;
+    }
+
     template <typename... Parameters, typename... Arguments>
     cudaError_t launch(void (*kernel)(Parameters...), int threads, size_t shared_bytes, cudaStream_t stream,
                        const Arguments&... arguments) const {
         cudaLaunchAttribute size{};
-        size.id = cudaLaunchAttributeClusterDimension;
-        size.val.clusterDim.x = blocks;
-        size.val.clusterDim.y = size.val.clusterDim.z = 1;
+        cudaLaunchConfig_t config = configure(&size, threads, shared_bytes);
+        config.stream = stream;
+        return cudaLaunchKernelEx(&config, kernel, arguments...);
+    }
+
+  private:
+    cudaLaunchConfig_t configure(cudaLaunchAttribute* size, int threads, size_t shared_bytes) const {
+        size->id = cudaLaunchAttributeClusterDimension;
+        size->val.clusterDim.x = blocks;
+        size->val.clusterDim.y = size->val.clusterDim.z = 1;
         cudaLaunchConfig_t config{};
         config.gridDim.x = count * blocks;
         config.blockDim.x = threads;
         config.dynamicSmemBytes = shared_bytes;
-        config.stream = stream;
-        config.attrs = &size;
+        config.attrs = size;
         config.numAttrs = 1;
-        return cudaLaunchKernelEx(&config, kernel, arguments...);
+        return config;
     }
 };

@@ -80,6 +80,10 @@ class Side:
         counts = ((cluster, self._built._library.walk_of(tiles, steps, clusters, cluster, pieces)) for cluster in range(clusters))
         return [list(zip(*(pieces[i : 3 * count : 3] for i in range(3)), strict=True)) for _, count in counts]
 
+    def blocks(self):
+        """Of the last launch."""
+        return ctypes.c_int.in_dll(self._built._library, "gridDim").value
+
     def is_right(self, case, **how):
         shape = {"m": case.m, "n": case.n, "k": case.k}
         workload = WORKLOADS[SPECIALIZED]
@@ -190,6 +194,13 @@ def test_sizes_of_clusters_that_no_hardware_has_are_refused(emulated):
         for cluster in (0, 3, 16):
             with pytest.raises(RuntimeError):
                 emulated(side).is_right(Case(8, 8, 8, cluster))
+
+
+@pytest.mark.parametrize(("multiprocessors", "cluster", "blocks"), [(20, 4, 16), (20, 2, 20)])
+@pytest.mark.parametrize("side", [PERSISTENT, MATMUL])
+def test_no_more_clusters_are_launched_than_run_at_once(emulated, side, multiprocessors, cluster, blocks):
+    assert emulated(side).is_right(Case(cluster * TILE_M * multiprocessors // cluster, 8, 8, cluster, multiprocessors))
+    assert emulated(side).blocks() == blocks
 
 
 @pytest.mark.parametrize("side", SIDES)

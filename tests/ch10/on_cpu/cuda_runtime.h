@@ -43,6 +43,13 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, Kernel kernel, 
     on_cpu::launch(config->gridDim.x, config->blockDim.x, [=] { kernel(arguments...); }, config->attrs->val.clusterDim.x);
     return cudaGetLastError();
 }
+// A cluster lies in one GPC; here these have 18 multiprocessors, and the last one what is left.
+template <typename Kernel>
+cudaError_t cudaOccupancyMaxActiveClusters(int* count, Kernel, const cudaLaunchConfig_t* config) {
+    const int gpc = 18, blocks = config->attrs->val.clusterDim.x;
+    *count = on_cpu::multiprocessors / gpc * (gpc / blocks) + on_cpu::multiprocessors % gpc / blocks;
+    return cudaSuccess;
+}
 
 struct alignas(16) uint4 {
     uint32_t x, y, z, w;
