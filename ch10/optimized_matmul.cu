@@ -18,7 +18,7 @@ constexpr int WORTH = 16;         // steps: partial sums are 128 KB an SM to the
 
 // What a cluster does, piece by piece: whole tiles; then, of those whose steps are divided, one range of steps. A range is a tile or more,
 // so a divided tile has two parts, and a range is walked over from its end: the first part of a tile, which the next cluster adds to its
-// own, is multiplied first there, and the last part of a tile last. A cluster waits only for the one before it, which gives before it waits.
+// own, is multiplied first, and the last part of a tile last. A cluster waits only for the one before it, which gives before it waits.
 struct Walk {
     Tiles<TILE_N> tiles;
     int steps, cluster, clusters;
