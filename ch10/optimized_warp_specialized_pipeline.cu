@@ -1,5 +1,5 @@
-// Optimized: a warpgroup only loads and two only multiply: whoever multiplies has the next step's products begun before this one's end.
-// expects: 1.1x, a step is 1024 cycles of products; the baseline adds some 120, from the last product of one to the first of the next
+// Optimized: a warpgroup only loads and two only multiply: a stage is given back and asked for without a step at which all threads meet.
+// expects: 1.03x, a step is 1024 cycles of products; where all meet, the slowest warp begins the next some 30 too late to hide it
 // proves: setmaxnreg_inc
 // proves: setmaxnreg_dec
 // has: wgmma_f16_bf16

@@ -88,7 +88,7 @@ def test_the_ratio_expected_is_that_of_products_and_draining_to_loads(tmp_path):
     assert products == width / 16 * 2 * 64  # two m64n128k16 of 64 cycles each, 16 deep
     assert kilobytes == (width / 64 + 1) * 32  # of each step, and of c
     assert loads == pytest.approx(kilobytes * 1024 * 132 / (l2 * 1e12) * 1.75e9, rel=0.02)  # at 1.75 GHz
-    assert ratio == round((products + drain) / loads, 1)
+    assert ratio == round((products + drain) / loads, 2)
     assert drain == pytest.approx(2 * _instructions_of_a_drain(tmp_path), rel=0.05)  # of two warps, which take turns to issue
 
 
