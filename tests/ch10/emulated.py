@@ -2,12 +2,14 @@
 
 import ctypes
 import re
+import shutil
 import subprocess
 
+import pytest
 import torch
 
 from common.python.random_inputs import Inputs
-from tests.teeth import CPU, ROOT
+from tests.teeth import CPU, ROOT, accepts
 
 CHAPTER = ROOT / "ch10"
 STAND_INS = ROOT / "tests" / "ch10" / "on_cpu"
@@ -101,3 +103,26 @@ class Emulated:
 def inputs_of(workload, shape):
     """The inputs of a workload at a shape."""
     return Inputs(workload, shape, 1, CPU, ROOT).values
+
+
+def is_right(workload, c, values):
+    """Whether `c` is the product of `values`."""
+    reference = workload.reference(values["a"].double(), values["b"].double())
+    return accepts(workload.tolerance("optimized"), [c], [reference])
+
+
+def waits(file, pattern):
+    """The lines of a file of the chapter that wait, as file:line and their text."""
+    lines = (CHAPTER / file).read_text().splitlines()
+    return [(f"{file}:{number}", line.strip()) for number, line in enumerate(lines, 1) if re.search(pattern, line)]
+
+
+def shapes_of(workload, rounds):
+    """The shapes that a CPU can multiply: those that are checked, but for large ones, and `rounds`, at which rings go round."""
+    return [*(shape for shape in workload.check_at if shape["m"] * shape["n"] < 1 << 20), rounds]
+
+
+def skip_without_compiler():
+    """Skip the test where nothing can be built."""
+    if shutil.which("g++") is None:
+        pytest.skip("no g++")

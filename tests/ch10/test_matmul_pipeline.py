@@ -13,7 +13,7 @@ from common.python.cuda_build import find_nvcc
 from common.python.directives import read_directives
 from common.python.errors import SideFailure
 from common.python.loader import load_workload
-from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of
+from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, waits
 from tests.ch10.proved import states
 from tests.cuda_sides import arguments_of, constants_of
 from tests.teeth import BF16_BITS, ROOT, accepts, assert_accepts, assert_teeth
@@ -120,17 +120,12 @@ WAITING = (
 )
 
 
-def waits(file):
-    lines = (CHAPTER / file).read_text().splitlines()
-    return [(f"{file}:{number}", line.strip()) for number, line in enumerate(lines, 1) if re.search(WAITING, line)]
-
-
 # Partial sums go from cluster to cluster, which the CPU runs one after the other.
 BETWEEN_CLUSTERS = "warpgroup_sync(1 + threadIdx.x / WARPGROUP);"
 WAITS = [
     (side, *wait)
     for side in SIDES
-    for wait in (*waits(side), *(waits(HEADER) if side == PERSISTENT else ()))
+    for wait in (*waits(side, WAITING), *(waits(HEADER, WAITING) if side == PERSISTENT else ()))
     if wait[1] != BETWEEN_CLUSTERS
 ]
 

@@ -13,11 +13,11 @@ from common.python.environment import find_tool
 from common.python.loader import load_workload
 from tests.ch07.sides import wavefronts
 from tests.ch10 import emulated
-from tests.ch10.emulated import CHAPTER, LAZINESS, inputs_of
+from tests.ch10.emulated import CHAPTER, LAZINESS, inputs_of, is_right, skip_without_compiler
 from tests.ch10.proved import states
 from tests.cuda_sides import arguments_of, built, constants_of
 from tests.emulation import emulate
-from tests.teeth import BF16_BITS, ROOT, accepts, assert_accepts, assert_teeth
+from tests.teeth import BF16_BITS, ROOT, assert_accepts, assert_teeth
 
 PAIRS = ["double_buffered_pipeline", "pipeline_3stage", "tma_2d_pipeline"]
 WORKLOADS = {pair: CHAPTER / f"workload_{pair}.py" for pair in PAIRS}
@@ -79,8 +79,7 @@ def stand_in(folder):
 
 @pytest.fixture(scope="module")
 def sides(tmp_path_factory):
-    if shutil.which("g++") is None:
-        pytest.skip("no g++")
+    skip_without_compiler()
     return {side: Emulated(side, tmp_path_factory.mktemp("side")) for side in (ONE, TWO, THREE)}
 
 
@@ -110,8 +109,7 @@ def tma(tmp_path_factory):
 
 
 def tma_side(folder, text):
-    if shutil.which("g++") is None:
-        pytest.skip("no g++")
+    skip_without_compiler()
     home = folder / "home"
     home.mkdir()
     for header in CHAPTER.glob("shared_*.cuh"):
@@ -122,7 +120,7 @@ def tma_side(folder, text):
 
 
 def right(c, values):
-    return accepts(WORKLOAD.tolerance("optimized"), [c], [WORKLOAD.reference(values["a"].double(), values["b"].double())])
+    return is_right(WORKLOAD, c, values)
 
 
 def ever_wrong(side, skipped=""):

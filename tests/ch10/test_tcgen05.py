@@ -1,38 +1,32 @@
 """ch10:tcgen05 on stand-ins for Blackwell: right in any order of events, wrong without any wait, proven by its machine code."""
 
 import re
-import shutil
 
 import pytest
 
 from common.python.directives import read_directives
 from common.python.loader import load_workload
-from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of
+from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
 from tests.ch10.proved import states
 from tests.cuda_sides import arguments_of, constants_of
-from tests.teeth import BF16_BITS, ROOT, accepts, assert_teeth
+from tests.teeth import BF16_BITS, ROOT, assert_teeth
 
 WORKLOAD = load_workload(CHAPTER / "workload_tcgen05.py")
 SIDE = "optimized_tcgen05.cu"
 BASELINE = ROOT / read_directives(CHAPTER / "workload_tcgen05.py").baseline
 ROUNDS = {"m": 130, "n": 296, "k": 456}  # two tiles across and two down, whose two stages go round four times
-SHAPES = [*(shape for shape in WORKLOAD.check_at if shape["m"] * shape["n"] < 1 << 20), ROUNDS]
-WAITS = [
-    (f"{SIDE}:{number}", line.strip())
-    for number, line in enumerate((CHAPTER / SIDE).read_text().splitlines(), 1)
-    if "barrier_wait(" in line
-]
+SHAPES = shapes_of(WORKLOAD, ROUNDS)
+WAITS = waits(SIDE, r"barrier_wait\(")
 
 
 @pytest.fixture(scope="module")
 def side(tmp_path_factory):
-    if shutil.which("g++") is None:
-        pytest.skip("no g++")
+    skip_without_compiler()
     return build(SIDE, tmp_path_factory.mktemp("side"))
 
 
 def right(c, values):
-    return accepts(WORKLOAD.tolerance("optimized"), [c], [WORKLOAD.reference(values["a"].double(), values["b"].double())])
+    return is_right(WORKLOAD, c, values)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -2,37 +2,32 @@
 
 import itertools
 import re
-import shutil
 
 import pytest
 
 from common.python.directives import read_directives
 from common.python.loader import load_workload
-from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of
+from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
 from tests.ch10.proved import states
 from tests.cuda_sides import arguments_of, constants_of
-from tests.teeth import accepts
 
 WORKLOAD = load_workload(CHAPTER / "workload_tmem_triple_overlap.py")
 SIDE, BASELINE = "optimized_tmem_triple_overlap_two_cta.cu", "baseline_tmem_triple_overlap.cu"
 MULTIPROCESSORS = 3  # one pair, and one that finds no other
 ROUNDS = {"m": 200, "n": 776, "k": 200}  # 4 tiles of 4 steps for the pair: ring and accumulators go round
-SHAPES = [*(shape for shape in WORKLOAD.check_at if shape["m"] * shape["n"] < 1 << 20), ROUNDS]
+SHAPES = shapes_of(WORKLOAD, ROUNDS)
 WAIT = re.compile(r"\b(barrier_wait|warpgroup_sync|wait_until_stores_have_read|cluster_sync|show_barriers_to_cluster)\(")
-WAITS = [
-    (f"{SIDE}:{number}", line.strip()) for number, line in enumerate((CHAPTER / SIDE).read_text().splitlines(), 1) if WAIT.search(line)
-]
+WAITS = waits(SIDE, WAIT)
 
 
 @pytest.fixture(scope="module")
 def side(tmp_path_factory):
-    if shutil.which("g++") is None:
-        pytest.skip("no g++")
+    skip_without_compiler()
     return build(SIDE, tmp_path_factory.mktemp("side"))
 
 
 def right(c, values):
-    return accepts(WORKLOAD.tolerance("optimized"), [c], [WORKLOAD.reference(values["a"].double(), values["b"].double())])
+    return is_right(WORKLOAD, c, values)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

@@ -1,7 +1,6 @@
 """Chapter 10's products run on the CPU, on stand-ins for TMA, barriers and tensor cores: right answers, and no wait that is not needed."""
 
 import re
-import shutil
 
 import pytest
 import torch
@@ -12,27 +11,26 @@ from common.python.cuda_launch import Names, check_source
 from common.python.directives import read_directives
 from common.python.errors import SideFailure
 from common.python.loader import load_workload
-from tests.ch10.emulated import CHAPTER, LAZINESS, SKELETON, build, inputs_of
-from tests.teeth import BF16_BITS, ROOT, accepts, assert_accepts, assert_teeth
+from tests.ch10.emulated import CHAPTER, LAZINESS, SKELETON, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
+from tests.teeth import BF16_BITS, ROOT, assert_accepts, assert_teeth
 
 WORKLOAD = load_workload(CHAPTER / "workload_wgmma_triple_overlap.py")
 SUMS = "shared_wgmma_sums.cuh"
 WGMMA, TMEM = "optimized_wgmma_triple_overlap.cu", "optimized_tmem_triple_overlap.cu"
 SIDES = [WGMMA, TMEM, "baseline_wgmma_triple_overlap.cu", "baseline_tmem_triple_overlap.cu"]
 ROUNDS = {"m": 300, "n": 648, "k": 456}  # 9 or 18 tiles of 8 steps on two multiprocessors: rings and accumulators go round
-SHAPES = [*(shape for shape in WORKLOAD.check_at if shape["m"] * shape["n"] < 1 << 20), ROUNDS]
+SHAPES = shapes_of(WORKLOAD, ROUNDS)
 SEEDS = range(8)
 
 
 @pytest.fixture(scope="module")
 def emulated(tmp_path_factory):
-    if shutil.which("g++") is None:
-        pytest.skip("no g++")
+    skip_without_compiler()
     return {side: build(side, tmp_path_factory.mktemp("side")) for side in SIDES}
 
 
 def right(c, values):
-    return accepts(WORKLOAD.tolerance("optimized"), [c], [WORKLOAD.reference(values["a"].double(), values["b"].double())])
+    return is_right(WORKLOAD, c, values)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -41,12 +39,6 @@ def test_a_side_is_right_however_late_its_copies_and_products_are(emulated, side
     values = inputs_of(WORKLOAD, shape)
     for laziness in LAZINESS:
         assert right(emulated[side].run(values, shape, laziness=laziness), values), laziness
-
-
-def waits(file, pattern):
-    """The lines of a file that wait, as file:line and their text."""
-    lines = (CHAPTER / file).read_text().splitlines()
-    return [(f"{file}:{number}", line.strip()) for number, line in enumerate(lines, 1) if re.search(pattern, line)]
 
 
 SKELETON_WAITS = waits(SKELETON, r"\b(barrier_wait|warpgroup_sync|wait_until_stores_have_read)\(")

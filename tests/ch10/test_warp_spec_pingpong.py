@@ -3,7 +3,6 @@
 import difflib
 import itertools
 import re
-import shutil
 import subprocess
 
 import pytest
@@ -12,28 +11,27 @@ import torch
 from common.python.directives import read_directives
 from common.python.environment import find_tool
 from common.python.loader import load_workload
-from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of
+from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, is_right, shapes_of, skip_without_compiler
 from tests.ch10.proved import states
 from tests.cuda_sides import arguments_of, built
-from tests.teeth import BF16_BITS, accepts, assert_teeth
+from tests.teeth import BF16_BITS, assert_teeth
 
 WORKLOAD = load_workload(CHAPTER / "workload_warp_spec_pingpong.py")
 BASELINE, OPTIMIZED = "baseline_warp_spec_pingpong.cu", "optimized_warp_spec_pingpong.cu"
 SIDES = [BASELINE, OPTIMIZED]
 ROUNDS = {"m": 300, "n": 264, "k": 456}  # 9 tiles of 8 steps on two multiprocessors, more than a ring
-SHAPES = [*(shape for shape in WORKLOAD.check_at if shape["m"] * shape["n"] < 1 << 20), ROUNDS]
+SHAPES = shapes_of(WORKLOAD, ROUNDS)
 TURN = "Mma::SHARING == 1 && tile >= 1"  # the line of the skeleton that waits for a turn
 
 
 @pytest.fixture(scope="module")
 def emulated(tmp_path_factory):
-    if shutil.which("g++") is None:
-        pytest.skip("no g++")
+    skip_without_compiler()
     return {side: build(side, tmp_path_factory.mktemp("side")) for side in SIDES}
 
 
 def right(c, values):
-    return accepts(WORKLOAD.tolerance("optimized"), [c], [WORKLOAD.reference(values["a"].double(), values["b"].double())])
+    return is_right(WORKLOAD, c, values)
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
