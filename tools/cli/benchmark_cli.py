@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import sys
@@ -225,8 +226,11 @@ def main() -> None:
 def run_command_line(arguments: list[str]) -> int:
     """Exit code of `arguments`; errors are printed to stderr."""
     try:
-        # pydantic and rich cost more than listing targets takes, so that commands which need neither import neither.
-        if arguments[:1] not in (["list-targets"], ["show"], ["new"]):
+        # rich and our settings cost more than listing targets takes, so that commands which need neither import neither, and a process
+        # so short collects no garbage.
+        if arguments[:1] in (["list-targets"], ["show"], ["new"]):
+            gc.disable()
+        else:
             _add_suite_commands()
         code = app(arguments, prog_name="benchmark_cli", standalone_mode=False)
         return int(code or ExitCode.GOOD)
@@ -239,6 +243,8 @@ def run_command_line(arguments: list[str]) -> int:
         return int(ExitCode.USAGE)
     except (KeyboardInterrupt, typer.Abort):
         return int(ExitCode.INTERRUPTED)
+    finally:
+        gc.enable()
 
 
 def _usage_error(error: typer.TyperException, arguments: list[str]) -> str:
