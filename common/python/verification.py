@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import ctypes
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -20,6 +22,8 @@ _fill = torch.Tensor.fill_
 
 _FLOAT_POISON = 0xFF  # every byte set is a NaN in every IEEE format and in e4m3 and e5m2
 _INTEGER_POISON = 0xA5
+_M_PERTURB = -6  # of glibc's malloc.h: malloc fills what it gives out with the bits of this value flipped, where it is not 0
+_HEAP_POISON = 0x7F  # NaN in half precision, 3.4e38 in single; 0xFF cannot be had: its bits flipped are 0
 _POISONED_BYTES = 64 << 20  # of an output's size: an allocator may hold many free blocks of a small one
 _CHUNK = 1 << 24  # elements compared at once: 128 MiB of float64
 
@@ -36,6 +40,20 @@ def poison_free_blocks(outputs: Mapping[str, Spec], device: torch.device) -> Non
     blocks = [_empty(spec.shape, dtype=spec.dtype, device=device) for name, spec in outputs.items() for _ in range(many[name])]
     for block in blocks:
         poison(block)
+
+
+@contextmanager
+def poisoned_heap(device: torch.device) -> Iterator[None]:
+    """On a CPU, whatever malloc gives out meanwhile is poisoned: a step's blocks need not lie where `poison_free_blocks` had its own."""
+    heap = ctypes.CDLL(None)
+    if device.type != "cpu" or not hasattr(heap, "mallopt"):  # other C libraries than glibc have none
+        yield
+        return
+    heap.mallopt(_M_PERTURB, _HEAP_POISON ^ 0xFF)
+    try:
+        yield
+    finally:
+        heap.mallopt(_M_PERTURB, 0)
 
 
 def take_outputs(returned: object, outputs: Mapping[str, Spec], in_place: Mapping[str, torch.Tensor], file: str) -> dict[str, torch.Tensor]:
