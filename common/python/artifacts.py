@@ -13,9 +13,10 @@ from pydantic import ValidationError
 
 from common.python.errors import BenchmarkError
 from common.python.html_report import html
+from common.python.project import PROJECT_ROOT
 from common.python.report import junit, markdown
 from common.python.results import SCHEMA_VERSION, Document, Metrics, PairResult, Run, SideMetrics
-from common.python.settings import PROJECT_ROOT, Settings
+from common.python.settings import Settings
 
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"

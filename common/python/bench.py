@@ -23,9 +23,10 @@ from common.python.ceiling import MachineCeilings
 from common.python.errors import SideFailure, Status
 from common.python.isolation import ANY_CORE, Child, ForkServer
 from common.python.planning import Plan
+from common.python.project import PROJECT_ROOT
 from common.python.protocol import Answer, Request
 from common.python.results import Check
-from common.python.settings import PROJECT_ROOT, Settings
+from common.python.settings import Settings
 from common.python.standards import Standards
 from common.python.workload import Shape
 

@@ -20,10 +20,11 @@ from common.python.identity import same_code
 from common.python.measurement import Measured, Measurement
 from common.python.planning import Plan, gpus_of
 from common.python.profiling import Profiling, profile_row
+from common.python.project import PROJECT_ROOT
 from common.python.proving import add_counters, findings, fork_watched, kernel_uses, proofs_of, read_evidence, watch_evidence
 from common.python.results import BASELINE, OPTIMIZED, Check, PairResult, PairTiming, Setup, SideResult
 from common.python.roofline import with_shares
-from common.python.settings import PROJECT_ROOT, Profile
+from common.python.settings import Profile
 from common.python.workload import Shape
 
 

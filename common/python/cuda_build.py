@@ -16,7 +16,7 @@ from pathlib import Path
 
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.features import Capability, unmet_capability
-from common.python.settings import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT
 
 # Built for where there is no GPU, so that machine code can be checked anywhere.
 SUPPORTED: tuple[Capability, ...] = ((9, 0), (10, 0))

@@ -21,8 +21,8 @@ import pynvml
 
 from common.python.errors import UnfitEnvironment
 from common.python.features import FEATURES, parse_need, unmet_capability
+from common.python.project import PROJECT_ROOT
 from common.python.results import Document
-from common.python.settings import PROJECT_ROOT
 
 PACKAGES = (
     "torch", "triton", "numpy", "scipy", "pydantic", "typer", "rich", "jinja2", "psutil", "nvtx", "nvidia-ml-py",

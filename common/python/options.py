@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -198,8 +199,11 @@ def command_of(name: str, run: Callable[[Settings], None], text: str) -> Callabl
 
 
 def settings_of(command: str, choices: dict[str, Any]) -> Settings:
-    """Settings from flags. Raises BenchmarkError for a --kwargs or --sweep that cannot be read, and for a preset without a profile."""
+    """Settings from flags. Raises BenchmarkError for what cannot be read or meant: --kwargs, --sweep, NaN, a preset without a profile."""
     given = {field: value for field, value in choices.items() if value is not None}
+    for field, value in given.items():
+        if isinstance(value, float) and not math.isfinite(value):  # not every typer keeps NaN out by a limit
+            raise BenchmarkError(f"--{field.replace('_', '-')} {value}: found no finite number; expected one")
     given["kwargs"] = parse_kwargs(choices["kwargs"])
     if "sweep" in given:
         given["sweep"] = parse_sweep(choices["sweep"])

@@ -20,7 +20,8 @@ from common.python.errors import BenchmarkError, SideFailure, UnfitEnvironment
 from common.python.isolation import ANY_CORE, ForkServer
 from common.python.machine_ceilings import DeviceName, keep_ceilings, machine_key
 from common.python.planning import choose_device
-from common.python.settings import PROJECT_ROOT, Device, Settings
+from common.python.project import PROJECT_ROOT
+from common.python.settings import Device, Settings
 from common.python.telemetry import Telemetry
 
 # By device: the topics, in order, and what a person is told of each.

@@ -21,10 +21,11 @@ from common.python.ncu_tables import DRAM_BYTES, Profiled
 from common.python.planning import Plan
 from common.python.profile_job import Job, JobSide, Mode
 from common.python.profiled_process import Ended, SideCrashed, ToolFailed, run, run_job, tool
+from common.python.project import PROJECT_ROOT
 from common.python.proving import counters_claimed
 from common.python.results import SideProfile, StepTrace
 from common.python.roofline import DECLARED_WITHIN, declared_bytes
-from common.python.settings import PROJECT_ROOT, Profile
+from common.python.settings import Profile
 from common.python.step_trace import SeenStep
 
 _NSYS = ("--sample=none", "--cpuctxsw=none", "--trace=cuda,nvtx", "--cuda-graph-trace=node")

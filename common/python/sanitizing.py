@@ -18,7 +18,7 @@ from common.python.errors import SideFailure
 from common.python.planning import Plan
 from common.python.profile_job import Job, JobSide
 from common.python.profiled_process import Ended, SideCrashed, ToolFailed, run_job, tool
-from common.python.settings import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT
 
 _OPTIONS = ("--target-processes", "application-only", "--report-api-errors", "no")
 _SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-PROJECT_ROOT = Path(__file__).resolve().parents[2]
+from common.python.project import PROJECT_ROOT
 
 BASE_TIMEOUTS_S = {"build": 300.0, "prepare": 240.0, "measure": 120.0, "profile": 180.0}
 

@@ -28,11 +28,12 @@ from common.python.isolation import ForkServer
 from common.python.llm_analysis import Analysis, analyse
 from common.python.machine_ceilings import kept_ceilings
 from common.python.planning import Plan, make_plans
+from common.python.project import PROJECT_ROOT
 from common.python.regressions import confirmed, is_to_be_confirmed, standing, unconfirmed
 from common.python.results import PairResult, Run
 from common.python.revisions import against, checkout
 from common.python.sanitizing import sanitize
-from common.python.settings import PROJECT_ROOT, Device, Settings
+from common.python.settings import Device, Settings
 from common.python.standards import Standards, first_gpu
 from common.python.targets import Selection, select
 

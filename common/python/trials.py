@@ -13,8 +13,9 @@ from common.python.environment import describe_machine
 from common.python.errors import BenchmarkError, ExitCode, Status, UnfitEnvironment
 from common.python.machine_ceilings import machine_key
 from common.python.noise import NoiseFloor, floors_of, keep_noise, noise_path
+from common.python.project import PROJECT_ROOT
 from common.python.results import PairResult
-from common.python.settings import PROJECT_ROOT, Settings
+from common.python.settings import Settings
 from common.python.standards import NOISE_COMMAND, first_gpu
 from common.python.suite import Watcher, run_suite
 

@@ -34,8 +34,8 @@ from common.python.directives import read_directives
 from common.python.discovery import discover
 from common.python.errors import SideFailure
 from common.python.loader import Step, load_workload
+from common.python.project import PROJECT_ROOT
 from common.python.random_inputs import Inputs
-from common.python.settings import PROJECT_ROOT
 from common.python.verification import changed, compare, poison, same_bits, snapshot, take_outputs, upcast
 from common.python.workload import Shape, Workload, call_by_name
 from tests.emulation.translate import NotEmulated, translate

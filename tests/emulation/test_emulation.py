@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from common.python.discovery import discover
-from common.python.settings import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT
 from tests.emulation.emulate import check_side
 from tests.emulation.translate import NotEmulated
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from common.python.cuda_launch import label_of
-from common.python.settings import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">].*$', re.MULTILINE)

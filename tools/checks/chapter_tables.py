@@ -13,8 +13,8 @@ from common.python.discovery import Pair, discover
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.expectations import Expectations, key_text, read_expectations
 from common.python.figures import at_shape, speedup_text
+from common.python.project import PROJECT_ROOT
 from common.python.results import BASELINE, OPTIMIZED
-from common.python.settings import PROJECT_ROOT
 from common.python.stats import TIME
 
 BEGIN = "<!-- table: begin -->"

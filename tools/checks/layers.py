@@ -10,7 +10,7 @@ from tools.checks.source import Finding, Source
 
 # The modules of common/python, lowest first: each may import those before it.
 LAYERS = (
-    *("errors", "results", "exit_codes", "ceiling", "stats", "gate", "settings", "features", "directives"),
+    *("errors", "results", "exit_codes", "ceiling", "stats", "gate", "project", "settings", "features", "directives"),
     *("identity", "claims", "workload", "environment"),
     *("discovery", "ladder", "targets", "revisions", "protocol", "connection", "disassembly"),
     *("step_trace", "ncu_tables", "nsys_tables", "evidence"),
@@ -55,7 +55,7 @@ CHILD_SIDE = frozenset(
 
 TORCH = frozenset(("torch", "triton"))
 SLOW = TORCH | {"pydantic", "typer", "rich", "numpy", "scipy", "jinja2"}
-LIGHT = ("common.python.discovery", "common.python.targets")  # `list-targets` answers in 0.3 s
+LIGHT = ("common.python.discovery", "common.python.targets", "common.python.project")  # `list-targets` answers in 0.3 s
 
 _PACKAGE = "common.python."
 

@@ -11,8 +11,8 @@ from common.python.ceiling import MachineCeilings
 from common.python.errors import ExitCode
 from common.python.expectations import Expectations
 from common.python.noise import NoiseFloor
+from common.python.project import PROJECT_ROOT
 from common.python.results import DOCUMENTS
-from common.python.settings import PROJECT_ROOT
 
 PUBLISHED = DOCUMENTS | {"expectations": Expectations, "machine_ceilings": MachineCeilings, "noise_floor": NoiseFloor}
 SCHEMAS = PROJECT_ROOT / "common" / "schemas"

@@ -98,7 +98,7 @@ def doctor() -> None:
     """What is installed, what is missing, what would make numbers bad."""
     from common.python.doctor import examine, unfit
     from common.python.environment import describe_machine
-    from common.python.settings import PROJECT_ROOT
+    from common.python.project import PROJECT_ROOT
     from common.python.terminal import console_for, print_findings
 
     findings = examine(describe_machine(PROJECT_ROOT), PROJECT_ROOT)
@@ -213,7 +213,7 @@ def _add_suite_commands() -> None:
 
 
 def _tree(root: Path | None) -> Tree:
-    from common.python.settings import PROJECT_ROOT
+    from common.python.project import PROJECT_ROOT
 
     return discover(root or PROJECT_ROOT)
 

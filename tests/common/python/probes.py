@@ -14,8 +14,8 @@ import pytest
 
 from common.python.disassembly import Kernel, base_name, read_code
 from common.python.environment import find_tool
+from common.python.project import PROJECT_ROOT
 from common.python.protocol import Launch
-from common.python.settings import PROJECT_ROOT
 
 PLAIN = ("LDG.E R1, [R2]", "STG.E [R2], R1")
 CASES = Path(__file__).with_name("evidence_cases")

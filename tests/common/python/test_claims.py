@@ -9,7 +9,7 @@ from common.python.cuda_build import architectures_for
 from common.python.directives import read_directives
 from common.python.discovery import discover
 from common.python.errors import BenchmarkError
-from common.python.settings import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT
 
 # Text, then what it compares: kind, names or technique or kernel, relation, bound, whether that is a multiple of the baseline's.
 CLAIMS = {

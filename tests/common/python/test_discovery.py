@@ -11,7 +11,7 @@ import pytest
 
 from common.python.discovery import canonical, discover
 from common.python.errors import BenchmarkError
-from common.python.settings import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT
 from tests.common.python.trees import pair_files, write
 
 

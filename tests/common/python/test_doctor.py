@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from common.python import doctor
 from common.python.doctor import Finding
 from common.python.environment import Machine, describe_machine
-from common.python.settings import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT
 from tests.common.python.fake_nvml import FakeGpu, FakeNvml
 
 HEALTHY: dict[str, Any] = {

@@ -9,8 +9,8 @@ import torch
 from common.python.dumps import dump, read_dump
 from common.python.environment import child_environment
 from common.python.errors import SideFailure, Status
+from common.python.project import PROJECT_ROOT
 from common.python.protocol import Dump
-from common.python.settings import PROJECT_ROOT
 from common.python.verification import changed
 from common.python.workload import Spec
 

@@ -25,7 +25,7 @@ from common.python.environment import (
     version_of,
 )
 from common.python.errors import BenchmarkError, UnfitEnvironment
-from common.python.settings import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT
 from tests.common.python.fake_nvml import FakeGpu, FakeNvml
 
 UUIDS = ("GPU-11111111-aaaa", "GPU-11112222-bbbb", "GPU-33333333-cccc")

@@ -13,7 +13,7 @@ from common.python.environment import child_environment
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.identity import digest_of
 from common.python.isolation import ForkServer
-from common.python.settings import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT
 from tests.commands import left_of, write_pair
 
 

@@ -7,7 +7,7 @@ import pytest
 from common.python import protocol
 from common.python.environment import child_environment, profiler_attached
 from common.python.isolation import ForkServer
-from common.python.settings import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT
 
 
 @pytest.mark.parametrize(

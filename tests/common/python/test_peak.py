@@ -11,8 +11,9 @@ from common.python.environment import child_environment, describe_machine
 from common.python.errors import BenchmarkError, ExitCode, Status
 from common.python.isolation import ForkServer
 from common.python.machine_ceilings import keep_ceilings, machine_key
+from common.python.project import PROJECT_ROOT
 from common.python.results import PairResult
-from common.python.settings import PROJECT_ROOT, Device, Settings
+from common.python.settings import Device, Settings
 from common.python.suite import run_suite
 from tests.common.python.synthetic_ceilings import a_ceiling, synthetic_ceilings
 from tools.cli.benchmark_cli import run_command_line

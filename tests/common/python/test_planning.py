@@ -8,8 +8,9 @@ from common.python.environment import Gpu, Machine, child_environment
 from common.python.errors import BenchmarkError
 from common.python.isolation import ForkServer
 from common.python.planning import choose_device, make_plans
+from common.python.project import PROJECT_ROOT
 from common.python.protocol import Probed
-from common.python.settings import PROJECT_ROOT, Device, Settings
+from common.python.settings import Device, Settings
 from common.python.targets import select
 from tests.commands import BASELINE, OPTIMIZED, write_pair
 

@@ -11,8 +11,8 @@ from common.python.cuda_build import SUPPORTED, architectures_for, build
 from common.python.discovery import discover
 from common.python.errors import BenchmarkError
 from common.python.loader import load_side, load_workload
+from common.python.project import PROJECT_ROOT
 from common.python.scaffold import new_pair
-from common.python.settings import PROJECT_ROOT
 from tests.teeth import accepts
 
 TEMPLATES = PROJECT_ROOT / "common/python/templates/pair"

@@ -3,7 +3,8 @@
 import pytest
 from pydantic import ValidationError
 
-from common.python.settings import BASE_TIMEOUTS_S, PROJECT_ROOT, Device, Profile, Settings
+from common.python.project import PROJECT_ROOT
+from common.python.settings import BASE_TIMEOUTS_S, Device, Profile, Settings
 
 
 def test_limits_are_the_stated_ones_times_the_multiplier():

@@ -8,7 +8,7 @@ import pytest
 
 from common.python.discovery import discover
 from common.python.errors import BenchmarkError
-from common.python.settings import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT
 from common.python.targets import aliases, catalogue, in_directory, select
 from tests.common.python.trees import pair_files, write
 

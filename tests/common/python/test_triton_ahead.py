@@ -11,7 +11,7 @@ from common.python.disassembly import read_code
 from common.python.environment import child_environment
 from common.python.errors import SideFailure
 from common.python.isolation import ForkServer
-from common.python.settings import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT
 from tests.commands import write_pair
 
 SIDE = '''"""Optimized: two kernels a step."""

@@ -10,7 +10,7 @@ import torch
 from common.python import verification
 from common.python.environment import child_environment
 from common.python.errors import SideFailure, Status
-from common.python.settings import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT
 from common.python.verification import (
     changed,
     check_placement,

@@ -19,8 +19,8 @@ from common.python.errors import ExitCode
 from common.python.expectations import keep_expectations, read_expectations
 from common.python.isolation import ForkServer
 from common.python.measurement import Measured, Measurement
+from common.python.project import PROJECT_ROOT
 from common.python.results import StopReason
-from common.python.settings import PROJECT_ROOT
 from tests.common.python.factories import a_recorded_timing, an_expectation, recorded_units
 from tools.cli.benchmark_cli import run_command_line
 
