@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Self, TypeVar
 
@@ -64,6 +65,8 @@ class RunFolder:
         self.run_id = run_id
         self.saved = saved
         self._rows = {row.target: row for row in rows}
+        self._folders = dict(saved.folders) if saved else {}
+        self.name_folders(self._rows)
 
     @classmethod
     def create(cls, settings: Settings, run_id: str, base: Path = ARTIFACTS) -> Self:
@@ -100,6 +103,12 @@ class RunFolder:
             _same_settings(self.path / RUN_FILE, self.saved, settings)
         return dict(self._rows)
 
+    def name_folders(self, targets: Iterable[str]) -> dict[str, str]:
+        """The name of the folder of each of `targets`, and of those that a resumed run had: these keep the names they had."""
+        for target in targets:
+            self._target_path(target)
+        return dict(self._folders)
+
     def log_path(self, target: str, side: str) -> Path:
         """The folder, made if need be, for what the worker of `side` says, its profiles and its metrics."""
         path = self._target_path(target) / side
@@ -134,7 +143,13 @@ class RunFolder:
         write_whole(self.path / METRICS_FILE, document_text(Metrics(run_id=self.run_id, rows=self.rows)))
 
     def _target_path(self, target: str) -> Path:
-        return self.path / re.sub(r"[:/]", "_", target)
+        """`ch07:transpose` lies in `ch07_transpose`; a target that spells like one before it, `ch07_transpose:`..., in a numbered one."""
+        if target not in self._folders:
+            plain = re.sub(r"[:/]", "_", target)
+            names = chain([plain], (f"{plain}.{number}" for number in count(2)))
+            taken = set(self._folders.values())
+            self._folders[target] = next(name for name in names if name not in taken)
+        return self.path / self._folders[target]
 
 
 def side_metrics(row: PairResult, side: str) -> SideMetrics:

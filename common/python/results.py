@@ -134,11 +134,10 @@ class Share(Document):
 class PairTiming(Document):
     """The timing of one named shape. `speedups` holds a side's speedup over the baseline; a half has none.
 
-    Where this machine's ceilings are kept, `shares` holds each side's share of the ceiling, `work` the least that any side must do, by
-    key, and `ceiling_ns` the time that each key of it takes at its ceiling.
-    `gains` is the like of `speedups` for a `goal` other than time. `repeats` holds the speedups of each repetition by itself,
-    where the whole measurement was repeated. `seconds` were spent on the units, process start
-    included, `prepare` not.
+    `shares` holds each side's share of the ceiling where this machine's are kept, `work` the least that any side must do, by key, and
+    `ceiling_ns` the time of each key at its ceiling. `gains` is the like of `speedups` for a `goal` other than time; `rungs` says of each
+    side of a ladder, in order, how many times better at the goal it is than the one before. `repeats` holds the speedups of each
+    repetition, where the measurement was repeated. `seconds` were spent on the units, process start included, `prepare` not.
     """
 
     shape: dict[str, int | float | bool | str]
@@ -155,6 +154,7 @@ class PairTiming(Document):
     stop_reason: StopReason
     goal: str = "time"
     gains: dict[str, Interval] = {}
+    rungs: dict[str, Interval] = {}
     shares: dict[str, Share] = {}
     work: dict[str, float] = {}
     ceiling_ns: dict[str, float] = {}
@@ -165,8 +165,8 @@ class PairTiming(Document):
 
     @model_validator(mode="after")
     def _is_legal(self) -> Self:
-        if self.speedups and (BASELINE not in self.time_ns or not self.speedups.keys() <= self.time_ns.keys() - {BASELINE}):
-            raise ValueError(f"speedups of {sorted(self.speedups)}, times of {sorted(self.time_ns)}; a speedup needs both times")
+        if (ratios := {*self.speedups, *self.rungs}) and (BASELINE in ratios or not {BASELINE, *ratios} <= self.time_ns.keys()):
+            raise ValueError(f"speedups of {sorted(ratios)}, times of {sorted(self.time_ns)}; a speedup needs both times")
         if any(time.low <= 0 for time in self.time_ns.values()):
             raise ValueError(f"times of {sorted(self.time_ns)} reach zero or less; a time is positive")
         if not self.units or any(self.time_ns.keys() - unit.blocks.keys() for unit in self.units):
@@ -336,10 +336,9 @@ class PairResult(Document):
     def _is_legal(self) -> Self:
         if (self.status is Status.PASSED) == bool(self.reason.strip()):
             raise ValueError(f"{self.target}: status {self.status} with reason {self.reason!r}; every status but PASSED has one")
-        if self.timings and self.status is not Status.PASSED:
-            raise ValueError(f"{self.target}: status {self.status} carries a timing; only PASSED may")
-        if (self.metrics or self.verdicts) and self.status is not Status.PASSED:
-            raise ValueError(f"{self.target}: status {self.status} carries metrics or verdicts; only PASSED may")
+        carried = "a timing" if self.timings else "metrics or verdicts" if self.metrics or self.verdicts else ""
+        if carried and self.status is not Status.PASSED:
+            raise ValueError(f"{self.target}: status {self.status} carries {carried}; only PASSED may")
         if unknown := {side for timing in self.timings.values() for side in timing.time_ns} - self.sides.keys():
             raise ValueError(f"{self.target}: a timing of {sorted(unknown)}, sides {sorted(self.sides)}; a timed side is one of the sides")
         failed = [proof.claim for proof in self.proofs if proof.state == "failed"]
@@ -368,7 +367,7 @@ class Run(Document):
 
     `noise_percent` is the machine's A/A floor by class of step, as the gate used it; empty where nobody measured one. `ceilings` holds
     the `MachineCeilings` of each device (cuda, cpu) that rows were held against. `advice` is what a language model, by its name, said of
-    the results, no measurement; `notes` are of the whole run.
+    the results, no measurement; `notes` are of the whole run. `folders` names the folder of each target.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -378,6 +377,7 @@ class Run(Document):
     environment: dict[str, Any]
     noise_percent: dict[str, float] = {}
     ceilings: dict[str, Any] = {}
+    folders: dict[str, str] = {}
     advice: dict[str, str] = {}
     notes: tuple[str, ...] = ()
     started: str

@@ -105,6 +105,7 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
             environment=machine.model_dump(mode="json"),
             noise_percent=standards.noise.percent,
             ceilings={device: kept.model_dump(mode="json") for device, kept in ceilings.items()},
+            folders=folder.name_folders(plan.target for plan in plans),
             started=folder.saved.started if folder.saved else _now(),
         )
         folder.write_run(run)

@@ -179,6 +179,29 @@ def test_workers_log_beside_their_metrics(folder):
     assert path == folder.path / "labs_end_to_end_moe" / "baseline"
 
 
+ALIKE = ("ch07_a:b", "ch07:a_b", "ch07/a:b", "ch07:a_b.2")
+
+
+def test_targets_that_spell_alike_have_folders_of_their_own(folder):
+    names = folder.name_folders(ALIKE)
+    for target in ALIKE:
+        folder.write_pair(a_row(target))
+
+    assert names["ch07_a:b"] == "ch07_a_b"
+    found = {json.loads(path.read_text())["target"]: path.parent.name for path in folder.path.glob("*/metrics.json")}
+    assert found == names
+
+
+def test_a_target_has_the_folder_it_had_when_its_run_is_resumed_whichever_comes_first(folder):
+    names = folder.name_folders(ALIKE)
+    folder.write_run(a_run(folders=names))  # killed before the first row
+
+    again = resume(folder.path)
+    assert again.name_folders(reversed(ALIKE)) == names
+    assert again.log_path("ch07:a_b", "baseline") == folder.path / names["ch07:a_b"] / "baseline"
+    assert again.name_folders(["ch07:a_b_new"])["ch07:a_b_new"] == "ch07_a_b_new"
+
+
 # --- making the folder
 
 

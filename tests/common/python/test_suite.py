@@ -185,6 +185,21 @@ def test_an_interrupted_run_keeps_its_rows_and_resuming_makes_the_others(three, 
     assert (tmp_path / "run/demo_one/metrics.json").stat().st_mtime_ns == done
 
 
+def test_targets_that_spell_alike_share_no_folder_in_a_run_or_in_what_resumes_it(tmp_path):
+    root = write_pair(tmp_path / "root", "demo_a:b")
+    write_pair(root, "demo:a_b")
+    first = run_here(root, tmp_path / "run", Watcher(finished=interrupt), command="verify")
+    done = first.rows[0].target
+    folders = dict(first.run.folders)
+    assert sorted(folders) == ["demo:a_b", "demo_a:b"]
+    other = next(target for target in folders if target != done)
+
+    run_here(root, tmp_path / "run", command="verify", resume=True, targets=(other,))
+    assert load(tmp_path / "run")[0].folders == folders
+    found = {json.loads(path.read_text())["target"]: path.parent.name for path in (tmp_path / "run").glob("*/metrics.json")}
+    assert found == folders
+
+
 def test_resuming_with_other_settings_is_refused_and_changes_nothing(three, tmp_path):
     run_here(three, tmp_path / "run", command="verify", targets=("demo:one",))
     before = (tmp_path / "run/run.json").read_text()
