@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -22,8 +20,6 @@ _fill = torch.Tensor.fill_
 
 _FLOAT_POISON = 0xFF  # every byte set is a NaN in every IEEE format and in e4m3 and e5m2
 _INTEGER_POISON = 0xA5
-_M_PERTURB = -6  # of glibc's malloc.h: malloc fills what it gives out with the bits of this value flipped, where it is not 0
-_HEAP_POISON = 0x7F  # NaN in half precision, 3.4e38 in single; 0xFF cannot be had: its bits flipped are 0
 _POISONED_BYTES = 64 << 20  # of an output's size: an allocator may hold many free blocks of a small one
 _CHUNK = 1 << 24  # elements compared at once: 128 MiB of float64
 
@@ -35,25 +31,23 @@ def poison(tensor: torch.Tensor) -> None:
 
 
 def poison_free_blocks(outputs: Mapping[str, Spec], device: torch.device) -> None:
-    """Leave NaN in blocks of the outputs' sizes that the allocator holds free, so that stale memory is never an answer."""
-    many = {name: max(2, min(16, _POISONED_BYTES // (spec.elements * spec.dtype.itemsize))) for name, spec in outputs.items()}
-    blocks = [_empty(spec.shape, dtype=spec.dtype, device=device) for name, spec in outputs.items() for _ in range(many[name])]
+    """Leave NaN in blocks of the outputs' sizes that the allocator holds free, so that stale memory is never an answer.
+
+    Twice, the second time half a block further on: what an allocator keeps between two blocks is in the middle of one then.
+    """
+    for ahead in (0, 2):
+        _poison_blocks(outputs.values(), device, ahead)
+
+
+def _poison_blocks(specs: Iterable[Spec], device: torch.device, ahead: int) -> None:
+    """Poison some blocks of each spec, behind one of 1/`ahead` of its size; they are free again on return."""
+    blocks = []
+    for spec in specs:
+        blocks += [_empty(spec.elements // ahead, dtype=spec.dtype, device=device)] if ahead else []
+        many = max(2, min(16, _POISONED_BYTES // (spec.elements * spec.dtype.itemsize)))
+        blocks += [_empty(spec.shape, dtype=spec.dtype, device=device) for _ in range(many)]
     for block in blocks:
         poison(block)
-
-
-@contextmanager
-def poisoned_heap(device: torch.device) -> Iterator[None]:
-    """On a CPU, whatever malloc gives out meanwhile is poisoned: a step's blocks need not lie where `poison_free_blocks` had its own."""
-    heap = ctypes.CDLL(None)
-    if device.type != "cpu" or not hasattr(heap, "mallopt"):  # other C libraries than glibc have none
-        yield
-        return
-    heap.mallopt(_M_PERTURB, _HEAP_POISON ^ 0xFF)
-    try:
-        yield
-    finally:
-        heap.mallopt(_M_PERTURB, 0)
 
 
 def take_outputs(returned: object, outputs: Mapping[str, Spec], in_place: Mapping[str, torch.Tensor], file: str) -> dict[str, torch.Tensor]:

@@ -27,16 +27,7 @@ from common.python.results import ReportedMetric
 from common.python.seal import seal
 from common.python.timing import Sampler
 from common.python.triton_ahead import compile_ahead
-from common.python.verification import (
-    changed,
-    check_inputs,
-    check_placement,
-    poison,
-    poison_free_blocks,
-    poisoned_heap,
-    snapshot,
-    take_outputs,
-)
+from common.python.verification import changed, check_inputs, check_placement, poison, poison_free_blocks, snapshot, take_outputs
 from common.python.workload import Shape, Workload, call_by_name
 
 _LINGER_S = 0.02  # how long a CPU side that returned too early is given to show itself
@@ -193,8 +184,7 @@ class Worker:
             call = HeldCall(step, self._take, specs, reused)
             returned, escaped = call.returned, bool(call.escaped)
         else:
-            with poisoned_heap(device):
-                returned = step()
+            returned = step()
         set_profile(None)  # or a function of the side's would run before the next line
         set_trace(None)
         _require_whole(broken())

@@ -193,10 +193,8 @@ def test_integers_are_poisoned_with_what_nobody_computes():
 
 STALE = """
 import torch
-from common.python.verification import poison_free_blocks, poisoned_heap
+from common.python.verification import poison_free_blocks
 from common.python.workload import Spec
-
-cpu = torch.device("cpu")
 
 def again():
     return bool((torch.empty(ELEMENTS) == 1).any())
@@ -208,11 +206,8 @@ def seen():
 
 while not seen():  # where the heap begins is a matter of chance, and so is which block is given out again
     pass
-poison_free_blocks({"y": Spec((ELEMENTS,), torch.float32)}, cpu)
-with poisoned_heap(cpu):
-    print(again())
-while not seen():  # poisoning ends with the call: timed ones do not pay for it
-    pass
+poison_free_blocks({"y": Spec((ELEMENTS,), torch.float32)}, torch.device("cpu"))
+print(again())
 """
 
 
