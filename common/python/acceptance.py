@@ -12,10 +12,12 @@ from common.python.expectations import (
     provenance_of,
     ratio_of,
     refusal,
+    too_wide,
 )
+from common.python.figures import at_shape
 from common.python.planning import Plan, gpus_of
 from common.python.results import PairResult, Run, Verdict
-from common.python.standards import PROMOTION, Standards
+from common.python.standards import PROMOTION, Standards, name_of
 
 
 def accept(row: PairResult, plan: Plan, standards: Standards, run: Run, machine: Machine) -> PairResult:
@@ -24,11 +26,18 @@ def accept(row: PairResult, plan: Plan, standards: Standards, run: Run, machine:
     verdicts, notes = dict(row.verdicts), list(row.notes)
     for shape, timing in row.timings.items():
         ratio = ratio_of(timing)
-        why_not = standards.refuses(plan, shape) or refusal(timing, standards.band_percent(plan, timing.units))
+        band = standards.band_percent(plan, timing.units)
+        why_not = standards.refuses(plan, shape) or refusal(timing, band)
         if why_not or ratio is None:
             notes.append(f"{shape} is not accepted: {why_not}")
             continue
-        kept[shape] = expectation_of(row, timing, ratio, provenance_of(run, machine, timing))
+        expected = expectation_of(row, timing, ratio, provenance_of(run, machine, timing))
+        wide = {side: why for side, rung in expected.rungs.items() if (why := too_wide(rung.ratio, band))}
+        notes += [
+            f"{name_of((expected.rungs[side].over, side), timing.goal)}{at_shape(shape)} is not accepted: {wide[side]}" for side in wide
+        ]
+        certain = {side: rung for side, rung in expected.rungs.items() if side not in wide}
+        kept[shape] = expected.model_copy(update={"rungs": certain})
         verdicts[shape] = _accepted(verdicts[shape])
     if kept:
         path = expectations_path(plan.selection.pair.workload.parent, gpu_key(gpus_of(plan, machine)))
@@ -38,4 +47,4 @@ def accept(row: PairResult, plan: Plan, standards: Standards, run: Run, machine:
 
 
 def _accepted(verdict: Verdict) -> Verdict:
-    return verdict.model_copy(update={"accepted": True, "sentence": f"{verdict.sentence.removesuffix(PROMOTION)}; accepted"})
+    return verdict.model_copy(update={"accepted": True, "sentence": f"{verdict.sentence.replace(PROMOTION, '')}; accepted"})

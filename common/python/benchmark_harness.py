@@ -25,6 +25,7 @@ from common.python.proving import add_counters, findings, fork_watched, kernel_u
 from common.python.results import BASELINE, OPTIMIZED, Check, PairResult, PairTiming, Setup, SideResult
 from common.python.roofline import with_shares
 from common.python.settings import Profile
+from common.python.stats import rungs_of
 from common.python.workload import Shape
 
 
@@ -131,10 +132,17 @@ def measure(row: _Row, bench: Bench, judging: Judging, machine: Machine) -> None
     gpus = gpus_of(row.plan, machine) if row.plan.device == "cuda" else ()
     for name in row.plan.timed:
         measured = Measurement(bench, row.plan, name, judging, gpus).run()
+        if not bench.settings.against:  # a ladder begins at its own baseline
+            measured.timing = _with_rungs(measured.timing, row.plan, bench)
         if ceilings := bench.ceilings.get(row.plan.device):
             files = {side: row.plan.file(side).name for side in row.plan.sides}
             measured.timing = with_shares(measured.timing, row.plan.work[name], ceilings, files)
         row.measured[name] = measured
+
+
+def _with_rungs(timing: PairTiming, plan: Plan, bench: Bench) -> PairTiming:
+    known = bench.standards.known(plan, timing.units)
+    return timing.model_copy(update={"rungs": rungs_of(timing.units, plan.sides, timing.goal, known)})
 
 
 def profile(row: _Row, bench: Bench, machine: Machine) -> None:

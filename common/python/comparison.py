@@ -7,12 +7,11 @@ from dataclasses import dataclass
 
 from common.python.errors import Status
 from common.python.figures import at_shape, percent_text
-from common.python.gate import Difference
 from common.python.noise import class_of
 from common.python.regressions import standing
 from common.python.results import PairResult, PairTiming, Run, Verdict, VerdictKind
-from common.python.standards import SPEEDUP, verdict_of, what_it_takes
-from common.python.stats import TIME, Mean, gated_logs, shortest_ns
+from common.python.standards import changes_of, name_of, verdict_of
+from common.python.stats import PAIR, Mean, climbed, gated_logs, shortest_ns
 
 _CONDITIONS = ("shape", "device", "clock", "cache", "mode", "goal")
 
@@ -57,17 +56,18 @@ class Comparison:
                 yield shape, self._verdict(past.timings[shape], timing)
 
     def _verdict(self, before: PairTiming, after: PairTiming) -> Verdict:
-        logs = [gated_logs(timing.units, timing.goal) for timing in (before, after)]
-        if not all(logs):
+        sides = [PAIR, *(rung for rung in climbed(after) if rung in climbed(before))]
+        logs = {each: gated_logs(before.units, before.goal, each) for each in sides}
+        if not (logs[PAIR] and gated_logs(after.units, after.goal)):
             return Verdict(kind=VerdictKind.NEW, sentence="not gated: a half has no speedup")
         step = class_of(after.clock, shortest_ns(after.units))
         band = max(self.gate_percent, *(run.noise_percent.get(step, 0.0) for run in (self.run_a, self.run_b)))
-        expected, measured = (Mean.of(of_one) for of_one in logs)
-        name = SPEEDUP if after.goal == TIME else after.goal
-        change = Difference.between(measured, expected).change(band)
+        expected = {each: Mean.of(of_one) for each, of_one in logs.items()}
+        changes = changes_of(after.units, after.goal, expected, band)
         if why_not := self._why_not(before, after):
-            return Verdict(kind=VerdictKind.NEW, sentence=f"not gated, {why_not}: {name} {percent_text(change.percent)}")
-        return verdict_of({name: change}, what_it_takes(after, expected, band), promotable=False)
+            found = f"{name_of(PAIR, after.goal)} {percent_text(changes[PAIR].percent)}"
+            return Verdict(kind=VerdictKind.NEW, sentence=f"not gated, {why_not}: {found}")
+        return verdict_of(after, changes, expected, promotable=False)
 
     def _why_not(self, before: PairTiming, after: PairTiming) -> str:
         if differing := [name for name in _CONDITIONS if vars(before)[name] != vars(after)[name]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -25,7 +25,7 @@ from common.python.results import (
     Share,
     StopReason,
 )
-from common.python.stats import TIME, gated_logs, median_ns
+from common.python.stats import TIME, Mean, climbed, gated_logs, median_ns
 
 LEAST_ACCEPTED_UNITS = 10
 
@@ -53,12 +53,24 @@ class Provenance(Document):
 
 
 class SideExpectation(Document):
-    """One side: its time, the log of its median ns in each unit, its share of the ceiling, and its peak memory in bytes."""
+    """One side: its time, the log of its median ns in each unit, its share of the ceiling, and its peak memory in bytes.
+
+    `counters` are those of a step, where the run that was accepted profiled it at this shape.
+    """
 
     time_ns: Interval
     logs_ns: Logs
     share: Share | None
     peak_memory_bytes: int | None
+    counters: dict[str, float] = {}
+
+
+class RungExpectation(Document):
+    """One side of a ladder: how many times better it is than `over`, the one before it, and the log of that in each unit."""
+
+    over: str
+    ratio: Interval
+    logs: Logs
 
 
 class Expectation(Document):
@@ -75,8 +87,14 @@ class Expectation(Document):
     logs: Logs
     speedup: Interval
     sides: dict[str, SideExpectation]
+    rungs: dict[str, RungExpectation] = {}
     metrics: dict[str, dict[str, ReportedMetric]]
     provenance: Provenance
+
+    def means_of(self, rungs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Mean]:
+        """What is expected of each of `rungs`, a side after the one before it; nothing of one that had another before it."""
+        accepted = {(rung.over, side): rung.logs for side, rung in self.rungs.items()}
+        return {sides: Mean.of(accepted[sides]) for sides in rungs if sides in accepted}
 
     def differs_from(self, conditions: Mapping[str, object]) -> str:
         """What makes a timing under `conditions`, by field, another question than this answers, in words; "" if nothing does."""
@@ -139,9 +157,14 @@ def refusal(timing: PairTiming, band_percent: float) -> str:
         return f"found {len(timing.units)} units; expected at least {LEAST_ACCEPTED_UNITS}"
     if ratio is None:
         return f"found no figure for the goal {timing.goal}; expected one on both sides"
-    if ratio.half_width_percent > band_percent / 2:
-        return f"found a half-width of {ratio.half_width_percent:.2f} %; expected at most {band_percent / 2:.2g} %, half of the band"
-    return ""
+    return too_wide(ratio, band_percent)
+
+
+def too_wide(ratio: Interval, band_percent: float) -> str:
+    """Why a ratio is too uncertain to be expected from now on; "" if it is not."""
+    if ratio.half_width_percent <= band_percent / 2:
+        return ""
+    return f"found a half-width of {ratio.half_width_percent:.2f} %; expected at most {band_percent / 2:.2g} %, half of the band"
 
 
 def ratio_of(timing: PairTiming) -> Interval | None:
@@ -165,12 +188,25 @@ def expectation_of(row: PairResult, timing: PairTiming, ratio: Interval, provena
                 logs_ns=tuple(math.log(median_ns(unit, side)) for unit in timing.units),
                 share=timing.shares.get(side),
                 peak_memory_bytes=row.sides[side].peak_memory_bytes,
+                counters=_counters(row, timing, side),
             )
             for side, time in timing.time_ns.items()
+        },
+        rungs={
+            after: RungExpectation(
+                over=before, ratio=timing.rungs[after], logs=tuple(gated_logs(timing.units, timing.goal, (before, after)))
+            )
+            for before, after in climbed(timing)
         },
         metrics=row.metrics,
         provenance=provenance,
     )
+
+
+def _counters(row: PairResult, timing: PairTiming, side: str) -> dict[str, float]:
+    profile = row.sides[side].profile
+    is_profiled = timing is next(iter(row.timings.values()))  # a row is profiled at the first of its shapes
+    return profile.counters if profile and is_profiled else {}
 
 
 def provenance_of(run: Run, machine: Machine, timing: PairTiming) -> Provenance:

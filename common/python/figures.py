@@ -76,13 +76,17 @@ def one_line(text: str) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a result table: one side against the baseline, at one shape. What was not measured is an empty text."""
+    """One line of a result table: one side against the baseline, at one shape. What was not measured is an empty text.
+
+    `rung` is how many times better a side of a ladder is than the one before it.
+    """
 
     label: str
     baseline: str = ""
     side: str = ""
     speedup: str = ""
     share: str = ""
+    rung: str = ""
     status: str = ""
     verdict: str = ""
     proofs: str = ""
@@ -109,7 +113,12 @@ def _lines_of_shape(row: PairResult, shape: str, timing: PairTiming) -> list[Lin
         conditions=conditions_text(timing),
     )
     figures = {
-        side: {"side": _time_of(timing, side), "speedup": _speedup_of(timing, side), "share": _share_of(timing, side)}
+        side: {
+            "side": _time_of(timing, side),
+            "speedup": _speedup_of(timing, side),
+            "share": _share_of(timing, side),
+            "rung": _rung_of(timing, side),
+        }
         for side in timing.time_ns
         if side != BASELINE
     }
@@ -141,6 +150,10 @@ def _time_of(timing: PairTiming, side: str) -> str:
 
 def _speedup_of(timing: PairTiming, side: str) -> str:
     return speedup_text(timing.speedups[side]) if side in timing.speedups else ""
+
+
+def _rung_of(timing: PairTiming, side: str) -> str:
+    return speedup_text(timing.rungs[side]) if side in timing.rungs else ""
 
 
 def _share_of(timing: PairTiming, side: str) -> str:

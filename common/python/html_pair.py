@@ -27,7 +27,7 @@ from common.python.figures import (
 from common.python.listings import Listing, changes, whole
 from common.python.report import Column, Section, sections
 from common.python.results import BASELINE, OPTIMIZED, Check, Interval, PairResult, PairTiming, Run, SideResult, Unit
-from common.python.stats import median_ns
+from common.python.stats import climbed, median_ns
 
 LIBRARY = "library"
 RUNG = "rung"
@@ -74,8 +74,9 @@ def headlines(row: PairResult) -> list[Headline]:
         for side, speedup in timing.speedups.items():
             effect = effect_of(speedup)
             times = " → ".join(time_text(timing.time_ns[name].estimate) for name in (BASELINE, side))
+            over = [f"; {speedup_text(timing.rungs[side])} over {before}" for before, after in climbed(timing) if after == side]
             label = " ".join(filter(None, ("" if side == OPTIMIZED else side, at_shape(shape).strip())))
-            found.append(Headline(label, speedup_text(speedup), effect, f"{times}: {_EFFECTS[effect]}"))
+            found.append(Headline(label, speedup_text(speedup), effect, f"{times}: {_EFFECTS[effect]}{''.join(over)}"))
     return found
 
 

@@ -19,7 +19,7 @@ def standing(rows: Sequence[PairResult]) -> list[PairResult]:
     stands = dict(zip(probabilities, discoveries([*probabilities.values()]), strict=True))
 
     def settled(target: str, shape: str, verdict: Verdict) -> Verdict:
-        red = [(target, shape, name) for name, change in verdict.changes.items() if change.kind is VerdictKind.REGRESSED]
+        red = [(target, shape, name) for name in red_figures(verdict)]
         if verdict.kind is not VerdictKind.REGRESSED or any(stands[key] for key in red):
             return verdict
         least = min(probabilities[key] for key in red)
@@ -62,8 +62,13 @@ def unconfirmed(row: PairResult, why: str) -> PairResult:
     return row.model_copy(update={"verdicts": verdicts})
 
 
+def red_figures(verdict: Verdict) -> list[str]:
+    """The names of the figures that make a verdict red."""
+    return [name for name, change in verdict.changes.items() if change.kind is VerdictKind.REGRESSED]
+
+
 def _agreed(first: Verdict, second: Verdict) -> Verdict:
-    if second.kind is VerdictKind.REGRESSED:
+    if set(red_figures(first)) & set(red_figures(second)):
         return first.model_copy(update={"confirmed": True, "sentence": f"{first.sentence}; a second measurement agrees: {second.sentence}"})
     doubt = f"a second measurement says {second.kind}: {second.sentence}"
     return first.model_copy(update={"kind": VerdictKind.INCONCLUSIVE, "sentence": f"{first.sentence}; {doubt}"})

@@ -30,10 +30,12 @@ from common.python.figures import (
     settings_text,
     setup_text,
     significant,
+    speedup_text,
     time_text,
     verdict_text,
 )
 from common.python.results import Interval, PairResult, PairTiming, Run, Spread, VerdictKind
+from common.python.stats import climbed
 from common.python.step_trace import gap_share
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -82,7 +84,22 @@ def summary(run: Run, rows: Iterable[PairResult]) -> str:
 
 def sections(rows: Sequence[PairResult]) -> list[Section]:
     """The tables of a report, those without rows left out."""
-    makers = (_results, _not_passed, _gated, _certainty, _sides, _bounds, _kernels, _steps, _counted, _moved, _device, _metrics, _proofs)
+    makers = (
+        _results,
+        _not_passed,
+        _ladders,
+        _gated,
+        _certainty,
+        _sides,
+        _bounds,
+        _kernels,
+        _steps,
+        _counted,
+        _moved,
+        _device,
+        _metrics,
+        _proofs,
+    )
     return [section for section in (make(rows) for make in makers) if section.rows]
 
 
@@ -106,6 +123,20 @@ def _not_passed(rows: Sequence[PairResult]) -> Section:
     entries = [(row.target, str(row.status), row.reason) for row in rows if row.status is not Status.PASSED]
     entries.sort(key=lambda entry: entry[1] == Status.SKIPPED)  # a skip is no news; what failed stands first
     return Section("Not passed", _columns("target, status, reason"), entries, folded=False)
+
+
+def _ladders(rows: Sequence[PairResult]) -> Section:
+    columns = _columns("target, rung, over, >times as good [95 %], >time [95 %], share of ceiling [95 %]")
+    entries = [
+        (
+            *(row.target + at_shape(shape), after, before, speedup_text(timing.rungs[after])),
+            *(interval_text(timing.time_ns[after]), share_text(timing, after)),
+        )
+        for row in rows
+        for shape, timing in row.timings.items()
+        for before, after in climbed(timing)
+    ]
+    return Section("Ladders", columns, entries)
 
 
 def _gated(rows: Sequence[PairResult]) -> Section:

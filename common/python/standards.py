@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from common.python.environment import Gpu, Machine
 from common.python.expectations import Expectation, Expectations, expectations_path, gpu_key, key_text, read_expectations
@@ -15,7 +16,7 @@ from common.python.noise import Noise, class_of, noise_path, read_noise
 from common.python.planning import CPU_SHAPE, Plan, gpus_of
 from common.python.results import OPTIMIZED, Change, PairTiming, StopReason, Unit, Verdict, VerdictKind
 from common.python.settings import Device, Settings
-from common.python.stats import TIME, Known, Mean, gated_logs, median_ns, shortest_ns
+from common.python.stats import PAIR, TIME, Known, Mean, climb, gated_logs, median_ns, shortest_ns
 
 SHARE_BAND_PERCENT = 3.0
 SPEEDUP = "speedup"
@@ -23,17 +24,49 @@ NOISE_COMMAND = "noise"
 PROMOTION = "; promote it with --accept-regressions?"
 
 
+def name_of(sides: tuple[str, str], goal: str) -> str:
+    """What the ratio of two sides is called: a pair's by what it is the ratio of, a rung's by the rung and the one before."""
+    if sides == PAIR:
+        return SPEEDUP if goal == TIME else goal
+    return "rung {1} over {0}".format(*sides)
+
+
+def changes_of(
+    units: Sequence[Unit], goal: str, expected: Mapping[tuple[str, str], Mean], band_percent: float, known: Known | None = None
+) -> dict[tuple[str, str], Change]:
+    """How far each ratio, by its sides, is from what is expected of it; nothing of one that `units` do not have."""
+    found = {sides: gated_logs(units, goal, sides) for sides in expected}
+    return {
+        sides: Difference.between(Mean.of(logs, known), expected[sides]).change(band_percent)
+        for sides, logs in found.items()
+        if len(logs) > 1
+    }
+
+
 @dataclass(frozen=True)
 class Standard:
-    """What the gated figure of one timing is held to: `expected` logs, and how many figures the run gates besides."""
+    """What the gated ratios of one timing are held to: the pair's to `expected` logs, each rung's over the one before to its own.
+
+    `gated` is how many ratios the run gates in all.
+    """
 
     expected: Mean
     goal: str
     gated: int
+    rungs: Mapping[tuple[str, str], Mean] = field(default_factory=dict)
 
     def change(self, units: Sequence[Unit], band_percent: float, known: Known | None) -> Change:
-        """The change that `units` show."""
-        return Difference.between(Mean.of(gated_logs(units, self.goal), known), self.expected).change(band_percent)
+        """The change of the pair's ratio that `units` show."""
+        return self.changes(units, band_percent, known)[PAIR]
+
+    def changes(self, units: Sequence[Unit], band_percent: float, known: Known | None) -> dict[tuple[str, str], Change]:
+        """The change of each gated ratio, by its sides, the pair's first."""
+        return changes_of(units, self.goal, self.ratios, band_percent, known)
+
+    @property
+    def ratios(self) -> dict[tuple[str, str], Mean]:
+        """What each gated ratio is held to, by its sides, the pair's first."""
+        return {PAIR: self.expected, **self.rungs}
 
     def is_decided(self, change: Change) -> bool:
         """Whether no further unit is needed. Red is only decided when it would stand among all that the run gates."""
@@ -55,9 +88,7 @@ class Standards:
             if key := gpu_key(gpus_of(plan, machine)):
                 self._files[plan.target] = read_expectations(expectations_path(plan.selection.pair.workload.parent, key))
         timings = [(plan, shape) for plan in plans for shape in plan.timed]
-        self._gated = sum(
-            self._alike or self._expected(plan, shape) is not None for plan, shape in timings if not self.exempts(plan, shape)
-        )
+        self._gated = sum(self._ratios(plan, shape) for plan, shape in timings if not self.exempts(plan, shape))
 
     def exempts(self, plan: Plan, shape: str) -> str:
         """Why this timing is never gated; "" if it may be."""
@@ -85,7 +116,7 @@ class Standards:
         expectation = self._expected(plan, shape)
         if expectation is None or expectation.differs_from(_conditions(plan, shape)):
             return None
-        return Standard(Mean.of(expectation.logs), plan.described.goal, self._gated)
+        return Standard(Mean.of(expectation.logs), plan.described.goal, self._gated, expectation.means_of(climb(plan.sides)))
 
     def band_percent(self, plan: Plan, units: Sequence[Unit]) -> float:
         """The change that counts as none for steps like these."""
@@ -106,17 +137,28 @@ class Standards:
         if standard is None or not gated_logs(timing.units, standard.goal):
             return Verdict(kind=VerdictKind.NEW, sentence=f"not gated: {self._why_new(plan, shape)}")
         band = self.band_percent(plan, timing.units)
-        name = SPEEDUP if standard.goal == TIME else standard.goal
-        changes = {name: standard.change(timing.units, band, self.known(plan, timing.units))}
-        if expectation:
-            changes |= _share_changes(timing, expectation)
-        return verdict_of(changes, what_it_takes(timing, standard.expected, band), promotable=expectation is not None)
+        ratios = standard.changes(timing.units, band, self.known(plan, timing.units))
+        if expectation is None:
+            return verdict_of(timing, ratios, standard.ratios, promotable=False)
+        found = verdict_of(timing, ratios, standard.ratios, _share_changes(timing, expectation), promotable=True)
+        new = [name_of(sides, standard.goal) for sides in climb(plan.sides) if sides not in standard.rungs]
+        return found.model_copy(update={"sentence": f"{found.sentence}; nothing is expected of {', '.join(new)} yet"}) if new else found
 
     def _why_new(self, plan: Plan, shape: str) -> str:
         expectation = self._expected(plan, shape)
         if expectation is None:
             return f"nothing is expected of it on {key_text(self._files[plan.target].gpu)} yet"
         return expectation.differs_from(_conditions(plan, shape)) or f"it has no figure for {plan.described.goal} on both sides"
+
+    def accepted_counters(self, plan: Plan, shape: str) -> dict[str, dict[str, float]]:
+        """What a step of each side counted when it was accepted, by side, where it was counted and is what the gate goes by."""
+        expectation = None if self._alike else self._expected(plan, shape)
+        return {side: each.counters for side, each in expectation.sides.items() if each.counters} if expectation else {}
+
+    def _ratios(self, plan: Plan, shape: str) -> int:
+        """How many ratios of this timing are gated."""
+        expectation = None if self._alike else self._expected(plan, shape)
+        return 1 + len(expectation.means_of(climb(plan.sides))) if expectation else int(self._alike)
 
     def _expected(self, plan: Plan, shape: str) -> Expectation | None:
         file = self._files.get(plan.target)
@@ -146,32 +188,54 @@ def _share_changes(timing: PairTiming, expectation: Expectation) -> dict[str, Ch
     return changes
 
 
-def verdict_of(changes: Mapping[str, Change], to_decide: str, *, promotable: bool) -> Verdict:
-    """The verdict that these changes make, the gated ratio first; `to_decide` is said where nothing is.
+def verdict_of(
+    timing: PairTiming,
+    ratios: Mapping[tuple[str, str], Change],
+    expected: Mapping[tuple[str, str], Mean],
+    shares: Mapping[str, Change] = MappingProxyType({}),
+    *,
+    promotable: bool,
+) -> Verdict:
+    """The verdict that the changes of the gated ratios, by their sides, make, the pair's first; undecided, it says what it would take.
 
     A share of the ceiling speaks only where it is decided: its band is wide, and it rests on an absolute time.
     """
-    (name, ratio), *shares = changes.items()
-    kind = ratio.kind
-    if any(share.kind is VerdictKind.REGRESSED for _, share in shares):
-        kind = VerdictKind.REGRESSED
-    elif kind is VerdictKind.SAME and any(share.kind is VerdictKind.IMPROVED for _, share in shares):
-        kind = VerdictKind.IMPROVED
-    if kind in (VerdictKind.SAME, VerdictKind.INCONCLUSIVE):
-        found = f"{name} {percent_text(ratio.percent)}"
-        band = f"{ratio.band_percent:.2g} %"
-        sentence = f"{found}, within {band}" if kind is VerdictKind.SAME else f"cannot decide at {band}: {found}; {to_decide}"
+    changes = {name_of(sides, timing.goal): change for sides, change in ratios.items()} | dict(shares)
+    speaking = {change.kind for change in ratios.values()} | {change.kind for change in shares.values()} & _DECIDED
+    kind = next(kind for kind in _GRAVEST_FIRST if kind in speaking)
+    own = ratios[PAIR]
+    if kind is VerdictKind.SAME:
+        rungs = ", and so is every rung" if len(ratios) > 1 else ""
+        sentence = f"{name_of(PAIR, timing.goal)} {percent_text(own.percent)}, within {own.band_percent:.2g} %{rungs}"
+    elif kind is VerdictKind.INCONCLUSIVE:
+        open_ones = {sides: expected[sides] for sides, change in ratios.items() if change.kind is kind}
+        names = {name_of(sides, timing.goal): ratios[sides] for sides in open_ones}
+        to_decide = what_it_takes(timing, open_ones, own.band_percent)
+        sentence = f"cannot decide at {own.band_percent:.2g} %: {_listed(kind, names)}; {to_decide}"
     else:
-        telling = [(name, change) for name, change in changes.items() if change.kind is kind]
-        sentence = ", ".join(f"{name} {percent_text(change.percent)}, beyond {change.band_percent:.2g} %" for name, change in telling)
+        sentence = _listed(kind, changes)
+    if kind is VerdictKind.REGRESSED and (gained := _listed(VerdictKind.IMPROVED, changes)):
+        sentence += f"; {VerdictKind.IMPROVED}: {gained}"  # a rung looks worse where the one before it became better
     if kind is VerdictKind.IMPROVED and promotable:
         sentence += PROMOTION
-    return Verdict(kind=kind, sentence=sentence, changes=dict(changes))
+    return Verdict(kind=kind, sentence=sentence, changes=changes)
 
 
-def what_it_takes(timing: PairTiming, expected: Mean, band_percent: float) -> str:
-    """How many more units, and seconds, would decide, if they go on like those of `timing`."""
-    more = units_needed(gated_logs(timing.units, timing.goal), expected, band_percent)
-    if more is None:
+_DECIDED = {VerdictKind.REGRESSED, VerdictKind.IMPROVED}
+_GRAVEST_FIRST = (VerdictKind.REGRESSED, VerdictKind.INCONCLUSIVE, VerdictKind.IMPROVED, VerdictKind.SAME)
+
+
+def _listed(kind: VerdictKind, changes: Mapping[str, Change]) -> str:
+    """The changes of one kind, with the band that a decided one is beyond."""
+    beyond = {name: f", beyond {change.band_percent:.2g} %" if kind in _DECIDED else "" for name, change in changes.items()}
+    return ", ".join(f"{name} {percent_text(change.percent)}{beyond[name]}" for name, change in changes.items() if change.kind is kind)
+
+
+def what_it_takes(timing: PairTiming, expected: Mapping[tuple[str, str], Mean], band_percent: float) -> str:
+    """How many more units, and seconds, would decide all of these ratios, by their sides, if they go on like those of `timing`."""
+    counts = [units_needed(gated_logs(timing.units, timing.goal, sides), mean, band_percent) for sides, mean in expected.items()]
+    more = [count for count in counts if count is not None]
+    if len(more) < len(counts):
         return f"not even {FORESEEN_UNITS} units would: it lies at the band's edge, or too little is known of what it was"
-    return f"about {more} more units, {more * timing.seconds / len(timing.units):.0f} s"
+    most = max(more, default=0)
+    return f"about {most} more units, {most * timing.seconds / len(timing.units):.0f} s"

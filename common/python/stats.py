@@ -6,12 +6,14 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from itertools import pairwise
+from typing import Final, Self
 
-from common.python.results import BASELINE, OPTIMIZED, Interval, Unit
+from common.python.results import BASELINE, OPTIMIZED, Interval, PairTiming, Unit
 
 _CONFIDENCE = 0.95
 TIME = "time"  # the goal of a workload that names no other
+PAIR: Final = (BASELINE, OPTIMIZED)
 
 
 def t_quantile(degrees: float, probability: float) -> float:
@@ -93,10 +95,31 @@ def shortest_ns(units: Sequence[Unit]) -> float:
     return min(time.estimate for time in times_of(units).values())
 
 
-def gated_logs(units: Sequence[Unit], goal: str) -> list[float]:
-    """What the gate looks at, one a unit: the log of the optimized side's gain at `goal` over the baseline; none where it has none."""
+def gated_logs(units: Sequence[Unit], goal: str, sides: tuple[str, str] = PAIR) -> list[float]:
+    """What the gate looks at, one a unit: the log of how much better at `goal` the second of `sides` is; none where it has none."""
+    before, after = sides
     if goal != TIME:
-        return [math.log(unit.gains[OPTIMIZED]) for unit in units if OPTIMIZED in unit.gains]
-    if not {BASELINE, OPTIMIZED} <= units[0].blocks.keys():
+        gains = [{BASELINE: 1.0} | unit.gains for unit in units]
+        return [math.log(gain[after] / gain[before]) for gain in gains if {before, after} <= gain.keys()]
+    if not {before, after} <= units[0].blocks.keys():
         return []
-    return [math.log(median_ns(unit, BASELINE) / median_ns(unit, OPTIMIZED)) for unit in units]
+    return [math.log(median_ns(unit, before) / median_ns(unit, after)) for unit in units]
+
+
+def climb(sides: Sequence[str]) -> list[tuple[str, str]]:
+    """Each side of a ladder after the one before it, from the baseline to the optimized one; a pair alone is no ladder."""
+    ladder = sides[: sides.index(OPTIMIZED) + 1] if OPTIMIZED in sides else ()
+    return list(pairwise(ladder)) if len(ladder) > len(PAIR) else []
+
+
+def climbed(timing: PairTiming) -> list[tuple[str, str]]:
+    """Each side of the ladder that was timed, after the one before it."""
+    return list(pairwise([BASELINE, *timing.rungs]))
+
+
+def rungs_of(units: Sequence[Unit], sides: Sequence[str], goal: str, known: Known | None = None) -> dict[str, Interval]:
+    """How many times better at `goal` each of a ladder's `sides` is than the one before; none unless every unit knows all of them."""
+    logs = {after: gated_logs(units, goal, (before, after)) for before, after in climb(sides)}
+    if any(len(each) < len(units) for each in logs.values()):
+        return {}
+    return {side: geometric_interval([math.exp(log) for log in each], known) for side, each in logs.items()}

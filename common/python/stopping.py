@@ -11,7 +11,7 @@ from common.python.planning import Plan
 from common.python.results import OPTIMIZED, StopReason, Unit
 from common.python.settings import Settings
 from common.python.standards import Standards
-from common.python.stats import TIME, gains_of, gated_logs, shortest_ns, speedups_of, times_of
+from common.python.stats import TIME, gains_of, gated_logs, rungs_of, shortest_ns, speedups_of, times_of
 
 BUDGET_S = 5.0  # a side
 DEAR_S = 2.0  # a `prepare` that takes longer allows as few units as there is a variance from
@@ -39,7 +39,7 @@ class StopRule:
             return None
         if self._standard and gated_logs(units, self._standard.goal):
             band, known = self._standards.band_percent(self._plan, units), self._standards.known(self._plan, units)
-            if self._standard.is_decided(self._standard.change(units, band, known)):
+            if all(self._standard.is_decided(change) for change in self._standard.changes(units, band, known).values()):
                 return StopReason.DECIDED
         elif self._half_width_percent(units) <= self._precise_percent(units):
             return StopReason.PRECISE
@@ -56,11 +56,12 @@ class StopRule:
 
     def _half_width_percent(self, units: Sequence[Unit]) -> float:
         known = self._standards.known(self._plan, units)
+        goal = self._plan.described.goal
         ratios, gains = speedups_of(units, known), gains_of(units, known)
-        if self._accepting:  # what is kept is the gated figure
-            goal = self._plan.described.goal
+        if self._accepting:  # what is kept are the gated figures
             ratios, gains = {side: ratio for side, ratio in (ratios if goal == TIME else gains).items() if side == OPTIMIZED}, {}
-        intervals = [*ratios.values(), *gains.values()] or [*times_of(units, known).values()]
+        rungs = rungs_of(units, self._plan.sides, goal, known)
+        intervals = [*ratios.values(), *gains.values(), *rungs.values()] or [*times_of(units, known).values()]
         return max(interval.half_width_percent for interval in intervals)
 
     def _precise_percent(self, units: Sequence[Unit]) -> float:

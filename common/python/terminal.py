@@ -124,6 +124,7 @@ _COLUMNS = (
     _Column("baseline", _BREAKS_NAMES, lambda line: line.baseline, "right"),
     _Column("optimized", _BREAKS_NAMES + 1, lambda line: line.side, "right"),
     _Column("speedup [95 %]", _ALWAYS, lambda line: line.speedup, "right"),
+    _Column("over the rung before", _BREAKS_NAMES + 2, lambda line: line.rung, "right"),
     _Column("share", 3, lambda line: line.share, "right"),
     _Column("outcome", _ALWAYS, lambda line: line.verdict or line.status),
     _Column("proofs", 4, lambda line: line.proofs),

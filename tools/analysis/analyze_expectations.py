@@ -24,9 +24,9 @@ from common.python.figures import at_shape, interval_text, percent_text, signifi
 from common.python.gate import Difference
 from common.python.noise import class_of
 from common.python.regressions import standing
-from common.python.results import Interval, PairResult, PairTiming, Run, StopReason, Verdict
-from common.python.standards import SPEEDUP, verdict_of, what_it_takes
-from common.python.stats import TIME, Mean, gated_logs, median_ns, shortest_ns
+from common.python.results import Interval, PairResult, PairTiming, Run, StopReason, Verdict, VerdictKind
+from common.python.standards import changes_of, name_of, verdict_of
+from common.python.stats import PAIR, Mean, climbed, gated_logs, median_ns, shortest_ns
 
 REPORT_FILE = "expectations_drift.json"
 
@@ -116,20 +116,22 @@ def judged(run: Run, found: Sequence[Accepted]) -> dict[str, PairResult]:
 
 
 def _verdict(run: Run, each: Accepted) -> Verdict:
-    timing, expected = each.timing, Mean.of(each.expectation.logs)
+    timing = each.timing
+    expected = {PAIR: Mean.of(each.expectation.logs), **each.expectation.means_of(climbed(timing))}
     band = max(run.settings["gate"], run.noise_percent.get(class_of(timing.clock, shortest_ns(timing.units)), 0.0))
-    change = Difference.between(Mean.of(gated_logs(timing.units, timing.goal)), expected).change(band)
-    name = SPEEDUP if timing.goal == TIME else timing.goal
-    return verdict_of({name: change}, what_it_takes(timing, expected, band), promotable=False)
+    return verdict_of(timing, changes_of(timing.units, timing.goal, expected, band), expected, promotable=False)
 
 
 def drifts_of(each: Accepted, verdict: Verdict) -> Iterator[Drift]:
-    """The gated ratio, then the time of each side, then what else was accepted with it."""
+    """The gated ratios, then the time of each side, then what else was accepted with it."""
     target, shape, timing, expectation = each.row.target, each.shape, each.timing, each.expectation
-    ((name, gated),) = verdict.changes.items()
-    if ratio := ratio_of(timing):
-        words = speedup_text(expectation.ratio), speedup_text(ratio)
-        yield Drift(target, shape, name, *words, gated.percent.model_dump(), str(verdict.kind))
+    (_, gated), *_ = verdict.changes.items()
+    ratios = {name_of((rung.over, side), timing.goal): (rung.ratio, timing.rungs.get(side)) for side, rung in expectation.rungs.items()}
+    for name, (old, new) in ({name_of(PAIR, timing.goal): (expectation.ratio, ratio_of(timing))} | ratios).items():
+        if new and name in verdict.changes:
+            change = verdict.changes[name]
+            kind = verdict.kind if change.kind is VerdictKind.REGRESSED else change.kind  # red only what stands
+            yield Drift(target, shape, name, speedup_text(old), speedup_text(new), change.percent.model_dump(), str(kind))
     for side, accepted in expectation.sides.items():
         if side in timing.time_ns:
             logs = [math.log(median_ns(unit, side)) for unit in timing.units]
@@ -137,11 +139,11 @@ def drifts_of(each: Accepted, verdict: Verdict) -> Iterator[Drift]:
             words = interval_text(accepted.time_ns), interval_text(timing.time_ns[side])
             yield Drift(target, shape, f"time of {side}", *words, change.percent.model_dump())
     for side, metrics in expectation.metrics.items():
-        for metric, old in metrics.items():
-            new = each.row.metrics.get(side, {}).get(metric)
-            if new is not None:
-                percent = {"estimate": 100 * (new.value / old.value - 1)} if old.value else {}
-                words = f"{significant(old.value)} {old.unit}", f"{significant(new.value)} {new.unit}"
+        for metric, then in metrics.items():
+            now = each.row.metrics.get(side, {}).get(metric)
+            if now is not None:
+                percent = {"estimate": 100 * (now.value / then.value - 1)} if then.value else {}
+                words = f"{significant(then.value)} {then.unit}", f"{significant(now.value)} {now.unit}"
                 yield Drift(target, shape, f"{metric} of {side}", *words, percent)
 
 

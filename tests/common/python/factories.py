@@ -26,7 +26,7 @@ from common.python.results import (
     Verdict,
 )
 from common.python.settings import Settings
-from common.python.stats import gains_of, speedups_of, times_of
+from common.python.stats import gains_of, rungs_of, speedups_of, times_of
 
 MACHINE = {
     "cpu": "Some CPU",
@@ -127,12 +127,26 @@ def recorded_units(
     return tuple(units)
 
 
+def recorded_ladder(times_ns: dict[str, float], *, count: int = 8, deviation: float = 0.0025, seed: int = 0) -> tuple[Unit, ...]:
+    """Synthetic units of a ladder, no measurement: times drawn around those of its sides, which are in their order."""
+    draws = random.Random(seed)
+    units = []
+    for number in range(count):
+        drawn = {side: (ns * math.exp(draws.gauss(0, deviation)),) * 3 for side, ns in times_ns.items()}
+        order = tuple(times_ns) if number % 2 == 0 else tuple(reversed(times_ns))
+        units.append(Unit(order=order, blocks={side: (Block(seed=number, samples_ns=samples),) for side, samples in drawn.items()}))
+    return tuple(units)
+
+
 def a_recorded_timing(
     baseline_ns: float = 80_000.0, ratio: float = 1.0, *, seed: int = 0, units: tuple[Unit, ...] = (), **changes: Any
 ) -> PairTiming:
     """A timing with synthetic units, and figures that follow from them."""
     units = units or recorded_units(ratio, baseline_ns, seed=seed)
-    return a_timing(**{"units": units, "time_ns": times_of(units), "speedups": speedups_of(units), "gains": gains_of(units)} | changes)
+    times = times_of(units)
+    figures = {"time_ns": {side: times[side] for side in units[0].blocks}, "speedups": speedups_of(units), "gains": gains_of(units)}
+    rungs = rungs_of(units, tuple(units[0].blocks), changes.get("goal", "time"))
+    return a_timing(**{"units": units, "rungs": rungs} | figures | changes)
 
 
 def a_provenance(**changes: Any) -> Provenance:

@@ -7,7 +7,7 @@ from common.python.comparison import Comparison
 from common.python.errors import ExitCode
 from common.python.noise import StepClass
 from common.python.results import Metrics
-from tests.common.python.factories import MACHINE, a_failure, a_recorded_timing, a_row, a_run, recorded_units
+from tests.common.python.factories import MACHINE, a_failure, a_recorded_timing, a_row, a_run, recorded_ladder, recorded_units
 from tools.cli.benchmark_cli import run_command_line
 
 
@@ -31,6 +31,19 @@ def test_the_speedup_of_b_is_held_against_that_of_a(ratio, kind):
 
     assert found.kind == kind
     assert "promote" not in found.sentence
+
+
+def test_the_rungs_that_both_runs_have_are_held_against_each_other():
+    def a_climb(seed, **changes):
+        times = {"baseline": 80_000.0, "tiled": 60_000.0, "optimized": 40_000.0} | changes
+        return a_row(timings={"default": a_recorded_timing(units=recorded_ladder(times, count=24, seed=seed))})
+
+    slower = verdict(compared([a_climb(1)], [a_climb(2, tiled=61_800.0)]))
+    longer = verdict(compared([a_climb(1)], [a_climb(2, added=30_000.0)]))
+
+    assert slower.kind == "REGRESSED"
+    assert slower.sentence.startswith("rung tiled over baseline -")
+    assert longer.changes.keys() == {"speedup", "rung tiled over baseline", "rung optimized over tiled"}
 
 
 def test_the_band_is_the_gate_or_the_wider_of_the_floors_that_the_runs_knew():

@@ -61,8 +61,19 @@ def test_red_twice_is_confirmed_and_red_once_is_not():
     assert once.sentence == "speedup REGRESSED; a second measurement says SAME: speedup SAME"
 
 
+def test_two_measurements_that_are_red_by_different_figures_do_not_agree():
+    first, second = (
+        a_row(verdicts={"default": a_verdict("REGRESSED", f"{name} -3 %", changes={name: a_change("REGRESSED", -3.0)})})
+        for name in ("rung tiled over naive", "rung optimized over tiled")
+    )
+    verdict = confirmed(first, second).verdicts["default"]
+
+    assert (verdict.kind, verdict.confirmed) == ("INCONCLUSIVE", False)
+    assert verdict.sentence == "rung tiled over naive -3 %; a second measurement says REGRESSED: rung optimized over tiled -3 %"
+
+
 def test_the_other_shapes_of_a_red_row_keep_their_verdicts():
-    verdicts = {"small": a_verdict("SAME"), "large": a_verdict("REGRESSED")}
+    verdicts = {"small": a_verdict("SAME"), "large": a_judged_row("REGRESSED").verdicts["default"]}
     row = a_row(timings={shape: a_row().timings["default"] for shape in verdicts}, verdicts=verdicts)
 
     assert confirmed(row, row).verdicts["small"] == verdicts["small"]

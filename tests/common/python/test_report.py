@@ -7,9 +7,11 @@ import pytest
 from markdown_it import MarkdownIt
 
 from common.python.errors import Status
+from common.python.html_report import html
 from common.python.report import junit, markdown
 from common.python.results import Energy, Interval, KernelUse, ReportedMetric, Share, Spread, TelemetrySummary, VerdictKind
-from tests.common.python.factories import a_change, a_failure, a_proof, a_row, a_run, a_side, a_timing, a_verdict
+from tests.common.python.factories import a_change, a_failure, a_proof, a_row, a_run, a_side, a_timing, a_verdict, an_interval
+from tests.common.python.html_page import Page
 
 A_TIME = re.compile(r"\d (ns|µs|ms|s)\b|\dx\b")
 
@@ -51,6 +53,22 @@ def test_a_ladder_shows_every_rung_at_every_shape():
         ["└ library", "", "2.00 ms", "4.00x [3.97, 4.03]"],
         ["ch07:transpose @large", "84.7 µs", "36.7 µs", "2.31x [2.28, 2.34]"],
     ]
+
+
+def test_every_rung_stands_beside_the_one_before_it():
+    rungs = {"smem": an_interval(2.0, 0.03), "optimized": an_interval(1.5, 0.02)}
+    row = a_row(timings={"default": a_timing({"baseline": 8e6, "smem": 4e6, "optimized": 2.7e6, "library": 2e6}, rungs=rungs)})
+
+    assert tables_of(markdown(a_run(), [row]))["Ladders"][1:] == [
+        ["ch07:transpose", "smem", "baseline", "2.00x [1.97, 2.03]", "4.00 ms [3.96, 4.04]", ""],
+        ["ch07:transpose", "optimized", "smem", "1.50x [1.48, 1.52]", "2.70 ms [2.67, 2.73]", ""],
+    ]
+    assert "Ladders" not in tables_of(markdown(a_run(), [a_row()]))
+    page = Page(html(a_run(), [row]))
+    assert any(
+        text.startswith("8.00 ms → 4.00 ms: faster") and text.endswith("; 2.00x [1.97, 2.03] over baseline") for text in page.texts("span")
+    )
+    assert any("Ladders" in text and "1.50x [1.48, 1.52]" in text for text in page.texts("section"))
 
 
 def test_a_half_has_a_time_and_no_speedup():

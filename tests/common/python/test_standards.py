@@ -7,7 +7,7 @@ from common.python.gate import NO_CHANGE
 from common.python.noise import Floor, Noise, StepClass, Trial
 from common.python.results import Share, VerdictKind
 from common.python.stats import Mean
-from tests.common.python.factories import a_recorded_timing, an_expectation, recorded_units
+from tests.common.python.factories import a_recorded_timing, an_expectation, recorded_ladder, recorded_units
 from tests.common.python.plans import H200, SHAPE, WITH_GPU, a_plan, standards_for
 
 
@@ -175,3 +175,47 @@ def test_a_goal_other_than_time_is_gated_in_its_place(accepted, tmp_path):
     assert verdict(1.4).sentence.startswith("memory -6.667 % [")
     without = standards.verdict(plan, "default", a_recorded_timing(goal="memory"))
     assert (without.kind, without.sentence) == (VerdictKind.NEW, "not gated: it has no figure for memory on both sides")
+
+
+LADDER_NS = {"baseline": 80_000.0, "tiled": 60_000.0, "optimized": 40_000.0}
+
+
+@pytest.fixture
+def climbing(accepted, tmp_path):
+    """The plan of a ladder, and a function that judges units of it against those that were accepted."""
+    accepted(units=recorded_ladder(LADDER_NS, count=24, seed=1))
+    plan = a_plan(tmp_path, sides=tuple(LADDER_NS))
+    standards = standards_for(plan)
+
+    def verdict(count=24, deviation=0.0025, **times_ns):
+        units = recorded_ladder(LADDER_NS | times_ns, count=count, deviation=deviation, seed=2)
+        return standards.verdict(plan, "default", a_recorded_timing(units=units))
+
+    return plan, verdict
+
+
+def test_a_rung_is_gated_as_the_pair_is(climbing):
+    plan, verdict = climbing
+    tiled, optimized = "rung tiled over baseline", "rung optimized over tiled"
+    same, slower, undecided = verdict(), verdict(tiled=61_800.0), verdict(count=6, deviation=0.01)
+
+    assert [change.kind for change in same.changes.values()] == ["SAME"] * 3
+    assert {name: slower.changes[name].kind for name in (tiled, optimized)} == {tiled: "REGRESSED", optimized: "IMPROVED"}
+    assert slower.sentence.startswith(f"{tiled} -3.")
+    assert f"; IMPROVED: {optimized} +3." in slower.sentence
+    assert undecided.kind is VerdictKind.INCONCLUSIVE
+    assert tiled in undecided.sentence
+    assert standards_for(plan).of(plan, "default").gated == 3
+
+
+@pytest.mark.usefixtures("climbing")
+def test_a_rung_that_stood_on_another_is_held_to_nothing(tmp_path):
+    plan = a_plan(tmp_path, sides=("baseline", "smem", "tiled", "optimized"))
+
+    assert standards_for(plan).of(plan, "default").rungs.keys() == {("tiled", "optimized")}
+
+
+def test_a_revision_is_held_to_no_change_in_the_pair_alone(climbing):
+    plan, _ = climbing
+
+    assert standards_for(plan, against="HEAD").of(plan, "default").rungs == {}

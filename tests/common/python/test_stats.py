@@ -7,7 +7,7 @@ import pytest
 from scipy import stats as textbook
 
 from common.python.results import Block, Unit
-from common.python.stats import geometric_interval, median_ns, speedups_of, t_quantile, times_of
+from common.python.stats import TIME, geometric_interval, median_ns, rungs_of, speedups_of, t_quantile, times_of
 
 
 @pytest.mark.parametrize("degrees", [1, 5, 23])
@@ -67,6 +67,29 @@ def test_what_differs_between_processes_alike_for_both_sides_leaves_the_speedup_
     units = [a_unit(baseline=[8.0 * slow] * 3, optimized=[4.0 * slow] * 3) for slow in (1.0, 1.5, 2.0)]
     speedup = speedups_of(units)["optimized"]
     assert speedup.low == pytest.approx(speedup.high) == pytest.approx(2.0)
+
+
+LADDER = ("baseline", "tiled", "optimized", "library")
+
+
+def test_each_side_of_a_ladder_is_compared_with_the_one_before_it_in_the_same_processes():
+    units = [a_unit(baseline=[8.0 * s] * 3, tiled=[4.0 * s] * 3, optimized=[1.0 * s] * 3, library=[9.0] * 3) for s in (1.0, 1.5, 2.0)]
+    rungs = rungs_of(units, LADDER, TIME)
+    assert list(rungs) == ["tiled", "optimized"]
+    assert [(rung.low, rung.estimate, rung.high) for rung in rungs.values()] == [pytest.approx((ratio,) * 3) for ratio in (2.0, 4.0)]
+
+
+@pytest.mark.parametrize("sides", [("baseline", "optimized", "library"), ("optimized",), ("baseline",)])
+def test_neither_a_pair_nor_a_half_is_a_ladder(sides):
+    units = [a_unit(**{side: [1.0, 1.0, 1.0] for side in sides})] * 6
+    assert rungs_of(units, sides, TIME) == {}
+
+
+def test_the_rungs_of_another_goal_are_its_own_and_all_or_none():
+    units = [a_unit(baseline=[1.0] * 3).model_copy(update={"gains": {"tiled": 2.0, "optimized": 3.0}})] * 6
+    assert [rung.estimate for rung in rungs_of(units, LADDER, "memory").values()] == pytest.approx([2.0, 1.5])
+    partly = [*units, units[0].model_copy(update={"gains": {"optimized": 3.0}})]
+    assert rungs_of(partly, LADDER, "memory") == {}
 
 
 def test_a_half_has_no_speedup():

@@ -8,7 +8,7 @@ from common.python.results import StopReason
 from common.python.settings import Settings
 from common.python.stats import speedups_of
 from common.python.stopping import NOISY_PERCENT, PRECISE_PERCENT, StopRule
-from tests.common.python.factories import an_expectation, recorded_units
+from tests.common.python.factories import an_expectation, recorded_ladder, recorded_units
 from tests.common.python.plans import SHAPE, a_plan, standards_for
 
 
@@ -109,3 +109,14 @@ def test_a_half_stops_when_its_own_time_is_known(tmp_path):
     count, reason = stops(plan, alone)
     assert reason is StopReason.PRECISE
     assert count < 24
+
+
+def test_a_ladder_goes_on_until_every_rung_is_decided(tmp_path):
+    times = {"baseline": 80_000.0, "tiled": 60_000.0, "optimized": 40_000.0}
+    expected = an_expectation(units=recorded_ladder(times, count=24, deviation=0.001, seed=1), shape=SHAPE)
+    keep_expectations(tmp_path / "expectations_h200.json", "transpose", {"default": expected})
+    plan = a_plan(tmp_path, sides=tuple(times))
+    at_the_edge = times | {"tiled": 60_300.0}
+
+    assert stops(plan, recorded_ladder(times, count=24, deviation=0.001)) == (6, StopReason.DECIDED)
+    assert stops(plan, recorded_ladder(at_the_edge, count=24, deviation=0.001)) == (24, StopReason.UNIT_CAP)
