@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -11,14 +13,16 @@ from common.python.artifacts import write_whole
 from common.python.directives import Directives, read_directives
 from common.python.discovery import Pair, discover
 from common.python.errors import BenchmarkError, ExitCode
-from common.python.expectations import Expectations, key_text, read_expectations
+from common.python.expectations import Expectation, Expectations, key_text, read_expectations
 from common.python.figures import at_shape, speedup_text
+from common.python.ladder import with_rungs
 from common.python.project import PROJECT_ROOT
 from common.python.results import BASELINE, OPTIMIZED
-from common.python.stats import TIME
+from common.python.stats import TIME, climb
 
 BEGIN = "<!-- table: begin -->"
 END = "<!-- table: end -->"
+RUNG_COLUMNS = ("step", "idea", "over the step before", "share of ceiling")
 COLUMNS = ("pair", "idea", "expected", "measured", "share of ceiling (baseline → optimized)", "proof")
 
 _NOT_MEASURED = "not measured yet"
@@ -33,7 +37,8 @@ def rewritten(root: Path) -> dict[Path, str]:
     if problems := [sentence for sentences in tree.problems.values() for sentence in sentences]:
         raise BenchmarkError("\n".join(problems))
     folders = groupby(tree.pairs, key=lambda pair: pair.workload.parent)
-    return {folder / "README.md": _with_table(folder / "README.md", table(list(pairs))) for folder, pairs in folders}
+    found = {folder / "README.md": list(pairs) for folder, pairs in folders}
+    return {path: _with_table(path, "\n".join([table(pairs), *ladders(pairs, root.resolve())])) for path, pairs in found.items()}
 
 
 def table(pairs: list[Pair]) -> str:
@@ -41,9 +46,43 @@ def table(pairs: list[Pair]) -> str:
     return "\n".join([_row(COLUMNS), _row(["---"] * len(COLUMNS)), *(_row(_cells(pair)) for pair in pairs)])
 
 
+def ladders(pairs: Iterable[Pair], root: Path) -> Iterator[str]:
+    """The table of each ladder that was measured: every step with its idea, what it gains over the one before, and its share."""
+    for pair in pairs:
+        sides = with_rungs(pair, root).sides
+        measured = [
+            (f"{key_text(file.gpu)}{at_shape(shape)}", expected)
+            for file in _expectations_beside(pair)
+            for shape, expected in file.pairs.get(pair.name, {}).items()
+        ]
+        if climb(tuple(sides)) and measured:
+            rows = [_rung_cells(pair, sides[BASELINE], measured, ("", BASELINE))]
+            rows += [_rung_cells(pair, sides[after], measured, (before, after)) for before, after in climb(tuple(sides))]
+            head = [_row(RUNG_COLUMNS), _row(["---"] * len(RUNG_COLUMNS))]
+            yield "\n".join(["", f"The ladder of `{pair.name}`, each step against the one before it:", "", *head, *map(_row, rows)])
+
+
+def _rung_cells(pair: Pair, path: Path, measured: Iterable[tuple[str, Expectation]], climbed: tuple[str, str]) -> list[str]:
+    before, after = climbed
+    ratios, shares = [], []
+    for where, expected in measured:
+        rung, side = expected.rungs.get(after), expected.sides.get(after)
+        if rung and rung.over == before:
+            ratios.append(f"{where}: {speedup_text(rung.ratio)}")
+        if side and side.share:
+            shares.append(f"{where}: {100 * side.share.share:.0f} %")
+    link = f"[{after}]({os.path.relpath(path, pair.workload.parent)})"
+    gained = "; ".join(ratios) or _NOT_MEASURED
+    return [link, read_directives(path).idea, gained if before else "", "; ".join(shares) or _NOT_MEASURED]
+
+
+def _expectations_beside(pair: Pair) -> list[Expectations]:
+    return [read_expectations(file) for file in sorted(pair.workload.parent.glob("expectations_*.json"))]
+
+
 def _cells(pair: Pair) -> list[str]:
     path = pair.sides["optimized"]
-    files = [read_expectations(file) for file in sorted(pair.workload.parent.glob("expectations_*.json"))]
+    files = _expectations_beside(pair)
     directives = read_directives(path)
     if not directives.expects:
         raise BenchmarkError(f"{path}: found no `expects:` line; expected the ratio that its bytes, flops or launches predict")

@@ -5,7 +5,7 @@ import pytest
 from common.python.expectations import keep_expectations
 from common.python.figures import speedup_text
 from common.python.results import Share
-from tests.common.python.factories import an_expectation
+from tests.common.python.factories import an_expectation, recorded_ladder
 from tools.checks import chapter_tables
 
 OPTIMIZED = """\
@@ -126,3 +126,63 @@ def test_a_pair_that_nobody_measured_says_so_beside_one_that_was(chapter):
 def test_expectations_that_cannot_be_read_are_an_error(chapter, capsys):
     (chapter / "expectations_h200.json").write_text("{}")
     assert "expectations_h200.json: no schema_version" in refusal(chapter, capsys)
+
+
+LADDER_NS = {"baseline": 80_000.0, "once": 60_000.0, "baseline_copy": 50_000.0, "optimized": 40_000.0}
+LADDER_HEAD = (
+    "\n\nThe ladder of `transpose`, each step against the one before it:\n\n| step | idea | over the step before | share of ceiling |\n"
+)
+
+
+@pytest.fixture
+def ladder(chapter):
+    """The chapter, its transpose a ladder whose second rung is a baseline of another chapter."""
+    (chapter / "workload_transpose.py").write_text('"""Transpose."""\nWorkload(ladder=("once", "ch08/baseline_copy.cu"))\n')
+    (chapter / "optimized_transpose_once.cu").write_text("// Optimized: once | read.\n// expects: 1.3x\n")
+    other = chapter.parent / "ch08"
+    other.mkdir()
+    for file, text in (("workload_copy.py", ""), ("baseline_copy.cu", "// Baseline: copied.\n"), ("optimized_copy.cu", OPTIMIZED)):
+        (other / file).write_text(text)
+    (other / "README.md").write_text(README)
+    return chapter
+
+
+def test_a_ladder_that_was_measured_has_a_table_of_its_steps(ladder):
+    shares = {
+        side: Share(key="dram", share=share, ceiling_ns=1.0, floor_ns=1.0, at_held_clock=None)
+        for side, share in zip(LADDER_NS, (0.4, 0.53, 0.64, 0.8), strict=True)
+    }
+    first = an_expectation(units=recorded_ladder(LADDER_NS, count=24), shares=shares)
+    small = an_expectation(units=recorded_ladder(LADDER_NS, count=24, seed=3))
+    keep_expectations(ladder / "expectations_h200.json", "transpose", {"default": first, "small": small})
+    assert chapter_tables.main([], ladder.parent) == 0
+
+    before, table = (ladder / "README.md").read_text().split(LADDER_HEAD)
+    assert before.endswith("| none |")
+    found = [[cell.strip() for cell in line.split(" | ")] for line in table.partition("\n<!--")[0].splitlines()[1:]]
+
+    def ratio(side):
+        return f"H200: {speedup_text(first.rungs[side].ratio)}; H200 @small: {speedup_text(small.rungs[side].ratio)}"
+
+    assert found == [
+        ["| [baseline](baseline_transpose.cu)", "plain.", "", "H200: 40 % |"],
+        ["| [once](optimized_transpose_once.cu)", "once \\| read.", ratio("once"), "H200: 53 % |"],
+        ["| [baseline_copy](../ch08/baseline_copy.cu)", "copied.", ratio("baseline_copy"), "H200: 64 % |"],
+        ["| [optimized](optimized_transpose.cu)", "the tile is turned in shared memory \\| once.", ratio("optimized"), "H200: 80 % |"],
+    ]
+    assert speedup_text(first.rungs["once"].ratio).startswith("1.33")
+
+
+def test_a_ladder_that_nobody_measured_has_no_table(ladder):
+    chapter_tables.main([], ladder.parent)
+
+    assert "The ladder of" not in (ladder / "README.md").read_text()
+
+
+def test_a_rung_that_has_another_before_it_by_now_is_not_measured_yet(ladder):
+    units = recorded_ladder({side: ns for side, ns in LADDER_NS.items() if side != "once"}, count=24)
+    keep_expectations(ladder / "expectations_h200.json", "transpose", {"default": an_expectation(units=units)})
+    chapter_tables.main([], ladder.parent)
+
+    rows = [line for line in (ladder / "README.md").read_text().splitlines() if line.startswith(("| [once]", "| [baseline_copy]"))]
+    assert [row.split(" | ")[2] for row in rows] == ["not measured yet"] * 2
