@@ -24,7 +24,7 @@ _SHARED = re.compile(r"__shared__ (\w+) (\w+)((?:\[[^]]+\])*);")
 
 def build(side, folder, home=CHAPTER):
     """The library of a .cu side of chapter 10, or of a source in `home`, in `folder`."""
-    texts = _texts(side, home)
+    texts = texts_of(side, home)
     clusters = {kernel: size for text in texts.values() for size, kernel in _CLUSTER.findall(text)}
     for file, text in texts.items():
         (folder / file).write_text(translated(text, clusters))
@@ -45,7 +45,7 @@ def build(side, folder, home=CHAPTER):
     return Emulated(ctypes.CDLL(str(library)))
 
 
-def _texts(side, home):
+def texts_of(side, home=CHAPTER):
     """The sources of a side that are its folder's own: the side, and what it and they include."""
     texts, left = {}, [side]
     while left:
