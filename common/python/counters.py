@@ -43,10 +43,13 @@ def moved(row: PairResult) -> Iterator[Moved]:
             yield from ranked(side, profiles[BASELINE], counters)
 
 
-def ranked(side: str, baseline: Mapping[str, float], counters: Mapping[str, float]) -> list[Moved]:
-    """The counters of both that differ, those that moved most first; the time, which they are to explain, is left out."""
+def ranked(side: str, baseline: Mapping[str, float], counters: Mapping[str, float], same: float = _SAME) -> list[Moved]:
+    """The counters of both that differ by a factor of more than `same`, those that moved most first.
+
+    The time, which they are to explain, is left out.
+    """
     both = [Moved(side, name, baseline[name], value) for name, value in counters.items() if name in baseline and name != TIME]
-    different = [each for each in both if abs(math.log(each.ratio)) > math.log(_SAME)]
+    different = [each for each in both if abs(math.log(each.ratio)) > math.log(same)]
     return sorted(different, key=lambda each: -abs(math.log(each.ratio)))
 
 

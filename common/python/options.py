@@ -119,7 +119,11 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     ),
     "profile": (
         Profile,
-        _option("--profile", panel=_PROFILING, text="none, minimal, roofline or deep_dive; bare: minimal. Default: none."),
+        _option(
+            "--profile",
+            panel=_PROFILING,
+            text="none, minimal, roofline or deep_dive; bare: minimal. Default: none; a row that is red twice: minimal.",
+        ),
         Profile.NONE,
     ),
     "ncu_metric_set": (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from common.python import ncu_tables, nsys_tables, step_trace
@@ -23,7 +23,7 @@ from common.python.profile_job import Job, JobSide, Mode
 from common.python.profiled_process import Ended, SideCrashed, ToolFailed, run, run_job, tool
 from common.python.project import PROJECT_ROOT
 from common.python.proving import counters_claimed
-from common.python.results import SideProfile, StepTrace
+from common.python.results import PairResult, SideProfile, StepTrace
 from common.python.roofline import DECLARED_WITHIN, declared_bytes
 from common.python.settings import Profile
 from common.python.step_trace import SeenStep
@@ -33,6 +33,7 @@ _NSYS_CAPTURE = ("--capture-range=cudaProfilerApi", "--capture-range-end=stop", 
 _NCU = ("--clock-control", "none", "--profile-from-start", "off", "--target-processes", "all", "--nvtx", "--force-overwrite")
 _SETS = {Profile.ROOFLINE: "roofline", Profile.DEEP_DIVE: "full"}
 _ALWAYS = (ncu_tables.TIME, DRAM_BYTES, ncu_tables.DRAM_PERCENT, ncu_tables.SM_PERCENT, ncu_tables.REGISTERS)
+_NO_NCU = "install Nsight Compute"
 _FURTHER = (ncu_tables.OCCUPANCY, ncu_tables.L2_HITS, ncu_tables.TENSOR)
 
 
@@ -63,10 +64,13 @@ class Profiling:
         )
 
 
-def profile_row(plan: Plan, bench: Bench) -> Profiling:
-    """Profile one step of every side of a row at its first shape. Nothing that goes wrong is raised: it is a line in `notes`."""
+def profile_row(plan: Plan, bench: Bench, level: Profile | None = None) -> Profiling:
+    """Profile one step of every side of a row at its first shape, as the run's settings say, or at `level`.
+
+    Nothing that goes wrong is raised: it is a line in `notes`.
+    """
     found = Profiling(claimed=counters_claimed(plan))
-    session = _Session(plan, bench)
+    session = _Session(plan, bench, level or bench.settings.ncu_metric_set or bench.settings.profile)
     try:
         _trace(session, found)
         if plan.device == "cuda" and session.level is not Profile.NONE:
@@ -81,12 +85,23 @@ def profile_row(plan: Plan, bench: Bench) -> Profiling:
     return found
 
 
+def profile_red(row: PairResult, plan: Plan, shape: str, bench: Bench) -> PairResult:
+    """`row` with a minimal profile at a shape at which it is red; its timings and its status stay as they are."""
+    try:
+        tool("ncu", _NO_NCU)
+    except ToolFailed as failure:
+        return row.model_copy(update={"notes": (*row.notes, f"profile: ncu: {failure}")})
+    found = profile_row(replace(plan, timed={shape: plan.timed[shape]}, work={shape: plan.work[shape]}), bench, Profile.MINIMAL)
+    sides = {side: result.model_copy(update={"profile": found.of(side)}) for side, result in row.sides.items()}
+    return row.model_copy(update={"sides": sides, "notes": (*row.notes, *found.notes)})
+
+
 class _Session:
     """What the tools of one row share."""
 
-    def __init__(self, plan: Plan, bench: Bench) -> None:
+    def __init__(self, plan: Plan, bench: Bench, level: Profile) -> None:
         self.plan = plan
-        self.level = bench.settings.ncu_metric_set or bench.settings.profile
+        self.level = level
         self.folder = bench.logs(plan.target, "")
         self.labels = {side: f"{plan.target}/{side}" for side in plan.sides}
         self.bench = bench
@@ -197,7 +212,7 @@ def _why_no_report(nsys: Path, ended: Ended, stream: Path) -> str:
 
 def _count(session: _Session, claimed: Sequence[str]) -> tuple[dict[str, tuple[Profiled, ...]], list[str]]:
     """The launches of each side with their counters, and a line. Raises ToolFailed, SideCrashed or UnreadableTable."""
-    ncu = tool("ncu", "install Nsight Compute")
+    ncu = tool("ncu", _NO_NCU)
     notes = []
     chosen: tuple[str, ...] = ()
     wanted = _ALWAYS if session.level is Profile.MINIMAL else _ALWAYS + _FURTHER

@@ -28,13 +28,14 @@ from common.python.isolation import ForkServer
 from common.python.llm_analysis import Analysis, analyse
 from common.python.machine_ceilings import kept_ceilings
 from common.python.planning import Plan, make_plans
+from common.python.profiling import profile_red
 from common.python.project import PROJECT_ROOT
-from common.python.regressions import confirmed, is_to_be_confirmed, standing, unconfirmed
+from common.python.regressions import confirmed, is_to_be_confirmed, red_twice, standing, unconfirmed, why_red
 from common.python.results import PairResult, Run
 from common.python.revisions import against, checkout
 from common.python.sanitizing import sanitize
-from common.python.settings import Device, Settings
-from common.python.standards import Standards, first_gpu
+from common.python.settings import Device, Profile, Settings
+from common.python.standards import NOISE_COMMAND, Standards, first_gpu
 from common.python.targets import Selection, select
 
 
@@ -236,6 +237,21 @@ class _Suite:
             settled = self._confirmed(row, plans[row.target])
             self.folder.write_pair(settled)
             self.watcher.finished(settled)
+        measured_again = {row.target for row in red if self.bench.settings.command != NOISE_COMMAND}
+        for row in self.rows:  # after the last of the timings
+            if row.target in measured_again and red_twice(row) and time.monotonic() < self.bench.deadline:
+                self.folder.write_pair(self._explained(row, plans[row.target]))
+
+    def _explained(self, row: PairResult, plan: Plan) -> PairResult:
+        """A row that is red twice, with the counters that may tell why; it is profiled for them where the run was to profile nothing."""
+        shape, bench = red_twice(row)[0], self.bench
+        if bench.settings.profile is Profile.NONE and plan.device == "cuda":
+            bench.tell = lambda text: self.watcher.phase(plan.target, text)
+            self.watcher.note(f"{row.target} is red twice: it is profiled")
+            row = profile_red(row, plan, shape, bench)
+        elif shape != next(iter(row.timings)):  # at which it was profiled
+            return row
+        return row.model_copy(update={"notes": (*row.notes, *why_red(row, shape, bench.standards.accepted_counters(plan, shape)))})
 
     def _confirmed(self, row: PairResult, plan: Plan) -> PairResult:
         if time.monotonic() < self.bench.deadline:

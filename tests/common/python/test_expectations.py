@@ -14,8 +14,8 @@ from common.python.expectations import (
     read_expectations,
     refusal,
 )
-from common.python.results import Spread, StopReason, TelemetrySummary
-from tests.common.python.factories import a_provenance, a_recorded_timing, a_row, a_run, an_expectation, recorded_units
+from common.python.results import SideProfile, Spread, StopReason, TelemetrySummary
+from tests.common.python.factories import a_provenance, a_recorded_timing, a_row, a_run, a_side, an_expectation, recorded_units
 from tests.common.python.plans import H200, WITH_GPU
 
 
@@ -78,6 +78,16 @@ def test_what_is_accepted_comes_with_its_raw_units_and_where_it_was_measured():
     assert kept.sides["optimized"].peak_memory_bytes == row.sides["optimized"].peak_memory_bytes
     assert (kept.provenance.gpu, kept.provenance.driver, kept.provenance.sm_clock_mhz) == (H200.name, H200.driver, 1980.0)
     assert (kept.provenance.run_id, kept.provenance.ceilings) == (run.run_id, "2026-01-01")
+
+
+def test_the_counters_of_a_step_are_kept_with_the_shape_that_they_are_of():
+    profile = SideProfile(counters={"dram__bytes.sum": 7.0})
+    sides = {"baseline": a_side("baseline"), "optimized": a_side(profile=profile)}
+    row = a_row(timings={shape: a_recorded_timing() for shape in ("small", "large")}, sides=sides)
+    small, large = (expectation_of(row, each, each.speedups["optimized"], a_provenance()) for each in row.timings.values())
+
+    assert (small.sides["optimized"].counters, small.sides["baseline"].counters) == (profile.counters, {})
+    assert large.sides["optimized"].counters == {}
 
 
 def test_a_run_without_ceilings_says_that_there_were_none():

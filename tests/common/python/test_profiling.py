@@ -1,6 +1,7 @@
 """Profiling a pair under stand-ins for nsys and ncu: what arrives in the result, and the line that each way to fail leaves."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,10 @@ from common.python.claims import parse_claim
 from common.python.directives import Directives
 from common.python.evidence import Seen, prove
 from common.python.profiled_process import Ended, run_job
-from common.python.profiling import profile_row, sets_in
+from common.python.profiling import profile_red, profile_row, sets_in
 from common.python.proving import add_counters
 from tests.commands import OPTIMIZED, run_here, write_pair
+from tests.common.python.factories import a_row, a_timing
 from tests.common.python.plans import WITH_GPU
 from tests.common.python.profiled import STAND_INS, a_bench, a_pair, put_on_path
 
@@ -212,6 +214,45 @@ def test_sets_are_the_first_column_of_what_ncu_lists():
     listed = (STAND_INS / "ncu").read_text().split('SETS = """')[1].split('"""')[0]
     assert sets_in(listed) == ("basic", "detailed", "full", "roofline")
     assert sets_in("") == ()
+
+
+@pytest.fixture
+def red(tmp_path, monkeypatch):
+    """Profiles demo:double, which is red at its second shape, with the stand-ins in `mode`; the row before, and after."""
+
+    def profile(mode="", tools=("nsys", "ncu")):
+        put_on_path(monkeypatch, *tools, folder=tmp_path / "tools", mode=mode)
+        shapes = {"small": {"n": 64}, "large": {"n": 512}}
+        plan = replace(a_pair(tmp_path), timed=shapes, work={name: {} for name in shapes})
+        before = a_row(timings=dict.fromkeys(shapes, a_timing()), notes=("as it was",))
+        return before, profile_red(before, plan, "large", a_bench(tmp_path / "run"))
+
+    return profile
+
+
+def test_a_red_row_is_profiled_at_the_shape_at_which_it_is_red_and_its_timings_stay(red, folder):
+    before, after = red()
+    assert json.loads((folder / "profile_ncu.job.json").read_text())["sides"][0]["shapes"] == [{"n": 512}]
+    assert after.sides["optimized"].profile.counters["dram__bytes.sum"] == 2 * 134_217_728
+    assert after.notes == (
+        "as it was",
+        "profile: nsys 2025.3.1.90 traced a step a side",
+        "profile: ncu 2025.3.1.0 counted minimal in a step a side",
+    )
+    assert after.timings == before.timings
+
+
+@pytest.mark.parametrize("mode", ["permission", "none"])
+def test_a_profiler_that_gives_nothing_of_a_red_row_is_a_line_and_no_more(red, mode):
+    before, after = red(mode)
+    assert FAILURES[mode] in after.notes
+    assert (after.status, after.timings, after.verdicts) == (before.status, before.timings, before.verdicts)
+
+
+def test_without_ncu_a_red_row_is_not_profiled(red, folder):
+    before, after = red(tools=("nsys",))
+    assert after == before.model_copy(update={"notes": ("as it was", "profile: ncu: not found; install Nsight Compute")})
+    assert not folder.exists()
 
 
 def rows_of(tmp_path, **choices):

@@ -3,8 +3,9 @@
 import pytest
 
 from common.python.errors import Status
-from common.python.regressions import confirmed, is_to_be_confirmed, standing, unconfirmed
-from tests.common.python.factories import a_change, a_failure, a_row, a_verdict
+from common.python.regressions import confirmed, is_to_be_confirmed, red_twice, standing, unconfirmed, why_red
+from common.python.results import SideProfile
+from tests.common.python.factories import a_change, a_failure, a_row, a_side, a_timing, a_verdict, an_interval
 
 
 def a_judged_row(kind, number=0, p_worse=0.5, **changes):
@@ -90,3 +91,58 @@ def test_red_without_time_for_a_second_measurement_is_inconclusive():
     verdict = unconfirmed(a_judged_row("REGRESSED"), "no time").verdicts["default"]
 
     assert (verdict.kind, verdict.sentence) == ("INCONCLUSIVE", "speedup REGRESSED; no time")
+
+
+LADDER = a_timing(
+    {"baseline": 8e6, "tiled": 4e6, "optimized": 2e6}, rungs={"tiled": an_interval(2.0, 0.1), "optimized": an_interval(2.0, 0.1)}
+)
+COUNTERS = {
+    "baseline": {"dram__bytes.sum": 8.0e6, "launch__registers_per_thread": 16.0},
+    "tiled": {"dram__bytes.sum": 4.0e6, "launch__registers_per_thread": 64.0, "gpu__time_duration.sum": 4e6},
+    "optimized": {"dram__bytes.sum": 4.0e6, "launch__registers_per_thread": 62.0, "gpu__time_duration.sum": 2e6},
+}
+
+
+def a_red_ladder(*figures, counters=COUNTERS):
+    sides = {side: a_side(side, profile=SideProfile(counters=found)) for side, found in counters.items()}
+    verdict = a_verdict("REGRESSED", changes={name: a_change("REGRESSED", -3.0) for name in figures}, confirmed=True)
+    return a_row(timings={"default": LADDER}, verdicts={"default": verdict}, sides={side: a_side(side) for side in LADDER.time_ns} | sides)
+
+
+@pytest.mark.parametrize(
+    ("figure", "line"),
+    [
+        (
+            "rung tiled over baseline",
+            "tiled and baseline differ most: launch__registers_per_thread 16 → 64 (4.00x), dram__bytes.sum 7.63 MiB → 3.81 MiB (0.50x)",
+        ),
+        ("rung optimized over tiled", "optimized and tiled differ most: no counter"),
+        (
+            "speedup",
+            "optimized and baseline differ most: launch__registers_per_thread 16 → 62 (3.88x), dram__bytes.sum 7.63 MiB → 3.81 MiB (0.50x)",
+        ),
+        (
+            "share of dram of baseline",
+            "optimized and baseline differ most: launch__registers_per_thread 16 → 62 (3.88x), dram__bytes.sum 7.63 MiB → 3.81 MiB (0.50x)",
+        ),
+    ],
+)
+def test_the_counters_of_the_two_sides_of_a_red_figure_are_ranked(figure, line):
+    assert why_red(a_red_ladder(figure), "default", {}) == [f"red, and by what {line}"]
+
+
+def test_counters_that_were_accepted_are_ranked_by_what_became_of_them_down_to_one_percent():
+    kept = {"tiled": {"dram__bytes.sum": 3.9e6, "launch__registers_per_thread": 64.0}, "library": {"dram__bytes.sum": 1.0}}
+    _, line = why_red(a_red_ladder("rung tiled over baseline"), "default", kept)
+
+    assert line == "red, and by what tiled now and as it was accepted differ most: dram__bytes.sum 3.72 MiB → 3.81 MiB (1.03x)"
+
+
+def test_without_counters_there_is_nothing_to_rank():
+    assert why_red(a_red_ladder("speedup", counters={}), "default", COUNTERS) == []
+    assert why_red(a_red_ladder("speedup", counters={"optimized": {}}), "default", COUNTERS) == []
+
+
+def test_red_twice_are_the_shapes_that_a_second_measurement_confirmed():
+    assert red_twice(a_judged_row("REGRESSED", confirmed=True)) == ["default"]
+    assert red_twice(a_judged_row("REGRESSED")) == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from common.python.measurement import Measured, Measurement
 from common.python.project import PROJECT_ROOT
 from common.python.results import StopReason
 from tests.common.python.factories import a_recorded_timing, an_expectation, recorded_ladder, recorded_units
+from tests.common.python.profiled import put_on_path
 from tools.cli.benchmark_cli import run_command_line
 
 WORKLOAD = '''"""One is added."""
@@ -217,6 +219,40 @@ def test_a_rung_that_is_too_uncertain_is_left_out_of_what_is_accepted(climbing, 
     assert "rung once over baseline is not accepted: found a half-width of " in bench.said
     assert climbing(measured=[a_ladder(2)]) == ExitCode.GOOD
     assert f"; nothing is expected of {RUNGS[0]}, {RUNGS[1]} yet" in bench.said
+
+
+@pytest.fixture
+def profilers(bench, root, tmp_path, monkeypatch):
+    """Stand-ins for nsys and ncu, for rows as if they had run on the GPU; with what a step of the optimized side moved when accepted."""
+    put_on_path(monkeypatch, "nsys", "ncu", folder=tmp_path / "tools")
+    explained = suite._Suite._explained
+    monkeypatch.setattr(suite._Suite, "_explained", lambda self, row, plan: explained(self, row, replace(plan, device="cuda")))
+    expected = an_expectation(2.0, shape={"n": 1000}, clock="host")
+    optimized = expected.sides["optimized"].model_copy(update={"counters": {"dram__bytes.sum": 2.0**28 / 1.03}})
+    expected = expected.model_copy(update={"sides": expected.sides | {"optimized": optimized}})
+    keep_expectations(root / "ch07" / "expectations_h200.json", "add", {"default": expected})
+
+
+@pytest.mark.usefixtures("profilers")
+def test_what_is_red_twice_is_profiled_by_itself_and_its_counters_are_ranked(bench):
+    assert bench.run(measured=[slower(3), slower(3, seed=3)]) == ExitCode.REGRESSION
+    row = bench.rows["ch07:add"]
+    assert bench.measured == 2
+    ranked = [note for note in row["notes"] if note.startswith("red, and by what ")]
+    assert ranked[0].startswith("red, and by what optimized and baseline differ most: dram__bytes.sum 512 MiB → 256 MiB (0.50x), ")
+    assert ranked[1:] == ["red, and by what optimized now and as it was accepted differ most: dram__bytes.sum 249 MiB → 256 MiB (1.03x)"]
+    assert row["sides"]["optimized"]["profile"]["counters"]["dram__bytes.sum"] == 2.0**28
+    assert "ncu_arguments.txt" in {path.name for path in (bench.folder / "ch07_add").iterdir()}
+    assert ranked[0] in bench.said
+    unprofiled = json.loads((bench.folder / "ch07_add" / "second_metrics.json").read_text())
+    assert unprofiled["sides"]["optimized"]["profile"] is None
+
+
+@pytest.mark.usefixtures("profilers")
+@pytest.mark.parametrize("measured", [[slower(0)], [slower(3), slower(0)]])
+def test_what_is_not_red_twice_is_not_profiled(bench, measured):
+    assert bench.run(measured=measured) == ExitCode.GOOD
+    assert not list(bench.folder.rglob("profile*"))
 
 
 def test_red_once_only_is_inconclusive(bench):
