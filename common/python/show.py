@@ -1,4 +1,4 @@
-"""`show`: a pair as a reader wants it, the workload and then the diff, which is the lesson."""
+"""`show`: a pair as a reader wants it, the workload and then the diff, which is the lesson; of a ladder a diff a step."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from rich.syntax import Syntax
 
 from common.python.discovery import Pair, Tree
 from common.python.errors import BenchmarkError
+from common.python.ladder import with_rungs
+from common.python.stats import climb
 from common.python.targets import select
 
 _CONTEXT_LINES = 3
@@ -20,19 +22,23 @@ def show_pair(tree: Tree, target: str, console: Console | None = None) -> None:
     selected = select(tree, [target]).selections
     if len(selected) != 1:
         raise BenchmarkError(f"show {target}: found {len(selected)} pairs; expected the name of one")
-    pair = selected[0].pair
+    pair = with_rungs(selected[0].pair, tree.root)
     console = console or Console(highlight=False, emoji=False)
     _print_source(console, pair.workload, tree.root)
-    optimized = pair.sides["optimized"]
-    baseline = _nearest(pair, tree)
-    console.print()
-    if baseline.suffix != optimized.suffix:
-        # A diff of two languages teaches nothing.
-        _print_source(console, baseline, tree.root)
+    rungs = [(pair.sides[before], pair.sides[after]) for before, after in climb(tuple(pair.sides))]
+    for before, after in rungs or [(_nearest(pair, tree), pair.sides["optimized"])]:
         console.print()
-        _print_source(console, optimized, tree.root)
-    else:
-        _print_code(console, diff_of(baseline, optimized, tree.root), "diff")
+        _print_change(console, before, after, tree.root)
+
+
+def _print_change(console: Console, before: Path, after: Path, root: Path) -> None:
+    if before.suffix == after.suffix:
+        _print_code(console, diff_of(before, after, root), "diff")
+        return
+    # A diff of two languages teaches nothing.
+    _print_source(console, before, root)
+    console.print()
+    _print_source(console, after, root)
 
 
 def _nearest(pair: Pair, tree: Tree) -> Path:

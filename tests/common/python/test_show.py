@@ -57,6 +57,18 @@ def test_a_variant_is_read_against_what_it_is_nearest_to(tmp_path):
     assert "--- demo/optimized_double.py\n+++ demo/optimized_double_again.py" in shown(tmp_path, "demo:double_again")
 
 
+def test_a_ladder_is_a_diff_a_step(tmp_path):
+    write_pair(tmp_path)
+    workload = tmp_path / "demo/workload_double.py"
+    workload.write_text(workload.read_text().replace("Workload(", 'Workload(ladder=("once", "other/baseline_twice.py"),', 1))
+    for path, body in (("demo/optimized_double_once.py", "x + 1 * x"), ("other/baseline_twice.py", "2 * x")):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(BASELINE.replace("x + x", body))
+    steps = [line[4:] for line in shown(tmp_path).splitlines() if line.startswith(("--- ", "+++ "))]
+    files = ["demo/baseline_double.py", "demo/optimized_double_once.py", "other/baseline_twice.py", "demo/optimized_double.py"]
+    assert steps == [files[0], files[1], files[1], files[2], files[2], files[3]]
+
+
 @pytest.mark.parametrize(
     ("target", "sentence"),
     [
