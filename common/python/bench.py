@@ -204,9 +204,10 @@ class SideAtWork:
 
 
 class Judging:
-    """The referee of one row."""
+    """The referee of one row; `notes` say what is to be known of its references."""
 
     def __init__(self, bench: Bench, plan: Plan) -> None:
+        self.notes: set[str] = set()
         self._bench = bench
         self._plan = plan
         self._child = bench.server.fork("referee", bench.logs(plan.target, "") / "referee.log")
@@ -235,8 +236,10 @@ class Judging:
             prepare_seed=prepare_seed,
             seed=call.seed,
             outputs=call.outputs,
+            found=call.found,
         )
         judged = self._child.ask(request, protocol.Judged, self._bench.limit_s("prepare"))
+        self.notes.update(judged.notes)
         if judged.digest != call.digest:
             reason = f"{where}: the inputs in its process are not those that the seed makes; expected the same"
             raise SideFailure(Status.INPUT_MODIFIED, reason)

@@ -39,6 +39,7 @@ class _Row:
     measured: dict[str, Measured] = field(default_factory=dict)
     evidence: dict[str, dict[str, Seen]] = field(default_factory=dict)
     profiling: Profiling = field(default_factory=Profiling)
+    of_references: set[str] = field(default_factory=set)
     phases: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
@@ -69,6 +70,7 @@ def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
             if found := bench.sanitized.get(plan.target, Sanitized()).finding:
                 raise SideFailure(Status.WRONG_RESULT, found)
             with Judging(bench, plan) as judging:
+                row.of_references = judging.notes
                 with ExitStack() as until_watched:
                     watched = fork_watched(plan, bench, until_watched)
                     with row.phase("verify"):
@@ -173,7 +175,7 @@ def _result(row: _Row, bench: Bench, status: Status, reason: str, seconds: float
         timings=timings,
         proofs=proofs_of(plan, row.evidence),
         metrics=next((measured.metrics for measured in row.measured.values()), {}),
-        notes=(*_notes(plan, bench), *findings(plan, row.evidence), *row.profiling.notes, *_sanitizer_note(plan, bench)),
+        notes=(*_notes(plan, bench), *_found(row), *_sanitizer_note(plan, bench)),
         seconds=seconds,
         phases=row.phases,
     )
@@ -208,6 +210,10 @@ def _notes(plan: Plan, bench: Bench) -> tuple[str, ...]:
     if plan.interpreted:
         return ("checked in Triton's interpreter, which says nothing of speed: not timed on a CPU",)
     return ("checked, and by its workload not timed on a CPU",)
+
+
+def _found(row: _Row) -> tuple[str, ...]:
+    return (*sorted(row.of_references), *findings(row.plan, row.evidence), *row.profiling.notes)
 
 
 def _sanitizer_note(plan: Plan, bench: Bench) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ from common.python.directives import read_directives
 from common.python.errors import BenchmarkError, SideFailure
 from common.python.loader import load_workload
 from common.python.protocol import Answer, AnyRequest, ShapeEntries
-from common.python.random_inputs import Inputs
+from common.python.random_inputs import Inputs, leaves
 from common.python.workload import Shape, ShapeValue, Spec, Workload
 
 _KINDS = {bool: "true or false", int: "an integer", float: "a finite number", str: "a word"}
@@ -72,6 +72,11 @@ def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> str:
     for name in (*workload.constants, *workload.in_place):
         if name not in inputs.values:
             raise BenchmarkError(f"{file}: constants or in_place name {name!r}; expected some of the inputs {sorted(inputs.values)}")
+    for name, leaf in leaves(inputs.values):
+        if workload.evolves and workload.may_change(name) and not isinstance(leaf, torch.Tensor):
+            raise BenchmarkError(f"{file}: {name} is state and a {type(leaf).__name__}; expected tensors, which can be compared")
+    if workload.reference_rows is not None and "rows" in inputs.values.keys() | shape.keys():
+        raise BenchmarkError(f"{file}: 'rows' is what reference_rows is given, and an input or a shape entry; expected one meaning")
     try:
         for side in sides:
             if side.suffix == ".cu":
@@ -91,6 +96,10 @@ def _try_shape(workload: Workload, shape: Shape, file: str) -> None:
             raise BenchmarkError(f"{file}: output {name} is {spec!r} {where}; expected a Spec of a tuple of extents and a torch dtype")
         if any(extent < 1 for extent in spec.shape):
             raise BenchmarkError(f"{file}: output {name} has shape {spec.shape} {where}; expected no extent below 1, or nothing is checked")
+    rows = {name: spec.shape[:1] for name, spec in outputs.items()}
+    if workload.reference_rows is not None and (len(set(rows.values())) > 1 or () in rows.values()):
+        found = ", ".join(f"{name} of shape {spec.shape}" for name, spec in outputs.items())
+        raise BenchmarkError(f"{file}: found reference_rows and outputs {found} {where}; expected all to have as many rows")
     work = workload.work(**shape)
     for name, amount in work.items():
         if not 0 <= amount < math.inf:

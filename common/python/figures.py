@@ -223,11 +223,13 @@ def _proof_remarks(row: PairResult) -> list[str]:
 
 
 def error_text(side: SideResult) -> str:
-    """The largest error against the reference over all checks of a side, absolute and relative."""
+    """The largest error against the reference over all checks of a side, absolute and relative, and of how many rows if not of all."""
     outputs = [error for check in side.checks for error in check.outputs.values()]
     if not outputs:
         return ""
-    return f"{max(error.max_abs for error in outputs):.1e} abs, {max(error.max_rel for error in outputs):.1e} rel"
+    rows = [error.rows_checked for error in outputs if error.rows_checked is not None]
+    of_rows = f", of {min(rows)} rows a call" if rows else ""
+    return f"{max(error.max_abs for error in outputs):.1e} abs, {max(error.max_rel for error in outputs):.1e} rel{of_rows}"
 
 
 def setup_text(side: SideResult) -> str:

@@ -165,7 +165,11 @@ class Dump(Message):
 
 
 class Check(Request):
-    """Call the step once for every seed, on poisoned memory, and keep the outputs in files whose names start with `prefix`."""
+    """Call the step once for every seed, on poisoned memory, and keep the outputs in files whose names start with `prefix`.
+
+    Where the state evolves, a seed stands for `steps` calls from a fresh `prepare`, on inputs of seed, seed + 1 and so on, of which the
+    last one's outputs are kept; for the first of `seeds` the latest Prepare is the fresh one.
+    """
 
     kind: Literal["check"] = "check"
     seeds: list[int]
@@ -173,13 +177,18 @@ class Check(Request):
 
 
 class Call(Message):
-    """One call: its inputs' seed and digest, inputs it changed, and its outputs; `escaped` says work went on after it returned."""
+    """One call: its inputs' seed and digest, inputs it changed, and its outputs; `escaped` says work went on after it returned.
+
+    `outputs` has all tensors of a state that evolves, `found` what they were before a timed call. A Check's call is the last of several
+    then: `seed` is that of the first, the digest its own, and the rest of all of them.
+    """
 
     seed: int
     digest: str
     modified: list[str]
     escaped: bool
     outputs: list[Dump]
+    found: list[Dump] = []
 
 
 class Checked(Answer):
@@ -305,7 +314,10 @@ class Observed(Answer):
 
 
 class Judge(Request):
-    """Compare outputs with the reference of the inputs that `prepare_seed` and `seed` make, at the tolerance of `side`."""
+    """Compare outputs with the reference of the inputs that `prepare_seed` and `seed` make, at the tolerance of `side`.
+
+    With the state that a call `found`, they are those of one step from there.
+    """
 
     kind: Literal["judge"] = "judge"
     workload: str
@@ -316,15 +328,17 @@ class Judge(Request):
     prepare_seed: int
     seed: int
     outputs: list[Dump]
+    found: list[Dump] = []
 
 
 class Judged(Answer):
-    """Digest of the inputs as the referee makes them, each output's error, and a sentence on the first mismatch or nothing."""
+    """Digest of the inputs as the referee makes them, each output's error, a sentence on the first mismatch or nothing, and notes."""
 
     kind: Literal["judged"] = "judged"
     digest: str
     outputs: dict[str, OutputError]
     mismatch: str
+    notes: list[str] = []
 
 
 class Survey(Request):

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from common.python.errors import BenchmarkError
-from common.python.workload import Shape, Workload
+from common.python.workload import Shape, Spec, Workload
 
 _MIX = 0x9E3779B97F4A7C15
 _MASK = (1 << 63) - 1
@@ -177,7 +177,8 @@ class Inputs:
         self._shape = shape
         self._rand = Rand(seed, device, folder)
         self.values: dict[str, Any] = workload.inputs(self._rand, **shape)
-        constants = [leaf for name, leaf in _leaves(self.values) if name.split(".")[0] in workload.constants]
+        self._kept = {*workload.constants, *(workload.in_place if workload.evolves else ())}
+        constants = [leaf for name, leaf in leaves(self.values) if name.split(".")[0] in self._kept]
         # A constant may be a view of its draw: it is the storage that must keep its values.
         storages = {leaf.untyped_storage().data_ptr() for leaf in constants if isinstance(leaf, torch.Tensor)}
         behind = [draw for draw in self._rand.draws if draw.tensor.untyped_storage().data_ptr() in storages]
@@ -186,17 +187,29 @@ class Inputs:
         paths = {leaf for leaf in constants if isinstance(leaf, Path)}
         files = {file.index for file in self._rand.files if file.path in paths}
         self._keep = frozenset(files | {draw.index for draw in behind} - self._seeds.keys())
+        if workload.evolves:
+            # What steps change lies apart from what was drawn, or inputs() would edit it, or make live inputs of it, in every call.
+            self.values |= {name: mapped(self.values[name], _apart) for name in workload.in_place if name in self.values}
 
     def rewrite(self, seed: int) -> None:
         """Give every live input the values of `seed`, in the storage it has."""
-        again = dict(_leaves(self._workload.inputs(self._rand.again(seed, self._keep, self._seeds), **self._shape)))
-        for name, leaf in _leaves(self.values):
-            if isinstance(leaf, torch.Tensor) and again[name] is not leaf and name.split(".")[0] not in self._workload.constants:
+        again = dict(leaves(self._workload.inputs(self._rand.again(seed, self._keep, self._seeds), **self._shape)))
+        for name, leaf in leaves(self.values):
+            if isinstance(leaf, torch.Tensor) and again[name] is not leaf and name.split(".")[0] not in self._kept:
                 leaf.copy_(again[name])
 
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
         """Every input tensor with its dotted name."""
-        return ((name, leaf) for name, leaf in _leaves(self.values) if isinstance(leaf, torch.Tensor))
+        return ((name, leaf) for name, leaf in leaves(self.values) if isinstance(leaf, torch.Tensor))
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """The tensors of a state that evolves, by dotted name; none where the harness refreshes what a step changes."""
+        return {name: tensor for name, tensor in self.tensors() if self._workload.evolves and self._workload.may_change(name)}
+
+    def answers(self) -> dict[str, Spec]:
+        """What is compared of a call: every output, and every tensor of a state that evolves."""
+        state = {name: Spec(tuple(tensor.shape), tensor.dtype) for name, tensor in self.state().items()}
+        return {**self._workload.outputs(**self._shape), **state}
 
     @property
     def files(self) -> tuple[RandomFile, ...]:
@@ -206,8 +219,8 @@ class Inputs:
     def digest(self) -> str:
         """A fingerprint of all values but those a step may change: equal in two processes exactly if their inputs are."""
         sums = hashlib.blake2b(digest_size=16)
-        for name, leaf in _leaves(self.values):
-            if name.split(".")[0] in self._workload.in_place:
+        for name, leaf in leaves(self.values):
+            if self._workload.may_change(name):
                 continue
             sums.update(name.encode())
             if isinstance(leaf, torch.Tensor):
@@ -224,13 +237,27 @@ class Inputs:
             file.path.unlink(missing_ok=True)
 
 
-def _leaves(tree: object, name: str = "") -> Iterator[tuple[str, Any]]:
+def mapped(tree: Any, change: Callable[[Any], Any]) -> Any:
+    """`tree` of nested dicts, lists and tuples with every leaf changed."""
+    if isinstance(tree, Mapping):
+        return {key: mapped(value, change) for key, value in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(mapped(value, change) for value in tree)
+    return change(tree)
+
+
+def _apart(leaf: Any) -> Any:
+    return leaf.clone() if isinstance(leaf, torch.Tensor) else leaf
+
+
+def leaves(tree: object, name: str = "") -> Iterator[tuple[str, Any]]:
+    """What `tree` of nested dicts, lists and tuples holds, with dotted names."""
     if isinstance(tree, Mapping):
         for key, value in tree.items():
-            yield from _leaves(value, f"{name}.{key}" if name else str(key))
+            yield from leaves(value, f"{name}.{key}" if name else str(key))
     elif isinstance(tree, (list, tuple)):
         for position, value in enumerate(tree):
-            yield from _leaves(value, f"{name}.{position}")
+            yield from leaves(value, f"{name}.{position}")
     else:
         yield name, tree
 

@@ -18,11 +18,7 @@ class Document(BaseModel):
     """Base of everything written: frozen, and a key it does not know is an error."""
 
     model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        ser_json_inf_nan="strings",
-        allow_inf_nan=False,
-        json_schema_serialization_defaults_required=True,
+        frozen=True, extra="forbid", ser_json_inf_nan="strings", allow_inf_nan=False, json_schema_serialization_defaults_required=True
     )
 
 
@@ -175,11 +171,15 @@ class PairTiming(Document):
 
 
 class OutputError(Document):
-    """How far one output is from the reference; `mismatched` is the share of elements outside the tolerance."""
+    """How far one output is from the reference; `mismatched` is the share of elements outside the tolerance.
+
+    `rows_checked` is how many of its rows, picked at random, were compared; None: all.
+    """
 
     max_abs: float
     max_rel: float
     mismatched: float
+    rows_checked: int | None = None
 
 
 class Check(Document):

@@ -19,6 +19,7 @@ import torch
 
 from common.python.device_helpers import device_helpers, sm_clock_hz
 from common.python.random_inputs import Inputs
+from common.python.verification import snapshot
 from common.python.workload import Workload
 
 # Bound before any side is imported, so a side that patches the time or torch modules patches nothing here.
@@ -117,6 +118,7 @@ class Sampler:
         self._limit_ns = _HOLD_NS
         self.warm_files = False
         self.returned: list[object] = []
+        self.found: list[dict[str, torch.Tensor]] = []  # the evolving state of each copy before its latest call
         if self._cuda:
             self._timer = DeviceTimer(device, "hot" if workload.cache == "hot" else "clean")
 
@@ -129,12 +131,17 @@ class Sampler:
         """The time of one call, on the inputs of `seed`, a copy's on those of a seed behind it; what was returned is in `returned`."""
         for position, (inputs, _) in enumerate(self._copies):
             inputs.rewrite(seed + position)
+        self._look()
         self._chill()
         _push(self._label)
         try:
             return self._device_sample() if self.clock == "device" else self._host_sample()
         finally:
             _pop()
+
+    def _look(self) -> None:
+        # Before every call, so that no step can tell by the allocator which one is going to be judged.
+        self.found = [snapshot(inputs.state()) for inputs, _ in self._copies]
 
     def _chill(self) -> None:
         if self._workload.cache == "cold":
@@ -173,6 +180,9 @@ class Sampler:
             rounds += _SUSTAINED_ROUNDS
             if self._cuda:
                 _synchronize()  # or the host would run ahead of the device by the whole second
+        if self._workload.evolves:  # the state behind so many calls can be judged only as where the next one begins
+            self._look()
+            self.returned = [step() for _, step in self._copies]
         return Sample(elapsed / (rounds * len(self._copies)))
 
     def settle(self) -> None:

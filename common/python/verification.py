@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from common.python.errors import SideFailure, Status
+from common.python.random_inputs import mapped
 from common.python.results import OutputError
 from common.python.workload import Precision, Spec
 
@@ -138,16 +139,35 @@ def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
     return _equal(a.detach().contiguous().view(-1).view(torch.uint8), b.detach().contiguous().view(-1).view(torch.uint8))
 
 
-def compare(name: str, found: torch.Tensor, expected: torch.Tensor, tolerance: Precision) -> tuple[OutputError, str]:
+def compare(
+    name: str, found: torch.Tensor, expected: torch.Tensor, tolerance: Precision, rows: torch.Tensor | None = None
+) -> tuple[OutputError, str]:
     """How far `found` is from `expected`, in float64, and a sentence on the first mismatch or "".
 
     An element matches if |found - expected| <= atol + rtol |expected|; NaN matches NaN and Inf the same Inf.
     Integers of both sides are compared exactly where both tolerances are 0.
+    With `rows`, `expected` holds but these rows of the output; of the others it is only known that they must be finite.
     """
-    found, expected = found.detach().reshape(-1), expected.detach().reshape(-1)
+    taken = found if rows is None else found[rows]
+    error, wrong, first = _gaps(taken.detach().reshape(-1), expected.detach().reshape(-1), tolerance)
+    where, index = "", first
+    if rows is not None:
+        error = error.model_copy(update={"rows_checked": len(rows)})
+        width = taken.numel() // len(rows)
+        where, index = f" in {len(rows)} of {len(found)} rows", int(rows[first // width]) * width + first % width
+    if not wrong:
+        return error, "" if rows is None else _not_finite(name, found.detach().reshape(-1))
+    sentence = (
+        f"output {name}: {wrong} of {taken.numel()} elements{where} are outside rtol={tolerance.rtol:g}, atol={tolerance.atol:g}; "
+        f"the first, at flat index {index}, is {found.reshape(-1)[index].item()}; expected {expected.reshape(-1)[first].item()}"
+    )
+    return error, sentence
+
+
+def _gaps(found: torch.Tensor, expected: torch.Tensor, tolerance: Precision) -> tuple[OutputError, int, int]:
+    """How far two flat tensors are apart, how many elements are outside the tolerance, and which is the first."""
     worst_abs = worst_rel = 0.0
-    wrong = 0
-    first = -1
+    wrong = first = 0
     exact = tolerance.rtol == 0 and tolerance.atol == 0 and not found.dtype.is_floating_point and not expected.dtype.is_floating_point
     for start in range(0, found.numel(), _CHUNK):
         x, y = found[start : start + _CHUNK], expected[start : start + _CHUNK]
@@ -159,17 +179,20 @@ def compare(name: str, found: torch.Tensor, expected: torch.Tensor, tolerance: P
         worst_abs = max(worst_abs, float(gap.max()))
         worst_rel = max(worst_rel, float(torch.where(size > 0, gap / size, 0).max()))
         bad = int((~matches).sum())
-        if bad and first < 0:
+        if bad and not wrong:
             first = start + int((~matches).nonzero()[0])
         wrong += bad
-    error = OutputError(max_abs=worst_abs, max_rel=worst_rel, mismatched=wrong / found.numel())
-    if not wrong:
-        return error, ""
-    sentence = (
-        f"output {name}: {wrong} of {found.numel()} elements are outside rtol={tolerance.rtol:g}, atol={tolerance.atol:g}; "
-        f"the first, at flat index {first}, is {found[first].item()}; expected {expected[first].item()}"
-    )
-    return error, sentence
+    return OutputError(max_abs=worst_abs, max_rel=worst_rel, mismatched=wrong / found.numel()), wrong, first
+
+
+def _not_finite(name: str, found: torch.Tensor) -> str:
+    """A sentence on the first element of a flat tensor that is Inf or NaN, which is also what memory that nobody wrote holds, or ""."""
+    for start in range(0, found.numel() if found.dtype.is_floating_point else 0, _CHUNK):
+        part = found[start : start + _CHUNK]
+        if (unset := (~torch.isfinite(part.double())).nonzero()).numel():
+            first = int(unset[0])
+            return f"output {name} is {part[first].item()} at flat index {start + first}; expected a finite value in every row"
+    return ""
 
 
 def _matches(x: torch.Tensor, y: torch.Tensor, tolerance: Precision) -> torch.Tensor:
@@ -181,10 +204,4 @@ def _matches(x: torch.Tensor, y: torch.Tensor, tolerance: Precision) -> torch.Te
 
 def upcast(tree: Any, dtype: torch.dtype) -> Any:
     """`tree` with every floating-point tensor in `dtype`; integers and everything else as they are."""
-    if isinstance(tree, torch.Tensor):
-        return tree.to(dtype) if tree.dtype.is_floating_point else tree
-    if isinstance(tree, Mapping):
-        return {key: upcast(value, dtype) for key, value in tree.items()}
-    if isinstance(tree, (list, tuple)):
-        return type(tree)(upcast(value, dtype) for value in tree)
-    return tree
+    return mapped(tree, lambda leaf: leaf.to(dtype) if isinstance(leaf, torch.Tensor) and leaf.dtype.is_floating_point else leaf)

@@ -28,7 +28,7 @@ from common.python.seal import seal
 from common.python.timing import Sampler
 from common.python.triton_ahead import compile_ahead
 from common.python.verification import changed, check_inputs, check_placement, poison, poison_free_blocks, snapshot, take_outputs
-from common.python.workload import Shape, Workload, call_by_name
+from common.python.workload import Workload, call_by_name
 
 _LINGER_S = 0.02  # how long a CPU side that returned too early is given to show itself
 
@@ -47,11 +47,22 @@ class _Loaded:
 
 @dataclass(frozen=True)
 class _Prepared:
-    """The side set up at `shape`, once or in several copies that share nothing but constants."""
+    """The side set up as a request says, once or in several copies that share nothing but constants."""
 
-    shape: Shape
+    request: protocol.Prepare
     copies: tuple[tuple[Inputs, Step], ...]
     sides: tuple[Side, ...]
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A checked call: copies of its outputs, the digest of its inputs and which it changed, whether work went on, and its seconds."""
+
+    outputs: dict[str, torch.Tensor]
+    digest: str
+    modified: tuple[str, ...]
+    escaped: bool
+    seconds: float
 
 
 class Worker:
@@ -149,7 +160,7 @@ class Worker:
             seconds = time.perf_counter() - begin
             inputs.rewrite(request.live_seed)
             copies.append((inputs, step))
-        self._maybe_prepared = _Prepared(request.shape, tuple(copies), tuple(sides))
+        self._maybe_prepared = _Prepared(request, tuple(copies), tuple(sides))
         self._outputs, self._sampler = {}, None
         return protocol.Prepared(nonce=request.nonce, seconds=seconds, digest=copies[0][0].digest())
 
@@ -160,28 +171,44 @@ class Worker:
             # The last call is made on a held stream, where there is one, to see that all its work is on it.
             # Under a profiler, which waits for each kernel, the one that holds the stream would wait for what comes behind it.
             held = position > 0 and position + 1 == len(request.seeds) and self._loaded.device.type == "cuda" and not profiler_attached()
-            call, elapsed = self._checked_call(seed, f"{request.prefix}_{position}", held=held)
+            call, elapsed = self._checked_steps(seed, f"{request.prefix}_{position}", held=held, again=position > 0)
             calls.append(call)
             seconds.append(elapsed)
         return protocol.Checked(nonce=request.nonce, calls=calls, first_call_s=seconds[0])
 
-    def _checked_call(self, seed: int, prefix: str, *, held: bool) -> tuple[Call, float]:
+    def _checked_steps(self, seed: int, prefix: str, *, held: bool, again: bool) -> tuple[Call, float]:
+        """One call and its seconds; where a state evolves, the last of its steps from a fresh `prepare`, and the first one's seconds."""
+        workload = self._loaded.workload
+        if workload.evolves and again:
+            self._prepare(self._prepared.request)
+        modified: set[str] = set()
+        escaped = False
+        seconds = []
+        for step in range(workload.steps):
+            done = self._checked_call(seed + step, held=held and step + 1 == workload.steps)
+            modified.update(done.modified)
+            escaped |= done.escaped
+            seconds.append(done.seconds)
+        outputs = self._dump(done.outputs, prefix)
+        return Call(seed=seed, digest=done.digest, modified=sorted(modified), escaped=escaped, outputs=outputs), seconds[0]
+
+    def _checked_call(self, seed: int, *, held: bool) -> _Done:
         workload, device = self._loaded.workload, self._loaded.device
         inputs, step = self._prepared.copies[0]
         inputs.rewrite(seed)
         digest = inputs.digest()
-        before = snapshot({name: tensor for name, tensor in inputs.tensors() if name not in workload.in_place})
+        in_place = {name: tensor for name, tensor in inputs.tensors() if workload.may_change(name)}
+        before = snapshot({name: tensor for name, tensor in inputs.tensors() if name not in in_place})
         reused = {**self._outputs, **{str(i): tensor for i, tensor in enumerate(self._prepared.sides[0].workspace())}}
         for tensor in reused.values():
             poison(tensor)
-        specs = workload.outputs(**self._prepared.shape)
-        poison_free_blocks(specs, device)
+        poison_free_blocks(workload.outputs(**self._prepared.request.shape), device)
         _wait(device)
         broken, set_profile, set_trace = self._broken, sys.setprofile, sys.settrace  # bound before the step can replace them
         escaped = False
         begin = time.perf_counter()
         if held:
-            call = HeldCall(step, self._take, specs, reused)
+            call = HeldCall(step, self._take, inputs.answers(), reused | in_place)
             returned, escaped = call.returned, bool(call.escaped)
         else:
             returned = step()
@@ -194,8 +221,8 @@ class Worker:
         elapsed = time.perf_counter() - begin
         escaped |= _still_changes(now, taken)
         modified = changed(before, inputs.tensors())
-        self._outputs = {name: tensor for name, tensor in taken.items() if name not in workload.in_place}
-        return Call(seed=seed, digest=digest, modified=modified, escaped=escaped, outputs=self._dump(now, prefix)), elapsed
+        self._outputs = {name: tensor for name, tensor in taken.items() if name not in in_place}
+        return _Done(now, digest, tuple(modified), escaped, elapsed)
 
     def _dump(self, tensors: dict[str, torch.Tensor], prefix: str) -> list[protocol.Dump]:
         self._dumped.append(tensors)
@@ -206,10 +233,10 @@ class Worker:
         inputs = prepared.copies[copy][0]
         file = Path(loaded.request.side).name
         check_inputs(inputs.tensors(), file)
-        in_place = {name: tensor for name, tensor in inputs.tensors() if name in loaded.workload.in_place}
-        taken = take_outputs(returned, loaded.workload.outputs(**prepared.shape), in_place, file)
+        in_place = {name: tensor for name, tensor in inputs.tensors() if loaded.workload.may_change(name)}
+        taken = take_outputs(returned, loaded.workload.outputs(**prepared.request.shape), in_place, file)
         check_placement(taken, inputs.tensors(), loaded.device, file)
-        return taken
+        return taken | inputs.state()
 
     def _warm(self, request: protocol.Warm) -> Answer:
         loaded, prepared = self._loaded, self._prepared
@@ -239,7 +266,7 @@ class Worker:
         if workload.metrics is None:
             return {}
         inputs = self._prepared.copies[0][0]
-        reported = call_by_name(workload.metrics, {**self._prepared.shape, **inputs.values}, f"{request.workload}: metrics")
+        reported = call_by_name(workload.metrics, {**self._prepared.request.shape, **inputs.values}, f"{request.workload}: metrics")
         return {name: ReportedMetric(value=metric.value, unit=metric.unit, better=metric.better) for name, metric in reported.items()}
 
     def _time(self, request: protocol.Time) -> Answer:
@@ -276,9 +303,12 @@ class Worker:
         return protocol.Observed(nonce=request.nonce, launches=launches, spans=spans, cubins=compiled_kernels(), missed="")
 
     def _picked(self, sampler: Sampler, copy: int, seed: int, prefix: str) -> Call:
+        # A state that evolves is judged over this one call, from where the call found it: a replay from `prepare` on would be as long as
+        # all timed calls together, and so would be its error. So one wrong call that is not picked goes unseen, though its trace lasts.
         now = snapshot(self._take(sampler.returned[copy], copy))
         digest = self._prepared.copies[copy][0].digest()
-        return Call(seed=seed, digest=digest, modified=[], escaped=False, outputs=self._dump(now, prefix))
+        outputs, found = self._dump(now, prefix), self._dump(sampler.found[copy], f"{prefix}_found")
+        return Call(seed=seed, digest=digest, modified=[], escaped=False, outputs=outputs, found=found)
 
     def _require_own_cores(self) -> None:
         if away := _cores_in_use() - self._cores:

@@ -18,7 +18,14 @@ Clock = Literal["device", "launch", "host"]
 Cache = Literal["cold", "hot"]
 Place = Literal["device", "host"]
 ReferenceIn = Literal["float64", "float32"]
-_CHOICES = {"clock": get_args(Clock), "cache": get_args(Cache), "place": get_args(Place), "reference_in": get_args(ReferenceIn)}
+State = Literal["refreshed", "evolves"]
+_CHOICES = {
+    "clock": get_args(Clock),
+    "cache": get_args(Cache),
+    "place": get_args(Place),
+    "reference_in": get_args(ReferenceIn),
+    "state": get_args(State),
+}
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,10 @@ class Workload:
     inputs(rand, **shape)     named tensors, nested dicts, lists, paths and scalars
     outputs(**shape)          each output's name and Spec
     reference(...)            the obvious slow answer, a tensor or a tuple in the order of `outputs`
+    reference_rows(rows, ...) the same for some rows: of each output, along its first dimension, those in `rows` (int64, ascending,
+                              where the inputs are). With it random rows of timed shapes are compared, and no row may hold Inf or NaN.
+                              For a reference that takes above 2 s or a quarter of the memory; without one it is asked for all rows
+                              at the shapes of `check_at`. All outputs have as many rows
     time_at                   the shape timed on a GPU, or several, named
     cpu_at                    the shape timed on a CPU; None: checked there, never timed
     check_at                  awkward shapes, checked and not timed
@@ -71,18 +82,24 @@ class Workload:
     place                     device, or host for work that never touches a GPU
     constants                 inputs that `prepare` may pack or compile against; all others are rewritten between calls
     in_place                  inputs that a step may change; the harness refreshes them
+    state, steps              "evolves": the harness never rewrites the `in_place` inputs once `prepare` has them, which are tensors and
+                              leaves them as they are: training, optimizers, KV caches. Then `reference` is one step: it changes its
+                              float64 copies of the state in place, and returns the outputs that are not state (None without any).
+                              What the last of `steps` steps from a fresh `prepare` returns is compared, and all of the state behind
+                              it. Timed calls go on from there, so a step must be possible any number of times
     ladder                    steps from the baseline to the optimized side: `optimized_<pair>_<step>`, or a side's path
     metrics(...)              extra figures, self-reported
     """
 
     inputs: Callable[..., dict[str, Any]]
     outputs: Callable[..., dict[str, Spec]]
-    reference: Callable[..., Any]
     time_at: Shape | Mapping[str, Shape]
     check_at: tuple[Shape, ...]
     work: Callable[..., dict[str, float]]
     rtol: float
     atol: float
+    reference: Callable[..., Any] | None = None
+    reference_rows: Callable[..., Any] | None = None
     cpu_at: Shape | None = None
     changes: Precision | None = None
     reference_in: ReferenceIn = "float64"
@@ -92,6 +109,8 @@ class Workload:
     place: Place = "device"
     constants: tuple[str, ...] = ()
     in_place: tuple[str, ...] = ()
+    state: State = "refreshed"
+    steps: int = 1
     ladder: tuple[str, ...] = ()
     metrics: Callable[..., dict[str, Metric]] | None = field(default=None)
 
@@ -115,6 +134,19 @@ class Workload:
         for name in ("constants", "in_place"):
             if isinstance(vars(self)[name], str):
                 raise BenchmarkError(f"{name}={vars(self)[name]!r} is one string; expected a tuple of names")
+        self._require_reference()
+
+    def _require_reference(self) -> None:
+        if self.reference is None and (self.reference_rows is None or self.evolves):
+            raise BenchmarkError("found no reference; expected one, or reference_rows where no state evolves")
+        if self.evolves and self.reference_rows is not None:
+            raise BenchmarkError("found reference_rows and state='evolves'; expected reference alone, which does a whole step")
+        if self.evolves and not self.in_place:
+            raise BenchmarkError("state='evolves' and in_place is empty; expected the names of the inputs that are state")
+        # In a single step from a fresh prepare nobody can tell a state that is kept from one that is not.
+        if self.steps < 2 if self.evolves else self.steps != 1:
+            expected = "at least 2 steps" if self.evolves else "state='evolves' where there are several"
+            raise BenchmarkError(f"steps={self.steps} and state={self.state!r}; expected {expected}")
 
     def _other_shapes(self) -> list[tuple[str, Shape]]:
         checks = [(f"check_at[{i}]", shape) for i, shape in enumerate(self.check_at)]
@@ -131,6 +163,15 @@ class Workload:
     def shape_keys(self) -> tuple[str, ...]:
         """Names of the shape's entries, sorted."""
         return tuple(sorted(next(iter(self.timed_shapes.values()))))
+
+    @property
+    def evolves(self) -> bool:
+        """Whether the inputs of `in_place` are a state that only steps change."""
+        return self.state == "evolves"
+
+    def may_change(self, name: str) -> bool:
+        """Whether a step may change the input tensor of the dotted `name`."""
+        return name.partition(".")[0] in self.in_place
 
     def tolerance(self, side: str) -> Precision:
         """The tolerance that `side` (baseline, optimized, library) is held to."""

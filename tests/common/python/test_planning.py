@@ -176,6 +176,25 @@ BROKEN = {
     ),
     "negative work": ({"work": 'lambda n: {"dram_read": -n}'}, "{W}: work gives dram_read=-3 at {'n': 3}; expected a finite amount"),
     "no such constant": ({"constants": '("w",)'}, "{W}: constants or in_place name 'w'; expected some of the inputs ['x']"),
+    "state is a number": (
+        {"inputs": 'lambda rand, n: {"x": rand.normal(n), "s": {"t": 0.5}}', "in_place": '("s",)', "state": '"evolves"', "steps": "2"},
+        "{W}: s.t is state and a float; expected tensors, which can be compared",
+    ),
+    "rows are taken": (
+        {"inputs": 'lambda rand, n: {"rows": rand.normal(n)}', "reference": "None", "reference_rows": "lambda rows: rows"},
+        "{W}: 'rows' is what reference_rows is given, and an input or a shape entry; expected one meaning",
+    ),
+    "an output without rows": (
+        {"outputs": 'lambda n: {"y": Spec((), torch.float32)}', "reference_rows": "lambda rows: rows"},
+        "{W}: found reference_rows and outputs y of shape () at {'n': 3}; expected all to have as many rows",
+    ),
+    "outputs of other rows": (
+        {
+            "outputs": 'lambda n: {"y": Spec((n,), torch.float32), "z": Spec((2, n), torch.float32)}',
+            "reference_rows": "lambda rows: rows",
+        },
+        "{W}: found reference_rows and outputs y of shape (3,), z of shape (2, 3) at {'n': 3}; expected all to have as many rows",
+    ),
     "no shape to check": ({"check_at": "()"}, "{W}: check_at is empty; expected at least one awkward shape to check"),
     "other keys": ({"check_at": '({"m": 3},)'}, "{W}: shape check_at[0] has keys ['m']; expected ['n'], those of time_at"),
     "a key too many": ({"outputs": 'lambda n, m: {"y": Spec((n, m), torch.float32)}'}, "raised TypeError: "),

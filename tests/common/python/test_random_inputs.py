@@ -160,6 +160,41 @@ def test_a_constant_keeps_its_values_however_it_is_made(make, how):
             assert torch.equal(tensor, before[name]) == name.startswith("w"), name
 
 
+def from_one_draw(rand, n):
+    w = rand.normal(n, n)
+    return {"w": w, "x": w[0] + rand.normal(n), "same": w.t()}
+
+
+@pytest.mark.parametrize("how", [*CONSTANTS, "from one draw"])
+def test_a_state_that_evolves_is_what_steps_made_of_it_and_nothing_else_is(make, how):
+    stated = {"in_place": ("w",), "state": "evolves", "steps": 2}
+    inputs, untouched = (make({**CONSTANTS, "from one draw": from_one_draw}[how], **stated) for _ in range(2))
+    for tensor in inputs.state().values():
+        tensor.mul_(-3).add_(1)
+    evolved = {name: tensor.clone() for name, tensor in inputs.state().items()}
+    assert evolved
+    for seed in (2, 3):
+        inputs.rewrite(seed)
+        untouched.rewrite(seed)
+        assert all(torch.equal(tensor, evolved[name]) for name, tensor in inputs.state().items())
+        assert inputs.digest() == untouched.digest()
+    assert not torch.equal(inputs.values["x"], make(CONSTANTS.get(how, from_one_draw)).values["x"])
+
+
+def test_only_a_state_that_evolves_is_told_and_compared_as_one(make):
+    def nested(rand, n):
+        return {"x": rand.normal(n), "w": {"m": rand.normal(n), "t": [torch.zeros(2, dtype=torch.int64)]}}
+
+    assert make(nested, in_place=("w",)).state() == {}
+    evolving = make(nested, in_place=("w",), state="evolves", steps=2)
+    assert list(evolving.state()) == ["w.m", "w.t.0"]
+    assert evolving.answers() == {
+        "y": Spec((8,), torch.float32),
+        "w.m": Spec((8,), torch.float32),
+        "w.t.0": Spec((2,), torch.int64),
+    }
+
+
 def test_inputs_that_draw_otherwise_the_second_time_are_refused(make):
     sizes = iter([8, 9])
     inputs = make(lambda rand, n: {"x": rand.normal(next(sizes))})

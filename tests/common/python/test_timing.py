@@ -1,5 +1,6 @@
 """One sample: what happens before the clock starts, what the clock covers, and when warming up ends."""
 
+import dataclasses
 import itertools
 import subprocess
 import time
@@ -55,6 +56,26 @@ def test_every_sample_has_inputs_of_its_own_and_every_copy_the_next_seed(tmp_pat
     assert torch.equal(first, again)
     assert not torch.equal(first, second)
     assert torch.equal(second, other)  # the second copy of seed 10 has the inputs of seed 11
+
+
+@pytest.mark.parametrize("mode", ["sample", "sustained_sample"])
+def test_the_state_that_a_call_found_is_kept_and_only_calls_change_it(tmp_path, monkeypatch, mode):
+    monkeypatch.setattr(timing, "_SUSTAINED_NS", 1_000_000)
+    workload = dataclasses.replace(WORKLOAD, reference=torch.add, in_place=("x",), state="evolves", steps=2)
+    prepared = [Inputs(workload, {"n": 64}, 1, CPU, tmp_path) for _ in range(2)]
+    first = prepared[0].values["x"].clone()
+    calls = []
+
+    def step_of(x):
+        return lambda: calls.append(x.add_(1)) or x.clone()
+
+    two = Sampler(workload, [(inputs, step_of(inputs.values["x"])) for inputs in prepared], CPU, "a test")
+    two.sample(3)
+    getattr(two, mode)(4)
+    assert torch.allclose(prepared[1].values["x"], first + len(calls) // 2, atol=1e-2)
+    for (inputs, _), found, returned in zip(two._copies, two.found, two.returned, strict=True):
+        assert torch.equal(found["x"] + 1, returned)
+        assert torch.equal(returned, inputs.values["x"])
 
 
 def test_a_batch_is_divided_by_its_calls(tmp_path):

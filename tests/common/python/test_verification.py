@@ -107,6 +107,39 @@ def test_a_large_output_is_compared_to_its_last_element(monkeypatch):
     assert "flat index 70, is 1.0; expected 0.0" in sentence
 
 
+ROWS = torch.tensor([0, 2, 5])
+FULL = torch.arange(18.0).view(6, 3)
+
+
+def test_some_rows_can_be_compared_alone():
+    error, sentence = compare("y", FULL, FULL[ROWS].double(), EXACT, ROWS)
+    assert (error.rows_checked, error.mismatched, sentence) == (3, 0.0, "")
+    unseen = FULL.clone()
+    unseen[4] = 0
+    assert compare("y", unseen, FULL[ROWS].double(), EXACT, ROWS)[1] == ""
+    seen = FULL.clone()
+    seen[2, 1] = -1
+    error, sentence = compare("y", seen, FULL[ROWS].double(), EXACT, ROWS)
+    assert error.mismatched == 1 / 9
+    expected = "1 of 9 elements in 3 of 6 rows are outside rtol=0, atol=0; the first, at flat index 7, is -1.0; expected 7.0"
+    assert sentence == f"output y: {expected}"
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_a_row_that_is_not_compared_must_have_been_written(monkeypatch, dtype):
+    monkeypatch.setattr(verification, "_CHUNK", 8)
+    y = FULL.to(dtype)
+    poison(y[4:5])
+    sentence = compare("y", y, FULL[ROWS].to(dtype).double(), EXACT, ROWS)[1]
+    assert sentence == "output y is nan at flat index 12; expected a finite value in every row"
+
+
+def test_rows_of_integers_have_no_value_that_nobody_writes():
+    y = FULL.to(torch.int32)
+    poison(y[4:5])
+    assert compare("y", y, FULL[ROWS].to(torch.int32), EXACT, ROWS)[1] == ""
+
+
 # --- what a step returned
 
 

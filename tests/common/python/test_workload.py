@@ -1,5 +1,6 @@
 """A workload that cannot mean what its author meant is refused when it is stated, in one sentence."""
 
+import operator
 import re
 
 import pytest
@@ -23,6 +24,8 @@ def a_workload(**changes):
     return Workload(**fields | changes)
 
 
+ROWS = operator.itemgetter
+EVOLVING = {"state": "evolves", "steps": 3, "in_place": ("x",)}
 REFUSED = {
     "check_at is empty; expected at least one": {"check_at": ()},
     "shape check_at[0] is 'n'; expected a dict of entries (a tuple of one needs its comma)": {"check_at": ({"n": 3})},
@@ -42,6 +45,13 @@ REFUSED = {
     "reference_in='float16'; expected float64 or float32": {"reference_in": "float16"},
     "constants='x' is one string; expected a tuple of names": {"constants": "x"},
     "in_place='x' is one string": {"in_place": ("x")},
+    "found no reference; expected one, or reference_rows": {"reference": None},
+    "found no reference; expected one, or reference_rows where no state evolves": EVOLVING | {"reference": None, "reference_rows": ROWS},
+    "found reference_rows and state='evolves'; expected reference alone": EVOLVING | {"reference_rows": ROWS},
+    "state='grows'; expected refreshed or evolves": {"state": "grows"},
+    "state='evolves' and in_place is empty; expected the names": EVOLVING | {"in_place": ()},
+    "steps=1 and state='evolves'; expected at least 2 steps": EVOLVING | {"steps": 1},
+    "steps=3 and state='refreshed'; expected state='evolves' where there are several": {"steps": 3},
 }
 
 
@@ -78,3 +88,8 @@ def test_a_function_gets_what_its_parameters_name():
 def test_a_parameter_that_nothing_can_fill_is_named():
     with pytest.raises(BenchmarkError, match=r"^a\.py: reference asks for 'weights'; expected a subset of \['n', 'x'\]$"):
         call_by_name(lambda x, weights: x, {"x": 1, "n": 2}, "a.py: reference")
+
+
+def test_what_a_step_may_change_is_told_by_the_name_of_the_input_that_holds_it():
+    workload = a_workload(in_place=("x",))
+    assert [workload.may_change(name) for name in ("x", "x.layers.0", "xs", "y.x")] == [True, True, False, False]
