@@ -1,10 +1,16 @@
-"""Tests marked `gpu` are skipped, with the reason, where there is no CUDA device."""
+"""Which tests run where and when: those marked `gpu` on a CUDA device, those marked `alone` while no other test runs."""
+
+import fcntl
+from contextlib import contextmanager
 
 import pytest
 
 
 def pytest_collection_modifyitems(items):
     marked = [item for item in items if item.get_closest_marker("gpu")]
+    for item in items:
+        # One process has a file's fixtures, and one the GPU.
+        item.add_marker(pytest.mark.xdist_group("gpu" if item in marked else item.path.as_posix()))
     if not marked:
         return
     import torch
@@ -12,3 +18,20 @@ def pytest_collection_modifyitems(items):
     if not torch.cuda.is_available():
         for item in marked:
             item.add_marker(pytest.mark.skip(reason="needs a CUDA device; torch finds none"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    with turn(item.config.rootpath / ".pytest_cache", alone=item.get_closest_marker("alone") is not None):
+        return (yield)
+
+
+@contextmanager
+def turn(folder, *, alone):
+    """Wait until no test runs if this one must be `alone`, or else until none that must be. Who waits lets nobody past."""
+    folder.mkdir(exist_ok=True)
+    with (folder / "queue.lock").open("w") as queue, (folder / "running.lock").open("w") as running:
+        fcntl.flock(queue, fcntl.LOCK_EX)
+        fcntl.flock(running, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(queue, fcntl.LOCK_UN)
+        yield

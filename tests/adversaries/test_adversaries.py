@@ -22,6 +22,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 FOLDER = "cheats"
 
+pytestmark = pytest.mark.alone
+
 MEMORY = 4 << 30  # bytes that a process of the run may ask for, so that a cheat that asks for all there is hurts nobody
 NS = {"us": 1e3, "ms": 1e6}
 

@@ -25,7 +25,7 @@ MULTIPROCESSORS = 132
 A, B, C = (gib << 30 for gib in (1, 2, 3))  # where recorded_launch.cpp says that the matrices lie
 FP8_BITS = 3  # of mantissa of e4m3, the precision below
 # A build of CUTLASS takes a core a minute.
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,8 @@ from tests.ch09.sides import code_of
 from tests.ch10.emulated import LAZINESS, build
 from tests.teeth import ROOT
 
+pytestmark = pytest.mark.slow
+
 HOME = ROOT / "tests" / "ch10"
 RING = "cluster_ring.cu"
 TEXT = (HOME / RING).read_text()

@@ -14,6 +14,8 @@ from tests.ch10.rows import SHARED, Pair, waits
 from tests.cuda_sides import arguments_of, constants_of
 from tests.teeth import assert_accepts, assert_teeth
 
+pytestmark = pytest.mark.slow
+
 NAME = "cluster_group"
 OPTIMIZED, BASELINE = CHAPTER / f"optimized_{NAME}.cu", CHAPTER / f"baseline_{NAME}.cu"
 CONSTANTS = constants_of(CHAPTER / SHARED)

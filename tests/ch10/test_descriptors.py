@@ -101,6 +101,7 @@ def test_a_product_finds_what_was_stored_in_the_swizzle(ours, kind, product):
                 assert through_descriptor(value, row, 16 * chunk) == stored, (address, row, chunk)
 
 
+@pytest.mark.slow
 def test_cutlass_gives_the_same(ours, tmp_path):
     package = importlib.util.find_spec("cutlass_library")
     if package is None or package.origin is None:

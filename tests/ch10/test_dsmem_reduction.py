@@ -12,6 +12,8 @@ from tests.ch10.rows import SHARED, Pair, waits
 from tests.cuda_sides import arguments_of, constants_of
 from tests.teeth import assert_accepts, assert_teeth
 
+pytestmark = pytest.mark.slow
+
 NAME = "dsmem_reduction"
 OPTIMIZED, BASELINE = CHAPTER / f"optimized_{NAME}.cu", CHAPTER / f"baseline_{NAME}.cu"
 

@@ -18,6 +18,8 @@ from tests.ch10.proved import states
 from tests.cuda_sides import arguments_of, constants_of
 from tests.teeth import BF16_BITS, ROOT, accepts, assert_accepts, assert_teeth
 
+pytestmark = pytest.mark.slow
+
 HEADER = "shared_matmul_pipeline.cuh"
 WGMMA, SPECIALIZED, MULTICAST = "optimized_matmul_wgmma.cu", "optimized_warp_specialized_pipeline.cu", "optimized_cluster_multicast.cu"
 PERSISTENT, MATMUL = "optimized_persistent_matmul.cu", "optimized_matmul.cu"

@@ -19,6 +19,8 @@ from tests.cuda_sides import arguments_of, built, constants_of
 from tests.emulation import emulate
 from tests.teeth import BF16_BITS, ROOT, assert_accepts, assert_teeth
 
+pytestmark = pytest.mark.slow
+
 PAIRS = ["double_buffered_pipeline", "pipeline_3stage", "tma_2d_pipeline"]
 WORKLOADS = {pair: CHAPTER / f"workload_{pair}.py" for pair in PAIRS}
 WORKLOAD = load_workload(WORKLOADS[PAIRS[0]])

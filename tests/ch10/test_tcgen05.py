@@ -11,6 +11,8 @@ from tests.ch10.proved import states
 from tests.cuda_sides import arguments_of, constants_of
 from tests.teeth import BF16_BITS, ROOT, assert_teeth
 
+pytestmark = pytest.mark.slow
+
 WORKLOAD = load_workload(CHAPTER / "workload_tcgen05.py")
 SIDE = "optimized_tcgen05.cu"
 BASELINE = ROOT / read_directives(CHAPTER / "workload_tcgen05.py").baseline

@@ -11,6 +11,8 @@ from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, is_right, s
 from tests.ch10.proved import states
 from tests.cuda_sides import arguments_of, constants_of
 
+pytestmark = pytest.mark.slow
+
 WORKLOAD = load_workload(CHAPTER / "workload_tmem_triple_overlap.py")
 SIDE, BASELINE = "optimized_tmem_triple_overlap_two_cta.cu", "baseline_tmem_triple_overlap.cu"
 MULTIPROCESSORS = 3  # one pair, and one that finds no other

@@ -14,6 +14,8 @@ from common.python.loader import load_workload
 from tests.ch10.emulated import CHAPTER, LAZINESS, SKELETON, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
 from tests.teeth import BF16_BITS, ROOT, assert_accepts, assert_teeth
 
+pytestmark = pytest.mark.slow
+
 WORKLOAD = load_workload(CHAPTER / "workload_wgmma_triple_overlap.py")
 SUMS = "shared_wgmma_sums.cuh"
 WGMMA, TMEM = "optimized_wgmma_triple_overlap.cu", "optimized_tmem_triple_overlap.cu"

@@ -15,6 +15,8 @@ from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of
 from tests.cuda_sides import built, skip_without_tools
 from tests.teeth import ROOT, accepts
 
+pytestmark = pytest.mark.slow
+
 WORKLOAD = load_workload(CHAPTER / "workload_wgmma_triple_overlap.py")
 DEMO, SKELETON = "triple_overlap_trace.cu", "shared_triple_overlap.cuh"
 SIDES = {"optimized_wgmma_triple_overlap.cu": ("90a", 128), "optimized_tmem_triple_overlap.cu": ("100a", 256)}

@@ -16,6 +16,8 @@ from tests.ch10.proved import states
 from tests.cuda_sides import arguments_of, built
 from tests.teeth import BF16_BITS, assert_teeth
 
+pytestmark = pytest.mark.slow
+
 WORKLOAD = load_workload(CHAPTER / "workload_warp_spec_pingpong.py")
 BASELINE, OPTIMIZED = "baseline_warp_spec_pingpong.cu", "optimized_warp_spec_pingpong.cu"
 SIDES = [BASELINE, OPTIMIZED]

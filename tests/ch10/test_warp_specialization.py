@@ -21,6 +21,8 @@ from common.python.loader import import_file, load_workload
 from tests.commands import ROOT_FIRST
 from tests.teeth import BF16_BITS, ROOT, assert_accepts, assert_teeth
 
+pytestmark = pytest.mark.slow
+
 CHAPTER = ROOT / "ch10"
 DEQUANTIZED, PERSISTENT = "warp_specialization_producer_consumer", "warp_specialization_blackwell"
 WORKLOADS = {pair: load_workload(CHAPTER / f"workload_{pair}.py") for pair in (DEQUANTIZED, PERSISTENT)}

@@ -50,6 +50,7 @@ def apart(tmp_path, monkeypatch):
     return tmp_path / "machines"
 
 
+@pytest.mark.slow
 def test_peak_measures_keeps_and_says_the_same(apart, capsys):
     assert run_command_line(["peak", "--device", "cpu"]) == ExitCode.GOOD
     out = capsys.readouterr().out

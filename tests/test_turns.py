@@ -1,0 +1,50 @@
+"""A test that must be alone waits until no other runs, and none begins while it waits or runs."""
+
+import threading
+import time
+
+from tests.conftest import turn
+
+
+class Log:
+    """What each of some threads did, in order."""
+
+    def __init__(self, folder):
+        self._folder, self.lines, self._threads = folder, [], []
+
+    def start(self, name, until, *, alone):
+        def work():
+            with turn(self._folder, alone=alone):
+                self.lines.append(f"{name} begins")
+                until.wait(10)
+                self.lines.append(f"{name} ends")
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        self._threads.append(thread)
+        time.sleep(0.1)  # so that the next one comes after it
+
+    def join(self):
+        for thread in self._threads:
+            thread.join(10)
+        return self.lines
+
+
+def test_others_run_side_by_side(tmp_path):
+    log, end = Log(tmp_path), threading.Event()
+    log.start("one", end, alone=False)
+    log.start("two", end, alone=False)
+    assert log.lines == ["one begins", "two begins"]
+    end.set()
+    log.join()
+
+
+def test_one_that_must_be_alone_is_and_nobody_gets_past_it(tmp_path):
+    log, first, rest = Log(tmp_path), threading.Event(), threading.Event()
+    rest.set()
+    log.start("one", first, alone=False)
+    log.start("alone", rest, alone=True)
+    log.start("two", rest, alone=False)
+    assert log.lines == ["one begins"]
+    first.set()
+    assert log.join() == ["one begins", "one ends", "alone begins", "alone ends", "two begins", "two ends"]
