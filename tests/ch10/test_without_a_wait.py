@@ -102,6 +102,7 @@ def test_what_is_expected_to_survive_is_the_line_of_a_wait():
     assert SURVIVORS.keys() <= {wait.text for target in TARGETS for wait in waits_of(side_of(target))}
 
 
+@pytest.mark.slow
 def test_the_control_compiles_as_the_side_does_and_a_mutant_only_with_its_wait_as_before(tmp_path):
     skip_without_tools()
     target = TARGETS[0]

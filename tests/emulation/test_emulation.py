@@ -13,7 +13,7 @@ from tests.emulation.translate import NotEmulated
 SIDES = sorted({(side, pair.workload) for pair in discover(PROJECT_ROOT).pairs for side in pair.sides.values() if side.suffix == ".cu"})
 TEMPLATES = PROJECT_ROOT / "common" / "python" / "templates" / "pair"
 
-pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+pytestmark = [pytest.mark.skipif(shutil.which("g++") is None, reason="no g++"), pytest.mark.slow]
 
 
 @pytest.mark.parametrize(("side", "workload"), SIDES, ids=[str(side.relative_to(PROJECT_ROOT)) for side, _ in SIDES])

@@ -7,7 +7,7 @@ import pytest
 
 from tests.emulation.vectors import COPY, KERNEL, REVERSED, WHOLE_BLOCKS, check, wrong
 
-pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+pytestmark = [pytest.mark.skipif(shutil.which("g++") is None, reason="no g++"), pytest.mark.slow]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from tests.emulation.translate import NotEmulated
 from tests.emulation.vectors import KERNEL, REVERSED, WHOLE_BLOCKS, check, wrong
 
-pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+pytestmark = [pytest.mark.skipif(shutil.which("g++") is None, reason="no g++"), pytest.mark.slow]
 
 
 def test_lanes_exchange_and_vote(tmp_path):
