@@ -18,6 +18,7 @@ import pynvml
 from pydantic import model_validator
 
 from common.python.environment import PROFILER_VARIABLES, Gpu, Machine, answer, find_tool, nvml_session, output_of, version_of
+from common.python.page_cache import cached_pages
 from common.python.results import Document
 from common.python.telemetry import REASONS, THROTTLING
 
@@ -325,16 +326,8 @@ def page_cache(folder: Path) -> Finding:
             file.write(bytes(page * pages))
             file.flush()
             os.fsync(file)  # a dirty page is not dropped
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)  # probing one page must not bring in the next
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-            kept = sum(_is_cached(file.fileno(), index * page) for index in range(pages))
+            kept = cached_pages(file.fileno())
     except OSError as error:
         return _judged("page cache", f"a file in {folder} cannot be dropped from it, or not be seen to: {error.strerror}", advice)
     return _judged("page cache", f"{kept} of {pages} pages stay after a drop in {folder}", advice if kept else "")
-
-
-def _is_cached(descriptor: int, offset: int) -> bool:
-    try:
-        return os.preadv(descriptor, [bytearray(1)], offset, os.RWF_NOWAIT) == 1
-    except BlockingIOError:
-        return False

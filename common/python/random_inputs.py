@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from common.python.errors import BenchmarkError
+from common.python.page_cache import cached_pages
 from common.python.workload import Shape, Spec, Workload
 
 _MIX = 0x9E3779B97F4A7C15
@@ -142,7 +143,7 @@ class RandomFile:
         """Ask the kernel to drop the file's pages; whether none is left in the page cache."""
         with self.path.open("rb") as file:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-            return not any(_is_cached(file.fileno(), page * PAGE) for page in range(0, self._size // PAGE, 61))
+            return not cached_pages(file.fileno())
 
     def _write(self, descriptor: int, page: int, data: bytes) -> None:
         start = page * PAGE
@@ -150,13 +151,6 @@ class RandomFile:
 
     def _base(self, chunk: int) -> bytes:
         return _random_bytes(min(_CHUNK, self._size - chunk * _CHUNK), mix(self._seed, chunk))
-
-
-def _is_cached(descriptor: int, offset: int) -> bool:
-    try:
-        return os.preadv(descriptor, [bytearray(1)], offset, os.RWF_NOWAIT) > 0
-    except BlockingIOError:
-        return False
 
 
 def _to_disk(descriptor: int) -> None:

@@ -11,7 +11,7 @@ from tools.checks.source import Finding, Source
 # The modules of common/python, lowest first: each may import those before it.
 LAYERS = (
     *("errors", "results", "exit_codes", "ceiling", "stats", "gate", "project", "settings", "features", "directives"),
-    *("identity", "claims", "workload", "environment"),
+    *("identity", "claims", "workload", "environment", "page_cache"),
     *("discovery", "ladder", "targets", "revisions", "protocol", "connection", "disassembly"),
     *("step_trace", "ncu_tables", "nsys_tables", "evidence"),
     *("figures", "counters", "roofline", "advice", "report", "charts", "listings", "html_pair", "html_report", "artifacts"),
