@@ -6,6 +6,8 @@ import ctypes
 import mmap
 import os
 
+_libc = ctypes.CDLL(None, use_errno=True)
+
 
 def cached_pages(descriptor: int) -> int:
     """How many pages of the file open for reading at `descriptor` are in the page cache. Raises OSError where the kernel does not say.
@@ -23,6 +25,3 @@ def cached_pages(descriptor: int) -> int:
     if failed:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return len(resident) - resident.raw.count(0)
-
-
-_libc = ctypes.CDLL(None, use_errno=True)
