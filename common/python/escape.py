@@ -21,12 +21,13 @@ class HeldCall:
     """One call of a step on a held stream; `known` are tensors that it may answer in, as the call finds them.
 
     returned   what the step returned
+    behind     its outputs as a copy found them that stood behind the step on its stream: what was not done by then does not count
     escaped    outputs whose values were there although the stream on which they belong was held
     """
 
     def __init__(self, step: Callable[[], object], take: Take, specs: Mapping[str, Spec], known: Mapping[str, torch.Tensor]) -> None:
         self._before = {tensor.data_ptr(): tensor.clone() for tensor in known.values()}
-        early = {name: torch.empty(spec.shape, dtype=spec.dtype, device="cuda") for name, spec in specs.items()}
+        early, behind = ({name: torch.empty(spec.shape, dtype=spec.dtype, device="cuda") for name, spec in specs.items()} for _ in range(2))
         helpers = device_helpers()
         elsewhere = torch.cuda.Stream()
         torch.cuda.synchronize()
@@ -34,6 +35,8 @@ class HeldCall:
         try:
             self.returned = step()
             taken = take(self.returned)
+            for name, tensor in taken.items():  # queued while nothing runs, so that nothing has time to be done between step and copy
+                copy_bits(behind[name], tensor)
             time.sleep(_LOOK_AFTER_S)
             with torch.cuda.stream(elsewhere):
                 for name, tensor in taken.items():
@@ -42,6 +45,7 @@ class HeldCall:
         finally:
             helpers.release()
             torch.cuda.synchronize()
+        self.behind = {name: behind[name] for name in taken}
         # A step that waits for the device outlasts the hold: nothing is learnt from it here.
         self.escaped = [] if helpers.expired else [name for name, tensor in taken.items() if self._was_there(early[name], tensor)]
 

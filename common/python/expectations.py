@@ -6,14 +6,15 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from common.python.artifacts import document_text, read_document, write_whole
 from common.python.environment import Gpu, Machine
 from common.python.errors import BenchmarkError
 from common.python.results import (
+    BASELINE,
     OPTIMIZED,
     SCHEMA_VERSION,
     Document,
@@ -25,7 +26,7 @@ from common.python.results import (
     Share,
     StopReason,
 )
-from common.python.stats import TIME, Mean, climbed, gated_logs, median_ns
+from common.python.stats import TIME, Mean, climbed, gated_by, gated_logs, median_ns, ratio_interval
 
 LEAST_ACCEPTED_UNITS = 10
 
@@ -66,11 +67,14 @@ class SideExpectation(Document):
 
 
 class RungExpectation(Document):
-    """One side of a ladder: how many times better it is than `over`, the one before it, and the log of that in each unit."""
+    """One side of a ladder: how many times better it is than `over`, the one before it.
+
+    What it is gated by is kept as the log of how many times better than the baseline it is, in each unit that the pair's `logs` are of.
+    """
 
     over: str
     ratio: Interval
-    logs: Logs
+    logs_over_baseline: Logs
 
 
 class Expectation(Document):
@@ -91,10 +95,19 @@ class Expectation(Document):
     metrics: dict[str, dict[str, ReportedMetric]]
     provenance: Provenance
 
-    def means_of(self, rungs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Mean]:
-        """What is expected of each of `rungs`, a side after the one before it; nothing of one that had another before it."""
-        accepted = {(rung.over, side): rung.logs for side, rung in self.rungs.items()}
-        return {sides: Mean.of(accepted[sides]) for sides in rungs if sides in accepted}
+    @model_validator(mode="after")
+    def _has_one_log_a_unit(self) -> Self:
+        if other := [side for side, rung in self.rungs.items() if len(rung.logs_over_baseline) != len(self.logs)]:
+            raise ValueError(f"rung {other[0]} has not as many logs as the pair, {len(self.logs)}; all come from the same units")
+        return self
+
+    def means_of(self, rungs: Iterable[str]) -> dict[str, dict[tuple[str, str], Mean]]:
+        """What is expected of the gated ratios of each of `rungs`; nothing of one that was not accepted."""
+        return {side: self._means(side, self.rungs[side].logs_over_baseline) for side in rungs if side in self.rungs}
+
+    def _means(self, side: str, over_baseline: Sequence[float]) -> dict[tuple[str, str], Mean]:
+        over_optimized = [log - own for log, own in zip(over_baseline, self.logs, strict=True)]
+        return {sides: Mean.of(over_optimized if sides[0] == OPTIMIZED else over_baseline) for sides in gated_by(side)}
 
     def differs_from(self, conditions: Mapping[str, object]) -> str:
         """What makes a timing under `conditions`, by field, another question than this answers, in words; "" if nothing does."""
@@ -167,9 +180,19 @@ def too_wide(ratio: Interval, band_percent: float) -> str:
     return f"found a half-width of {ratio.half_width_percent:.2f} %; expected at most {band_percent / 2:.2g} %, half of the band"
 
 
-def ratio_of(timing: PairTiming) -> Interval | None:
-    """The gated figure: the optimized side's speedup, or its gain at another goal; None where it has none."""
-    return (timing.speedups if timing.goal == TIME else timing.gains).get(OPTIMIZED)
+def ratio_of(timing: PairTiming, side: str = OPTIMIZED) -> Interval | None:
+    """How many times better than the baseline a side is: its speedup, or its gain at another goal; None where it has none."""
+    return (timing.speedups if timing.goal == TIME else timing.gains).get(side)
+
+
+def too_wide_rungs(timing: PairTiming, band_percent: float) -> dict[str, str]:
+    """Why a rung of this timing is too uncertain to be expected from now on, by its name, if one of its gated ratios is."""
+    found: dict[str, str] = {}
+    for side in timing.rungs.keys() - {OPTIMIZED}:
+        intervals = [ratio_interval(timing.units, timing.goal, sides) for sides in gated_by(side)]
+        if whys := [why for interval in intervals if (why := too_wide(interval, band_percent))]:
+            found[side] = whys[0]
+    return found
 
 
 def expectation_of(row: PairResult, timing: PairTiming, ratio: Interval, provenance: Provenance) -> Expectation:
@@ -194,7 +217,9 @@ def expectation_of(row: PairResult, timing: PairTiming, ratio: Interval, provena
         },
         rungs={
             after: RungExpectation(
-                over=before, ratio=timing.rungs[after], logs=tuple(gated_logs(timing.units, timing.goal, (before, after)))
+                over=before,
+                ratio=timing.rungs[after],
+                logs_over_baseline=tuple(gated_logs(timing.units, timing.goal, (BASELINE, after))),
             )
             for before, after in climbed(timing)
         },

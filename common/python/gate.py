@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
@@ -54,34 +54,61 @@ class Difference:
 
     def change(self, band_percent: float) -> Change:
         """What a band of `band_percent` on either side of no change makes of it."""
-        band = math.log1p(band_percent / 100)
-        low, high = self.value - self.half_width, self.value + self.half_width
-        if high < -band:
-            kind = VerdictKind.REGRESSED
-        elif low > band:
-            kind = VerdictKind.IMPROVED
-        else:
-            kind = VerdictKind.SAME if -band <= low and high <= band else VerdictKind.INCONCLUSIVE
-        estimate, low, high = (100 * math.expm1(log) for log in (self.value, low, high))
-        interval = Interval(estimate=estimate, low=low, high=high)
-        return Change(kind=kind, percent=interval, band_percent=band_percent, p_worse=self._p_beyond(-band))
+        return change_in_all([self], band_percent)
 
-    def _p_beyond(self, bound: float) -> float:
+    def p_beyond(self, bound: float) -> float:
         """One-sided: how likely a difference this low is where the truth is `bound`."""
         if not self.error:
             return float(self.value >= bound)
         return t_probability(self.degrees, (self.value - bound) / self.error)
 
 
-def units_needed(logs: Sequence[float], expected: Mean, band_percent: float) -> int | None:
-    """How many more units would decide, if mean and deviation stay as seen; None if not even a thousand would."""
-    band, deviation = math.log1p(band_percent / 100), statistics.stdev(logs)
-    mean = statistics.fmean(logs)
-    margin = abs(abs(mean - expected.value) - band)
-    for count in range(len(logs) + LOOK_EVERY, FORESEEN_UNITS + 1, LOOK_EVERY):
-        foreseen = Mean(mean, deviation**2 / count, count - 1)
-        if Difference.between(foreseen, expected).half_width < margin:
-            return count - len(logs)
+def change_in_all(differences: Sequence[Difference], band_percent: float) -> Change:
+    """One change that was seen in several ways: better or worse beyond the band only if each of them says so.
+
+    It is an intersection-union test (R. L. Berger, Technometrics 24, 1982): the probability is the largest of theirs, and it counts as
+    one test however many they are. What it is not, any one of them may rule out. Its estimate is that of the smallest of them.
+    """
+    band = math.log1p(band_percent / 100)
+    lows, highs = ([each.value + sign * each.half_width for each in differences] for sign in (-1, 1))
+    if max(highs) < -band:
+        kind = VerdictKind.REGRESSED
+    elif min(lows) > band:
+        kind = VerdictKind.IMPROVED
+    else:
+        kind = VerdictKind.SAME if max(lows) >= -band and min(highs) <= band else VerdictKind.INCONCLUSIVE
+    least = min(differences, key=lambda each: abs(each.value))
+    estimate, low, high = (100 * math.expm1(least.value + sign * least.half_width) for sign in (0, -1, 1))
+    p_worse = max(each.p_beyond(-band) for each in differences)
+    return Change(kind=kind, percent=Interval(estimate=estimate, low=low, high=high), band_percent=band_percent, p_worse=p_worse)
+
+
+def may_be_worse(change: Change) -> bool:
+    """Whether its look leaves it open that the figure is worse by more than the band: the interval reaches beyond it on the bad side."""
+    return change.p_worse < 0.5 + LOOK_CONFIDENCE / 2
+
+
+def is_told(change: Change) -> bool:
+    """Whether its look tells on which side of the band's edges the figure is."""
+    return change.kind is not VerdictKind.INCONCLUSIVE
+
+
+def units_needed(
+    ratios: Sequence[tuple[Sequence[float], Mean]],
+    band_percent: float,
+    decides: Callable[[Change], bool] = is_told,
+    most: int = FORESEEN_UNITS,
+) -> int | None:
+    """How many more units would decide, if the mean and the deviation of every ratio stay as seen; None if not even `most` in all would.
+
+    A ratio is the logs that were measured and what they are held to; several make one change, as in `change_in_all`.
+    """
+    seen = [(statistics.fmean(logs), statistics.variance(logs), expected) for logs, expected in ratios]
+    done = len(ratios[0][0])
+    for count in range(done + LOOK_EVERY, most + 1, LOOK_EVERY):
+        foreseen = [Difference.between(Mean(mean, variance / count, count - 1), expected) for mean, variance, expected in seen]
+        if decides(change_in_all(foreseen, band_percent)):
+            return count - done
     return None
 
 

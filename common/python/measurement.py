@@ -22,13 +22,16 @@ from common.python.stats import TIME, gains_of, speedups_of, times_of
 from common.python.stopping import StopRule
 from common.python.telemetry import Telemetry
 from common.python.throttle import Throttle
-from common.python.wall_clock import WallClock
+from common.python.wall_clock import MOST_QUEUED_NS, WallClock
 from common.python.workload import Shape
 
 BLOCK_S = 0.06  # a process's own offset is what is left after so many samples, and another process costs 0.5 s
 MOST_SAMPLES = 64
 FEW_SAMPLES = 3
 MOST_COPIES = 32
+MOST_SETS = 8  # of buffers: their places differ by 0.13 % on an H200, from one set to the next
+SETS_SHARE = 0.25  # of the device's memory that they may take
+SETS_PREPARE_S = 0.1  # a `prepare` that takes longer is made once
 SHORT_NS = 25_000.0  # 20 times what an empty pair of events costs on an H200
 WARM_S = 0.5
 FEWEST_UNITS = 2  # that have a variance
@@ -58,7 +61,9 @@ class Measurement:
         self._prepare_s = 0.0
         self._judging = judging
         self._prepare_seed = bench.new_seed()
-        self._copies = 1
+        self._copies = 0  # of calls in a sample, once the first unit has told how long they take
+        self._sets = 1
+        self._room = SETS_SHARE * min((gpu.memory_bytes for gpu in gpus), default=0)
         self._hold = plan.clock == "device"
         self._core = fastest_core() if plan.device == "cuda" and plan.clock != "device" else ANY_CORE  # a CPU row's workers have theirs
         self._checks: dict[str, list[Check]] = {side: [] for side in plan.sides}
@@ -66,13 +71,14 @@ class Measurement:
         self._metrics: dict[str, dict[str, ReportedMetric]] = {}
         self._notes: set[str] = set()
         self._wall_clock = WallClock()
+        self._leaving = ExitStack()  # workers of the last unit, which end while those of the next start
         self._limit_s = min(len(plan.sides) * bench.settings.timeout_s("measure"), bench.deadline - time.monotonic())
         self._deadline = time.monotonic() + self._limit_s
 
     def run(self) -> Measured:
         """Measure, as often as --repeat says. Raises SideFailure."""
         repetitions = []
-        with self._telemetry:
+        with self._telemetry, self._leaving:
             begin = time.monotonic()
             for _ in range(self._bench.settings.repeat):
                 units, reason = self._units()
@@ -96,7 +102,8 @@ class Measurement:
             cache=self._plan.described.cache,
             mode="cold_start" if settings.cold_start else "sustained" if settings.sustained else "burst",
             launch_latency_hidden=self._plan.clock == "device" and self._hold,
-            calls_per_sample=self._copies,
+            calls_per_sample=max(1, self._copies),
+            buffer_sets=self._sets,
             units=tuple(everything),
             time_ns={side: times[side] for side in self._plan.sides},
             speedups=speedups_of(everything, known),
@@ -130,11 +137,12 @@ class Measurement:
         with ExitStack() as stack:
             workers = self._start_all(order, stack)
             warmed = {side: self._warm(workers[side], side) for side in order}
-            if self._copies == 1 and (copies := self._copies_for(warmed)) > 1:
-                self._copies = copies
-                for side in order:
-                    workers[side].prepare(self._shape, self._prepare_seed, self._bench.new_seed(), copies)
-                    warmed[side] = self._warm(workers[side], side)
+            if not self._copies:
+                self._copies = self._copies_for(warmed)
+                self._sets = self._sets_for(warmed)
+                if self._copies * self._sets > 1:
+                    self._prepare_all(workers)
+                    warmed = {side: self._warm(workers[side], side) for side in order}
             self._hold &= all(answer.holds for answer in warmed.values())
             passes = self._passes(max(answer.sample_ns for answer in warmed.values()))
             blocks: dict[str, list[Block]] = {side: [] for side in order}
@@ -147,6 +155,7 @@ class Measurement:
                     ran.append(side)
             for worker in workers.values():
                 worker.begin_close()
+            self._leaving.push(stack.pop_all())
         found = {side: tuple(taken) for side, taken in blocks.items()}
         return Unit(order=tuple(ran), blocks=found, gains=self._gains(warmed))
 
@@ -171,19 +180,35 @@ class Measurement:
         workers = {side: stack.enter_context(self._bench.fork_side(self._plan, side)) for side in order}
         for worker in workers.values():
             worker.begin_load()
+        self._leaving.close()
         for worker in workers.values():
             worker.finish_load()
-        for worker in workers.values():
-            worker.begin_prepare(self._shape, self._prepare_seed, self._bench.new_seed(), self._copies)
-        self._prepare_s = max(worker.finish_prepare().seconds for worker in workers.values())
+        self._prepare_all(workers)
         return workers
+
+    def _prepare_all(self, workers: Mapping[str, SideAtWork]) -> None:
+        for worker in workers.values():
+            worker.begin_prepare(self._shape, self._prepare_seed, self._bench.new_seed(), max(1, self._copies * self._sets))
+        self._prepare_s = max(worker.finish_prepare().seconds for worker in workers.values())
 
     def _copies_for(self, warmed: Mapping[str, protocol.Warmed]) -> int:
         """How many calls make a sample: enough that the event pair's own cost and the process's offset are small beside them."""
-        if self._plan.clock != "device" or self._bench.settings.warmup == 0:
+        if self._plan.clock != "device" or self._bench.settings.warmup == 0 or self._plan.described.goal == "memory":
             return 1
         shortest = min(answer.step_ns for answer in warmed.values())
         return max(1, min(MOST_COPIES, math.ceil(SHORT_NS / shortest)))
+
+    def _sets_for(self, warmed: Mapping[str, protocol.Warmed]) -> int:
+        """How many sets of buffers samples take turns at: that a process's are where they are is then no property of its side."""
+        described, settings = self._plan.described, self._bench.settings
+        if self._plan.clock != "device" or described.cache == "hot" or described.goal == "memory" or settings.sustained:
+            return 1
+        if settings.warmup == 0 or self._prepare_s > SETS_PREPARE_S:
+            return 1
+        samples = sum(self._passes(max(answer.sample_ns for answer in warmed.values())))
+        most = min(MOST_SETS // self._copies, samples)
+        taken = self._copies * sum(answer.peak_memory_bytes for answer in warmed.values())
+        return int(max(1, min(most, self._room // max(1, taken))))
 
     def _passes(self, sample_ns: float) -> tuple[int, int]:
         iterations = self._bench.settings.iterations
@@ -198,7 +223,14 @@ class Measurement:
     def _warm(self, worker: SideAtWork, side: str) -> protocol.Warmed:
         warmup = self._bench.settings.warmup
         calls = -1 if warmup is None else warmup
-        request = protocol.Warm(seed=self._bench.new_seed(), calls=calls, seconds=WARM_S, hold=self._hold and calls != 0, core=self._core)
+        request = protocol.Warm(
+            seed=self._bench.new_seed(),
+            calls=calls,
+            seconds=WARM_S,
+            hold=self._hold and calls != 0,
+            core=self._core,
+            calls_per_sample=max(1, self._copies),
+        )
         warmed = worker.ask(request, protocol.Warmed, self._left())
         self._peaks.setdefault(side, warmed.peak_memory_bytes)
         self._metrics[side] = warmed.metrics
@@ -222,7 +254,9 @@ class Measurement:
         for call in timed.picks:
             self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, call, timed=True))
         if not picks:  # keeping outputs takes time that is nobody's fault
-            self._wall_clock.saw(side, wall_s, sum(timed.samples_ns) * self._copies / 1e9, count)
+            calls = count * self._copies
+            queued_s = min(timed.queued_ns, calls * MOST_QUEUED_NS) / 1e9
+            self._wall_clock.saw(side, wall_s, sum(timed.samples_ns) * self._copies / 1e9, count, queued_s)
         clocks = tuple(timed.sm_clock_hz)
         return Block(seed=request.seed, samples_ns=tuple(timed.samples_ns), sm_clock_hz=clocks, void=timed.void)
 

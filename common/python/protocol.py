@@ -13,8 +13,7 @@ from common.python.results import OutputError, ReportedMetric
 
 ShapeEntries = dict[str, int | float | bool | str]
 
-WARM_FILES: Final = "input files stayed in the page cache: their reads are warm"
-"""The note on times whose reads did not come from storage."""
+WARM_FILES: Final = "input files stayed in the page cache: their reads are warm"  # noted on times of reads that storage did not answer
 
 
 class Message(BaseModel):
@@ -136,7 +135,7 @@ class Loaded(Answer):
 class Prepare(Request):
     """Make the inputs of `seed` at `shape`, set the side up on them, then give live inputs the values of `live_seed`.
 
-    More than one of `copies`, each with buffers of its own, are for a step that is too short to be timed by itself.
+    Each of `copies` has buffers of its own: for a step that is too short, or whose time depends on where they lie.
     """
 
     kind: Literal["prepare"] = "prepare"
@@ -167,8 +166,8 @@ class Dump(Message):
 class Check(Request):
     """Call the step once for every seed, on poisoned memory, and keep the outputs in files whose names start with `prefix`.
 
-    Where the state evolves, a seed stands for `steps` calls from a fresh `prepare`, on inputs of seed, seed + 1 and so on, of which the
-    last one's outputs are kept; for the first of `seeds` the latest Prepare is the fresh one.
+    Where the state evolves, a seed stands for `steps` calls from a fresh `prepare`, on inputs of seed, seed + 1 and so on, the last one's
+    outputs being kept; for the first of `seeds` the latest Prepare is the fresh one.
     """
 
     kind: Literal["check"] = "check"
@@ -202,8 +201,8 @@ class Checked(Answer):
 class Warm(Request):
     """Call the step until two successive blocks agree, or exactly `calls` times if that is not negative.
 
-    `hold` asks to find out first whether the stream can be held while the step is queued. The thread that calls the step stays on
-    `core` from now on, if that is not negative; threads that the side has started already go where they like.
+    A sample calls `calls_per_sample` copies once, the next one the next copies. `hold`: find out first whether the stream can be held over
+    the step. The calling thread stays on `core`, unless that is negative; threads that the side has already go where they like.
     """
 
     kind: Literal["warm"] = "warm"
@@ -212,6 +211,7 @@ class Warm(Request):
     seconds: float
     hold: bool
     core: int
+    calls_per_sample: int = 1
 
 
 class Warmed(Answer):
@@ -245,11 +245,12 @@ class Time(Request):
 
 
 class Timed(Answer):
-    """Samples in ns a call with the SM clocks they ran at in Hz, how many more were void, and the picked calls' outputs."""
+    """Samples in ns a call, the SM clocks in Hz, the host's ns of queueing in all, how many more were void, and the picked calls' outputs."""
 
     kind: Literal["timed"] = "timed"
     samples_ns: list[float]
     sm_clock_hz: list[float]
+    queued_ns: float = 0.0
     void: int
     picks: list[Call]
     notes: list[str]

@@ -130,10 +130,9 @@ class Share(Document):
 class PairTiming(Document):
     """The timing of one named shape. `speedups` holds a side's speedup over the baseline; a half has none.
 
-    `shares` holds each side's share of the ceiling where this machine's are kept, `work` the least that any side must do, by key, and
-    `ceiling_ns` the time of each key at its ceiling. `gains` is the like of `speedups` for a `goal` other than time; `rungs` says of each
-    side of a ladder, in order, how many times better at the goal it is than the one before. `repeats` holds the speedups of each
-    repetition, where the measurement was repeated. `seconds` were spent on the units, process start included, `prepare` not.
+    By side: `shares` of the ceiling where this machine's are kept, `gains`, which are `speedups` for another `goal` than time, and `rungs`:
+    how many times better at it a side of a ladder is than the one before. By key: `work`, the least that any side must do, and its time,
+    `ceiling_ns`. Samples take turns at `buffer_sets`. `seconds` went into the units, process start included, `prepare` not.
     """
 
     shape: dict[str, int | float | bool | str]
@@ -144,6 +143,7 @@ class PairTiming(Document):
     interleaved: bool = True
     launch_latency_hidden: bool
     calls_per_sample: int = 1
+    buffer_sets: int = 1
     units: tuple[Unit, ...]
     time_ns: dict[str, Interval]
     speedups: dict[str, Interval]

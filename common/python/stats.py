@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Self
@@ -112,6 +112,27 @@ def climb(sides: Sequence[str]) -> list[tuple[str, str]]:
     return list(pairwise(ladder)) if len(ladder) > len(PAIR) else []
 
 
+def rungs_between(sides: Sequence[str]) -> list[str]:
+    """The sides of a ladder between its two ends, the baseline and the optimized side."""
+    return [after for _, after in climb(sides) if after != OPTIMIZED]
+
+
+def gated_by(side: str) -> tuple[tuple[str, str], ...]:
+    """The ratios that a side of a ladder is gated by: it is red only if each of them is worse than was accepted, beyond the band.
+
+    The optimized side has one, the pair's own. A rung has two, over the baseline and over the optimized side, the two ends of its
+    ladder; the one over the step before it is shown and not gated. So a step that gains or loses changes no verdict but its own: none
+    is red because the one before it gained, and none hides behind one that lost. What an end does:
+    - It gains: every rung is worse over that end alone, so none is red. The pair's own speedup tells of it: worse if that end is the
+      baseline, better if it is the optimized side.
+    - It loses: a rung that loses no more than that looks as it did over that end, and is not red. If the end is the optimized side, the
+      speedup is red in its place. If it is the baseline, the speedup would not see a loss of the optimized side either: only shares of
+      the ceiling do.
+    - Both gain: a rung that gains less than both has lost against all that its run can hold it to, and is red.
+    """
+    return (PAIR,) if side == OPTIMIZED else ((BASELINE, side), (OPTIMIZED, side))
+
+
 def climbed(timing: PairTiming) -> list[tuple[str, str]]:
     """Each side of the ladder that was timed, after the one before it."""
     return list(pairwise([BASELINE, *timing.rungs]))
@@ -119,7 +140,17 @@ def climbed(timing: PairTiming) -> list[tuple[str, str]]:
 
 def rungs_of(units: Sequence[Unit], sides: Sequence[str], goal: str, known: Known | None = None) -> dict[str, Interval]:
     """How many times better at `goal` each of a ladder's `sides` is than the one before; none unless every unit knows all of them."""
-    logs = {after: gated_logs(units, goal, (before, after)) for before, after in climb(sides)}
-    if any(len(each) < len(units) for each in logs.values()):
+    steps = climb(sides)
+    if any(len(gated_logs(units, goal, step)) < len(units) for step in steps):
         return {}
-    return {side: geometric_interval([math.exp(log) for log in each], known) for side, each in logs.items()}
+    return {step[1]: ratio_interval(units, goal, step, known) for step in steps}
+
+
+def means_between(units: Sequence[Unit], goal: str, sides: Iterable[str]) -> dict[str, dict[tuple[str, str], Mean]]:
+    """What `units` let one expect of the gated ratios of each of `sides`; every unit has to know them."""
+    return {side: {ratio: Mean.of(gated_logs(units, goal, ratio)) for ratio in gated_by(side)} for side in sides}
+
+
+def ratio_interval(units: Sequence[Unit], goal: str, sides: tuple[str, str], known: Known | None = None) -> Interval:
+    """How many times better at `goal` the second of `sides` is than the first; every unit has to know it."""
+    return geometric_interval([math.exp(log) for log in gated_logs(units, goal, sides)], known)

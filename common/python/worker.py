@@ -205,21 +205,21 @@ class Worker:
         poison_free_blocks(workload.outputs(**self._prepared.request.shape), device)
         _wait(device)
         broken, set_profile, set_trace = self._broken, sys.setprofile, sys.settrace  # bound before the step can replace them
-        escaped = False
+        call = None
         begin = time.perf_counter()
         if held:
             call = HeldCall(step, self._take, inputs.answers(), reused | in_place)
-            returned, escaped = call.returned, bool(call.escaped)
+            returned = call.returned
         else:
             returned = step()
         set_profile(None)  # or a function of the side's would run before the next line
         set_trace(None)
         _require_whole(broken())
         taken = self._take(returned)
-        now = snapshot(taken)  # queued behind the step on its stream: what is not done by then does not count
+        now = call.behind if call else snapshot(taken)  # made behind the step on its stream: what is not done by then does not count
         _wait(device)
         elapsed = time.perf_counter() - begin
-        escaped |= _still_changes(now, taken)
+        escaped = _still_changes(now, taken) or bool(call and call.escaped)
         modified = changed(before, inputs.tensors())
         self._outputs = {name: tensor for name, tensor in taken.items() if name not in in_place}
         return _Done(now, digest, tuple(modified), escaped, elapsed)
@@ -247,7 +247,8 @@ class Worker:
             torch.cuda.reset_peak_memory_stats()
             prepared.copies[0][1]()
             peak = torch.cuda.max_memory_allocated()
-        self._sampler = Sampler(loaded.workload, prepared.copies, loaded.device, f"{Path(loaded.request.side).stem}/step")
+        label = f"{Path(loaded.request.side).stem}/step"
+        self._sampler = Sampler(loaded.workload, prepared.copies, loaded.device, label, request.calls_per_sample)
         self._sampler.hold &= request.hold and not profiler_attached()
         self._sampler.settle()
         calls, step_ns, sample_ns = self._sampler.warm(request.seed, request.calls, request.seconds)
@@ -290,6 +291,7 @@ class Worker:
             nonce=request.nonce,
             samples_ns=[sample.ns for sample in samples],
             sm_clock_hz=[sample.sm_clock_hz for sample in samples if sample.sm_clock_hz],
+            queued_ns=sum(sample.queued_ns for sample in samples) * each,
             void=void,
             picks=picks,
             notes=[protocol.WARM_FILES] if sampler.warm_files else [],
@@ -305,8 +307,8 @@ class Worker:
     def _picked(self, sampler: Sampler, copy: int, seed: int, prefix: str) -> Call:
         # A state that evolves is judged over this one call, from where the call found it: a replay from `prepare` on would be as long as
         # all timed calls together, and so would be its error. So one wrong call that is not picked goes unseen, though its trace lasts.
-        now = snapshot(self._take(sampler.returned[copy], copy))
-        digest = self._prepared.copies[copy][0].digest()
+        now = snapshot(self._take(sampler.returned[copy], sampler.first + copy))
+        digest = self._prepared.copies[sampler.first + copy][0].digest()
         outputs, found = self._dump(now, prefix), self._dump(sampler.found[copy], f"{prefix}_found")
         return Call(seed=seed, digest=digest, modified=[], escaped=False, outputs=outputs, found=found)
 

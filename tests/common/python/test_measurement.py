@@ -7,10 +7,11 @@ from contextlib import AbstractContextManager
 import pytest
 
 from common.python import protocol, throttle
+from common.python.errors import SideFailure, Status
 from common.python.measurement import Measurement
 from common.python.results import Check, OutputError, ReportedMetric, StopReason, TelemetrySummary
 from common.python.settings import Settings
-from tests.common.python.plans import a_plan, standards_for
+from tests.common.python.plans import H200, a_plan, standards_for
 
 
 class Worker(AbstractContextManager):
@@ -20,19 +21,21 @@ class Worker(AbstractContextManager):
         self.bench, self.side = bench, side
 
     def __exit__(self, *_):
-        pass
+        self.bench.events.append("gone")
 
     def begin_close(self):
         self.bench.ended.append(self.side)
+        self.bench.events.append("close")
 
     def begin_load(self):
         self.bench.forked.append(self.side)
+        self.bench.events.append("load")
 
     def finish_load(self):
-        pass
+        self.bench.events.append("loaded")
 
-    def begin_prepare(self, *_):
-        pass
+    def begin_prepare(self, shape, seed, live_seed, copies):
+        self.bench.prepared.append(copies)
 
     def finish_prepare(self):
         return protocol.Prepared(nonce="", seconds=self.bench.prepare_s, digest="")
@@ -52,7 +55,9 @@ class Worker(AbstractContextManager):
             )
         self.bench.blocks.append(self.side)
         picks = [protocol.Call(seed=pick, digest="", modified=[], escaped=False, outputs=[]) for pick in request.picks]
-        return protocol.Timed(nonce="", samples_ns=[ns] * request.count, sm_clock_hz=[], void=0, picks=picks, notes=[])
+        time.sleep(self.bench.step_s.get(self.side, 0.0))
+        samples, queued_ns = [ns] * request.count, self.bench.queued_ns.get(self.side, 0.0)
+        return protocol.Timed(nonce="", samples_ns=samples, sm_clock_hz=[], queued_ns=queued_ns, void=0, picks=picks, notes=[])
 
 
 class Bench:
@@ -64,6 +69,7 @@ class Bench:
         self.ns = {"baseline": 80_000.0, "optimized": 40_000.0}
         self.figures = {"baseline": 3.0, "optimized": 2.0}
         self.forked, self.ended, self.blocks, self.told, self.seeds = [], [], [], [], 0
+        self.prepared, self.events, self.step_s, self.queued_ns = [], [], {}, {}
         self.tell = self.told.append
 
     def new_seed(self):
@@ -88,12 +94,12 @@ class Judging:
 
 @pytest.fixture
 def measured(tmp_path):
-    def run(bench_changes=None, goal="time", **choices):
-        plan = a_plan(tmp_path, goal=goal)
+    def run(bench_changes=None, goal="time", conditions=None, gpus=(), **choices):
+        plan = a_plan(tmp_path, goal=goal, **conditions or {})
         bench = Bench(plan, **choices)
         for name, value in (bench_changes or {}).items():
             setattr(bench, name, value)
-        return Measurement(bench, plan, "default", Judging(bench), ()).run(), bench
+        return Measurement(bench, plan, "default", Judging(bench), gpus).run(), bench
 
     return run
 
@@ -158,6 +164,60 @@ def test_what_counts_as_time_is_the_timing_and_not_the_set_up(measured, monkeypa
     asked = 6 * (2 + 4)  # a warm-up and two blocks a side and unit, each of which looks at the clock
     assert found.timing.seconds >= asked
     assert found.timing.seconds < next(now)
+
+
+def test_workers_end_while_those_of_the_next_unit_start(measured):
+    _, bench = measured()
+
+    start, end = ["load", "load"], ["close", "close"]
+    between = [*end, *start, "gone", "gone", "loaded", "loaded"]
+    assert bench.events == [*start, "loaded", "loaded", *between * 5, *end, "gone", "gone"]
+
+
+@pytest.fixture
+def no_telemetry(monkeypatch):
+    monkeypatch.setattr("common.python.measurement.Telemetry", lambda gpus: Heat(1_000_000))
+
+
+def test_samples_take_turns_at_several_sets_of_buffers(measured, no_telemetry):
+    found, bench = measured(gpus=(H200,))
+
+    assert bench.prepared == [1, 1] + [8, 8] * 6  # how many fit is known once a step has run
+    assert (found.timing.buffer_sets, found.timing.calls_per_sample) == (8, 1)
+
+
+@pytest.mark.parametrize(
+    ("bench_changes", "others", "sets"),
+    [
+        ({"ns": {"baseline": 8e3, "optimized": 1e4}}, {}, 2),  # 4 calls a sample, of buffers of their own
+        ({"figures": {"baseline": 4e9, "optimized": 5e9}}, {}, 4),  # a quarter of 150 GB
+        ({"figures": {"baseline": 9e10, "optimized": 9e10}}, {}, 1),
+        ({"prepare_s": 0.2}, {}, 1),
+        ({}, {"conditions": {"cache": "hot"}}, 1),
+        ({}, {"conditions": {"clock": "launch"}}, 1),
+        ({}, {"goal": "memory"}, 1),
+        ({}, {"sustained": True}, 1),
+        ({}, {"warmup": 0}, 1),
+        ({}, {"iterations": 3}, 3),
+        ({}, {"gpus": ()}, 1),
+    ],
+)
+def test_there_are_as_many_sets_as_fit_and_one_where_they_are_another_question(measured, no_telemetry, bench_changes, others, sets):
+    found, _ = measured(bench_changes, **{"gpus": (H200.model_copy(update={"memory_bytes": 150 * 10**9}),), **others})
+
+    assert found.timing.buffer_sets == sets
+
+
+def test_what_the_host_queues_on_a_held_stream_is_granted_up_to_a_limit(measured, monkeypatch):
+    asleep = {"step_s": {"optimized": 0.02}, "ns": {"baseline": 3e4, "optimized": 3e4}}
+    assert measured({**asleep, "queued_ns": {"optimized": 2e7}}, iterations=20)[0].timing.speedups  # 2 ms in each of 10 calls
+    with pytest.raises(SideFailure, match=r"optimized: its process takes at least 1\.") as failure:
+        measured(
+            {**asleep, "step_s": {"optimized": 0.04}, "queued_ns": {"optimized": 4e7}}, iterations=20
+        )  # 4 ms, of which 2.5 are granted
+    assert failure.value.status is Status.IMPLAUSIBLE
+    with pytest.raises(SideFailure, match=r"optimized: its process takes at least (1\.9|2\.)"):
+        measured(asleep, iterations=20)
 
 
 class Heat:

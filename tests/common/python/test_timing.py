@@ -27,9 +27,9 @@ WORKLOAD = Workload(
 )
 
 
-def sampler(tmp_path, step_of, copies=1):
+def sampler(tmp_path, step_of, copies=1, each=None):
     prepared = [Inputs(WORKLOAD, {"n": 64}, 1, CPU, tmp_path) for _ in range(copies)]
-    return Sampler(WORKLOAD, [(inputs, step_of(inputs.values["x"])) for inputs in prepared], CPU, "a test")
+    return Sampler(WORKLOAD, [(inputs, step_of(inputs.values["x"])) for inputs in prepared], CPU, "a test", each)
 
 
 def test_a_sample_covers_the_step_and_not_the_rewriting_of_inputs(tmp_path, monkeypatch):
@@ -88,6 +88,38 @@ def test_what_each_copy_returned_is_kept(tmp_path):
     two = sampler(tmp_path, lambda x: lambda: x, copies=2)
     two.sample(3)
     assert [tensor.data_ptr() for tensor in two.returned] == [inputs.values["x"].data_ptr() for inputs, _ in two._copies]
+
+
+def test_samples_take_turns_at_the_sets_of_copies(tmp_path):
+    calls = []
+    six = sampler(tmp_path, lambda x: lambda: calls.append(x.data_ptr()) or x, copies=6, each=2)
+    assert six.calls_per_sample == 2
+    samples, _ = six.block(0, 6, lambda i: calls.append(six.first), sustained=False)
+    turns = [calls[i : i + 3] for i in range(0, 18, 3)]
+    assert [first for *_, first in turns] == [2, 4, 0, 2, 4, 0]
+    assert turns[:3] == turns[3:]
+    assert len({address for *addresses, _ in turns for address in addresses}) == 6
+    assert [tensor.data_ptr() for tensor in six.returned] == turns[-1][:2]
+    assert len(samples) == 6
+
+
+@pytest.mark.parametrize(("queued_ms", "is_held"), [((0.1,), True), ((9.0, 0.1, 9.0), True), ((9.0,), False)])
+def test_a_step_on_which_the_host_works_long_is_not_held(tmp_path, monkeypatch, queued_ms, is_held):
+    lengths = itertools.cycle(queued_ms)  # a first call may take long
+    one = sampler(tmp_path, lambda x: lambda: None)
+    one.hold = True
+    monkeypatch.setattr(one, "sample", lambda seed: timing.Sample(1e3, queued_ns=1e6 * next(lengths)))
+    one.settle()
+    assert one.hold is is_held
+
+
+def test_a_step_that_outlasts_a_hold_is_not_held_again(tmp_path, monkeypatch):
+    one = sampler(tmp_path, lambda x: lambda: None)
+    one.hold = True
+    results = iter([timing.Sample(1.0, void=True)])
+    monkeypatch.setattr(one, "sample", lambda seed: next(results))
+    one.settle()
+    assert not one.hold
 
 
 def test_warming_up_ends_when_two_blocks_agree(tmp_path, monkeypatch):
@@ -213,6 +245,20 @@ class TestOnAGpu:
         held = Sampler(WORKLOAD, [(inputs, inputs.values["x"].sum)], device, "a test")
         held.settle()
         assert held.hold
+
+    def test_queueing_is_told_while_the_stream_is_held_and_a_sleeping_step_is_not_held(self, tmp_path):
+        device = torch.device("cuda")
+        inputs = Inputs(WORKLOAD, {"n": 64}, 1, device, tmp_path)
+        sleepy = Sampler(WORKLOAD, [(inputs, lambda: time.sleep(0.001) or inputs.values["x"].sum())], device, "a test")
+        assert 1e6 < sleepy.sample(1).queued_ns < 2e6
+        sleepy.settle()
+        assert sleepy.hold
+        asleep = Sampler(WORKLOAD, [(inputs, lambda: time.sleep(0.005) or inputs.values["x"].sum())], device, "a test")
+        asleep.settle()
+        assert not asleep.hold
+        sample = asleep.sample(1)
+        assert sample.ns > 5e6
+        assert sample.queued_ns == 0.0
 
     def test_a_held_sample_does_not_contain_the_launch_latency(self, tmp_path):
         device = torch.device("cuda")

@@ -35,6 +35,14 @@ def test_what_is_not_sure_or_not_much_is_no_finding():
     assert clock(long_around, [(around + 6, 0.1) for around, _ in long_around]).hidden() == ""
 
 
+def test_queueing_on_a_held_stream_is_not_hidden_time():
+    seen = WallClock()
+    for around, call in HONEST:
+        seen.saw("baseline", 10 * (around + call) * MS, 10 * call * MS, 10, 0.0)
+        seen.saw("optimized", 10 * (around + 2.4 + 0.1) * MS, 10 * 0.1 * MS, 10, 10 * 2.4 * MS)
+    assert seen.hidden() == ""
+
+
 def test_a_half_and_a_single_unit_tell_nothing():
     alone = WallClock()
     alone.saw("optimized", 9.0, 0.1, 1)
