@@ -245,7 +245,7 @@ class Time(Request):
 
 
 class Timed(Answer):
-    """Samples in ns a call, the SM clocks in Hz, the host's ns of queueing in all, how many more were void, and the picked calls' outputs."""
+    """Samples in ns a call, SM clocks in Hz, the host's ns of queueing in all, how many more were void, and the picked calls' outputs."""
 
     kind: Literal["timed"] = "timed"
     samples_ns: list[float]
@@ -302,16 +302,14 @@ class Ahead(Request):
 
 
 class Observed(Answer):
-    """What a step launched, all that it did on a GPU, and cubins with its kernels' machine code.
-
-    `missed` is a sentence on what it did besides, of which neither launches nor code are known; empty if that is all.
-    """
+    """What a step launched, all that it did on a GPU, and cubins with its kernels' machine code."""
 
     kind: Literal["observed"] = "observed"
     launches: list[Launch]
     spans: list[Span]
     cubins: list[str]
-    missed: str
+    missed: str  # a sentence on what it did besides, of which neither launches nor code are known; empty if that is all
+    imported: list[str] = []  # by an Ahead: the files of all its modules that are not of installed packages
 
 
 class Judge(Request):

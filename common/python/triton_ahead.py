@@ -7,6 +7,9 @@ very step that would be timed. An autotuner gets no timings and takes its first 
 
 from __future__ import annotations
 
+import os
+import sys
+import sysconfig
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -146,7 +149,16 @@ def _observe(request: protocol.Ahead, device: torch.device, missed: str) -> Obse
             step()
     if operations.names:
         missed = f"step also calls {', '.join(dict.fromkeys(operations.names))}, whose kernels are seen on a GPU"
-    return Observed(nonce=request.nonce, launches=driver.launches, spans=[], cubins=driver.cubins, missed=missed)
+    return Observed(
+        nonce=request.nonce, launches=driver.launches, spans=[], cubins=driver.cubins, missed=missed, imported=_imported_files()
+    )
+
+
+def _imported_files() -> list[str]:
+    """Where this process's modules come from that are neither Python's own nor of an installed package."""
+    files = {str(getattr(module, "__dict__", {}).get("__file__")) for module in list(sys.modules.values())}
+    installed = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+    return sorted(file for file in files if Path(file).is_absolute() and not file.startswith(installed) and "-packages/" not in file)
 
 
 @contextmanager
