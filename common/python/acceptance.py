@@ -12,7 +12,7 @@ from common.python.expectations import (
     provenance_of,
     ratio_of,
     refusal,
-    too_wide,
+    too_wide_rungs,
 )
 from common.python.figures import at_shape
 from common.python.planning import Plan, gpus_of
@@ -32,10 +32,8 @@ def accept(row: PairResult, plan: Plan, standards: Standards, run: Run, machine:
             notes.append(f"{shape} is not accepted: {why_not}")
             continue
         expected = expectation_of(row, timing, ratio, provenance_of(run, machine, timing))
-        wide = {side: why for side, rung in expected.rungs.items() if (why := too_wide(rung.ratio, band))}
-        notes += [
-            f"{name_of((expected.rungs[side].over, side), timing.goal)}{at_shape(shape)} is not accepted: {wide[side]}" for side in wide
-        ]
+        wide = too_wide_rungs(timing, band)
+        notes += [f"{name_of(side, timing.goal)}{at_shape(shape)} is not accepted: {why}" for side, why in wide.items()]
         certain = {side: rung for side, rung in expected.rungs.items() if side not in wide}
         kept[shape] = expected.model_copy(update={"rungs": certain})
         verdicts[shape] = _accepted(verdicts[shape])

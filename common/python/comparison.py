@@ -9,9 +9,9 @@ from common.python.errors import Status
 from common.python.figures import at_shape, percent_text
 from common.python.noise import class_of
 from common.python.regressions import standing
-from common.python.results import PairResult, PairTiming, Run, Verdict, VerdictKind
+from common.python.results import OPTIMIZED, PairResult, PairTiming, Run, Verdict, VerdictKind
 from common.python.standards import changes_of, name_of, verdict_of
-from common.python.stats import PAIR, Mean, climbed, gated_logs, shortest_ns
+from common.python.stats import gated_logs, means_between, rungs_timed, shortest_ns
 
 _CONDITIONS = ("shape", "device", "clock", "cache", "mode", "goal")
 
@@ -56,16 +56,15 @@ class Comparison:
                 yield shape, self._verdict(past.timings[shape], timing)
 
     def _verdict(self, before: PairTiming, after: PairTiming) -> Verdict:
-        sides = [PAIR, *(rung for rung in climbed(after) if rung in climbed(before))]
-        logs = {each: gated_logs(before.units, before.goal, each) for each in sides}
-        if not (logs[PAIR] and gated_logs(after.units, after.goal)):
+        if not (gated_logs(before.units, before.goal) and gated_logs(after.units, after.goal)):
             return Verdict(kind=VerdictKind.NEW, sentence="not gated: a half has no speedup")
         step = class_of(after.clock, shortest_ns(after.units))
         band = max(self.gate_percent, *(run.noise_percent.get(step, 0.0) for run in (self.run_a, self.run_b)))
-        expected = {each: Mean.of(of_one) for each, of_one in logs.items()}
+        both = [OPTIMIZED, *(rung for rung in rungs_timed(after) if rung in before.rungs)]
+        expected = means_between(before.units, before.goal, both)
         changes = changes_of(after.units, after.goal, expected, band)
         if why_not := self._why_not(before, after):
-            found = f"{name_of(PAIR, after.goal)} {percent_text(changes[PAIR].percent)}"
+            found = f"{name_of(OPTIMIZED, after.goal)} {percent_text(changes[OPTIMIZED].percent)}"
             return Verdict(kind=VerdictKind.NEW, sentence=f"not gated, {why_not}: {found}")
         return verdict_of(after, changes, expected, promotable=False)
 

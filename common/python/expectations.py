@@ -26,7 +26,17 @@ from common.python.results import (
     Share,
     StopReason,
 )
-from common.python.stats import TIME, Mean, climbed, gated_by, gated_logs, median_ns, ratio_interval
+from common.python.stats import (
+    TIME,
+    Mean,
+    climbed,
+    gated_by,
+    gated_logs,
+    geometric_interval,
+    median_ns,
+    ratio_interval,
+    rungs_timed,
+)
 
 LEAST_ACCEPTED_UNITS = 10
 
@@ -75,6 +85,11 @@ class RungExpectation(Document):
     over: str
     ratio: Interval
     logs_over_baseline: Logs
+
+    @property
+    def over_baseline(self) -> Interval:
+        """How many times better than the baseline it is."""
+        return geometric_interval([math.exp(log) for log in self.logs_over_baseline])
 
 
 class Expectation(Document):
@@ -188,7 +203,7 @@ def ratio_of(timing: PairTiming, side: str = OPTIMIZED) -> Interval | None:
 def too_wide_rungs(timing: PairTiming, band_percent: float) -> dict[str, str]:
     """Why a rung of this timing is too uncertain to be expected from now on, by its name, if one of its gated ratios is."""
     found: dict[str, str] = {}
-    for side in timing.rungs.keys() - {OPTIMIZED}:
+    for side in rungs_timed(timing):
         intervals = [ratio_interval(timing.units, timing.goal, sides) for sides in gated_by(side)]
         if whys := [why for interval in intervals if (why := too_wide(interval, band_percent))]:
             found[side] = whys[0]

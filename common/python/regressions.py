@@ -7,7 +7,7 @@ from itertools import chain
 
 from common.python.counters import Moved, ranked
 from common.python.gate import FALSE_DISCOVERY, discoveries
-from common.python.results import PairResult, Verdict, VerdictKind
+from common.python.results import OPTIMIZED, PairResult, Verdict, VerdictKind
 from common.python.standards import name_of
 from common.python.stats import PAIR, climbed
 
@@ -63,13 +63,15 @@ def red_twice(row: PairResult) -> list[str]:
 
 
 def why_red(row: PairResult, shape: str, accepted: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """What a profile at a red shape tells, a line each: counters by which the two sides of a red ratio differ most, the most first.
+    """What a profile at a red shape tells, a line each: counters by which a red side and the one it stands on differ most, the most first.
 
-    Then those of each side that differ most from `accepted`, its own when it was accepted, where they were kept.
+    A rung stands on the step before it, the optimized side of a pair on the baseline. Then come those of each of these sides that differ
+    most from `accepted`, its own when it was accepted, where they were kept.
     """
     timing, red = row.timings[shape], red_figures(row.verdicts[shape])
     counted = {side: result.profile.counters for side, result in row.sides.items() if result.profile and result.profile.counters}
-    ratios = [sides for sides in (PAIR, *climbed(timing)) if name_of(sides, timing.goal) in red] or [PAIR]
+    steps = [step for step in climbed(timing) if step[1] != OPTIMIZED]
+    ratios = [sides for sides in (PAIR, *steps) if name_of(sides[1], timing.goal) in red] or [PAIR]
     lines = [
         _told(f"{after} and {before}", ranked(after, counted[before], counted[after]))
         for before, after in ratios

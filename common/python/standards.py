@@ -10,69 +10,94 @@ from types import MappingProxyType
 from common.python.environment import Gpu, Machine
 from common.python.expectations import Expectation, Expectations, expectations_path, gpu_key, key_text, read_expectations
 from common.python.figures import percent_text
-from common.python.gate import FALSE_DISCOVERY, FORESEEN_UNITS, LEAST_UNITS, NO_CHANGE, Difference, units_needed
+from common.python.gate import (
+    FALSE_DISCOVERY,
+    FORESEEN_UNITS,
+    LEAST_UNITS,
+    NO_CHANGE,
+    Difference,
+    change_in_all,
+    is_told,
+    may_be_worse,
+    units_needed,
+)
 from common.python.machine_ceilings import machine_key
 from common.python.noise import Noise, class_of, noise_path, read_noise
 from common.python.planning import CPU_SHAPE, Plan, gpus_of
-from common.python.results import OPTIMIZED, Change, PairTiming, StopReason, Unit, Verdict, VerdictKind
+from common.python.results import BASELINE, OPTIMIZED, Change, PairTiming, Share, StopReason, Unit, Verdict, VerdictKind
 from common.python.settings import Device, Settings
-from common.python.stats import PAIR, TIME, Known, Mean, climb, gated_logs, median_ns, shortest_ns
+from common.python.stats import PAIR, TIME, Known, Mean, gated_logs, median_ns, rungs_between, shortest_ns
 
 SHARE_BAND_PERCENT = 3.0
 SPEEDUP = "speedup"
 NOISE_COMMAND = "noise"
+UNGATED = "library"  # a side of whose share of the ceiling nothing is expected
 PROMOTION = "; promote it with --accept-regressions?"
 
+Ratios = Mapping[tuple[str, str], Mean]
+"""What the gated ratios of one side are held to, by the two sides that each is a ratio of."""
 
-def name_of(sides: tuple[str, str], goal: str) -> str:
-    """What the ratio of two sides is called: a pair's by what it is the ratio of, a rung's by the rung and the one before."""
-    if sides == PAIR:
+
+def name_of(side: str, goal: str) -> str:
+    """What a gated side is called: the optimized one by what the pair is the ratio of, a rung by the ends that it is held to."""
+    if side == OPTIMIZED:
         return SPEEDUP if goal == TIME else goal
-    return "rung {1} over {0}".format(*sides)
+    return f"rung {side} over both ends"
 
 
 def changes_of(
-    units: Sequence[Unit], goal: str, expected: Mapping[tuple[str, str], Mean], band_percent: float, known: Known | None = None
-) -> dict[tuple[str, str], Change]:
-    """How far each ratio, by its sides, is from what is expected of it; nothing of one that `units` do not have."""
-    found = {sides: gated_logs(units, goal, sides) for sides in expected}
+    units: Sequence[Unit], goal: str, expected: Mapping[str, Ratios], band_percent: float, known: Known | None = None
+) -> dict[str, Change]:
+    """How far each side is from what is expected of its ratios; nothing of one that `units` do not have them of."""
+    found = {side: [(gated_logs(units, goal, sides), mean) for sides, mean in ratios.items()] for side, ratios in expected.items()}
     return {
-        sides: Difference.between(Mean.of(logs, known), expected[sides]).change(band_percent)
-        for sides, logs in found.items()
-        if len(logs) > 1
+        side: change_in_all([Difference.between(Mean.of(logs, known), mean) for logs, mean in ratios], band_percent)
+        for side, ratios in found.items()
+        if ratios and all(len(logs) > 1 for logs, _ in ratios)
     }
+
+
+def is_open(side: str, change: Change) -> bool:
+    """Whether a side is undecided. Of a rung one thing is asked, whether it is worse: the speedup is the ladder's result."""
+    return not is_told(change) and (side == OPTIMIZED or may_be_worse(change))
+
+
+def more_units(units: Sequence[Unit], goal: str, side: str, ratios: Ratios, band_percent: float, most: int = FORESEEN_UNITS) -> int | None:
+    """How many more units would decide a side, if they go on like `units`; None if not even `most` in all would."""
+    seen = [(gated_logs(units, goal, sides), mean) for sides, mean in ratios.items()]
+    return units_needed(seen, band_percent, lambda change: not is_open(side, change), most)
 
 
 @dataclass(frozen=True)
 class Standard:
-    """What the gated ratios of one timing are held to: the pair's to `expected` logs, each rung's over the one before to its own.
+    """What the gated ratios of one timing are held to: the pair's to `expected` logs, each rung's two to their own.
 
-    `gated` is how many ratios the run gates in all.
+    `gated` is how many figures the run gates in all.
     """
 
     expected: Mean
     goal: str
     gated: int
-    rungs: Mapping[tuple[str, str], Mean] = field(default_factory=dict)
+    rungs: Mapping[str, Ratios] = field(default_factory=dict)
 
     def change(self, units: Sequence[Unit], band_percent: float, known: Known | None) -> Change:
         """The change of the pair's ratio that `units` show."""
-        return self.changes(units, band_percent, known)[PAIR]
+        return self.changes(units, band_percent, known)[OPTIMIZED]
 
-    def changes(self, units: Sequence[Unit], band_percent: float, known: Known | None) -> dict[tuple[str, str], Change]:
-        """The change of each gated ratio, by its sides, the pair's first."""
-        return changes_of(units, self.goal, self.ratios, band_percent, known)
+    def changes(self, units: Sequence[Unit], band_percent: float, known: Known | None) -> dict[str, Change]:
+        """The change of each gated side, the optimized one's first, which is the pair's."""
+        return changes_of(units, self.goal, self.sides, band_percent, known)
 
     @property
-    def ratios(self) -> dict[tuple[str, str], Mean]:
-        """What each gated ratio is held to, by its sides, the pair's first."""
-        return {PAIR: self.expected, **self.rungs}
+    def sides(self) -> dict[str, Ratios]:
+        """What the ratios of each gated side are held to, the optimized one's first."""
+        return {OPTIMIZED: {PAIR: self.expected}, **self.rungs}
 
-    def is_decided(self, change: Change) -> bool:
-        """Whether no further unit is needed. Red is only decided when it would stand among all that the run gates."""
+    def is_decided(self, side: str, change: Change) -> bool:
+        """Whether no further unit is needed for a side. Red is only decided when it would stand among all that the run gates."""
         if change.kind is VerdictKind.REGRESSED:
             return change.p_worse <= FALSE_DISCOVERY / self.gated
-        return change.kind is not VerdictKind.INCONCLUSIVE
+        return not is_open(side, change)
 
 
 class Standards:
@@ -88,7 +113,7 @@ class Standards:
             if key := gpu_key(gpus_of(plan, machine)):
                 self._files[plan.target] = read_expectations(expectations_path(plan.selection.pair.workload.parent, key))
         timings = [(plan, shape) for plan in plans for shape in plan.timed]
-        self._gated = sum(self._ratios(plan, shape) for plan, shape in timings if not self.exempts(plan, shape))
+        self._gated = sum(self._figures(plan, shape) for plan, shape in timings if not self.exempts(plan, shape))
 
     def exempts(self, plan: Plan, shape: str) -> str:
         """Why this timing is never gated; "" if it may be."""
@@ -116,7 +141,7 @@ class Standards:
         expectation = self._expected(plan, shape)
         if expectation is None or expectation.differs_from(_conditions(plan, shape)):
             return None
-        return Standard(Mean.of(expectation.logs), plan.described.goal, self._gated, expectation.means_of(climb(plan.sides)))
+        return Standard(Mean.of(expectation.logs), plan.described.goal, self._gated, expectation.means_of(rungs_between(plan.sides)))
 
     def band_percent(self, plan: Plan, units: Sequence[Unit]) -> float:
         """The change that counts as none for steps like these."""
@@ -137,11 +162,11 @@ class Standards:
         if standard is None or not gated_logs(timing.units, standard.goal):
             return Verdict(kind=VerdictKind.NEW, sentence=f"not gated: {self._why_new(plan, shape)}")
         band = self.band_percent(plan, timing.units)
-        ratios = standard.changes(timing.units, band, self.known(plan, timing.units))
+        changes = standard.changes(timing.units, band, self.known(plan, timing.units))
         if expectation is None:
-            return verdict_of(timing, ratios, standard.ratios, promotable=False)
-        found = verdict_of(timing, ratios, standard.ratios, _share_changes(timing, expectation), promotable=True)
-        new = [name_of(sides, standard.goal) for sides in climb(plan.sides) if sides not in standard.rungs]
+            return verdict_of(timing, changes, standard.sides, promotable=False)
+        found = verdict_of(timing, changes, standard.sides, _share_changes(timing, expectation), promotable=True)
+        new = [f"rung {side}" for side in rungs_between(plan.sides) if side not in standard.rungs]
         return found.model_copy(update={"sentence": f"{found.sentence}; nothing is expected of {', '.join(new)} yet"}) if new else found
 
     def _why_new(self, plan: Plan, shape: str) -> str:
@@ -155,10 +180,12 @@ class Standards:
         expectation = None if self._alike else self._expected(plan, shape)
         return {side: each.counters for side, each in expectation.sides.items() if each.counters} if expectation else {}
 
-    def _ratios(self, plan: Plan, shape: str) -> int:
-        """How many ratios of this timing are gated."""
+    def _figures(self, plan: Plan, shape: str) -> int:
+        """How many figures of this timing may be gated: each is one test, also a rung, whose two ratios make one."""
         expectation = None if self._alike else self._expected(plan, shape)
-        return 1 + len(expectation.means_of(climb(plan.sides))) if expectation else int(self._alike)
+        if expectation is None:
+            return int(self._alike)
+        return 1 + len(expectation.means_of(rungs_between(plan.sides))) + len(_accepted_shares(expectation))
 
     def _expected(self, plan: Plan, shape: str) -> Expectation | None:
         file = self._files.get(plan.target)
@@ -178,47 +205,67 @@ def first_gpu(settings: Settings, machine: Machine) -> Gpu | None:
 def _share_changes(timing: PairTiming, expectation: Expectation) -> dict[str, Change]:
     """Each side's share of the ceiling against the one accepted, where the ceilings of both machines are known."""
     changes = {}
-    for side, accepted in expectation.sides.items():
+    for side, then in _accepted_shares(expectation).items():
         share = timing.shares.get(side)
-        if share is None or accepted.share is None or share.key != accepted.share.key:
+        if share is None or share.key != then.key:
             continue
         measured = Mean.of([math.log(share.ceiling_ns / median_ns(unit, side)) for unit in timing.units])
-        expected = Mean.of([math.log(accepted.share.ceiling_ns) - log for log in accepted.logs_ns])
+        expected = Mean.of([math.log(then.ceiling_ns) - log for log in expectation.sides[side].logs_ns])
         changes[f"share of {share.key} of {side}"] = Difference.between(measured, expected).change(SHARE_BAND_PERCENT)
     return changes
 
 
+def _accepted_shares(expectation: Expectation) -> dict[str, Share]:
+    return {side: accepted.share for side, accepted in expectation.sides.items() if accepted.share and side != UNGATED}
+
+
 def verdict_of(
     timing: PairTiming,
-    ratios: Mapping[tuple[str, str], Change],
-    expected: Mapping[tuple[str, str], Mean],
+    changes: Mapping[str, Change],
+    expected: Mapping[str, Ratios],
     shares: Mapping[str, Change] = MappingProxyType({}),
     *,
     promotable: bool,
 ) -> Verdict:
-    """The verdict that the changes of the gated ratios, by their sides, make, the pair's first; undecided, it says what it would take.
+    """The verdict that the changes of the gated sides make, the optimized one's first; undecided, it says what it would take.
 
     A share of the ceiling speaks only where it is decided: its band is wide, and it rests on an absolute time.
     """
-    changes = {name_of(sides, timing.goal): change for sides, change in ratios.items()} | dict(shares)
-    speaking = {change.kind for change in ratios.values()} | {change.kind for change in shares.values()} & _DECIDED
+    named = {name_of(side, timing.goal): change for side, change in changes.items()} | dict(shares)
+    open_ones = [side for side, change in changes.items() if is_open(side, change)]
+    speaking = {change.kind for change in [*changes.values(), *shares.values()]} & _DECIDED
+    speaking |= {VerdictKind.INCONCLUSIVE if open_ones else VerdictKind.SAME}
     kind = next(kind for kind in _GRAVEST_FIRST if kind in speaking)
-    own = ratios[PAIR]
+    own = changes[OPTIMIZED]
     if kind is VerdictKind.SAME:
-        rungs = ", and so is every rung" if len(ratios) > 1 else ""
-        sentence = f"{name_of(PAIR, timing.goal)} {percent_text(own.percent)}, within {own.band_percent:.2g} %{rungs}"
+        rungs = ", and no rung is worse" if len(changes) > 1 else ""
+        sentence = f"{name_of(OPTIMIZED, timing.goal)} {percent_text(own.percent)}, within {own.band_percent:.2g} %{rungs}"
     elif kind is VerdictKind.INCONCLUSIVE:
-        open_ones = {sides: expected[sides] for sides, change in ratios.items() if change.kind is kind}
-        names = {name_of(sides, timing.goal): ratios[sides] for sides in open_ones}
-        to_decide = what_it_takes(timing, open_ones, own.band_percent)
+        names = {name_of(side, timing.goal): changes[side] for side in open_ones}
+        to_decide = what_it_takes(timing, {side: expected[side] for side in open_ones}, own.band_percent)
         sentence = f"cannot decide at {own.band_percent:.2g} %: {_listed(kind, names)}; {to_decide}"
     else:
-        sentence = _listed(kind, changes)
-    if kind is VerdictKind.REGRESSED and (gained := _listed(VerdictKind.IMPROVED, changes)):
-        sentence += f"; {VerdictKind.IMPROVED}: {gained}"  # a rung looks worse where the one before it became better
+        sentence = _listed(kind, named) + _which_end(timing, own, expected)
+    if kind is VerdictKind.REGRESSED and (gained := _listed(VerdictKind.IMPROVED, named)):
+        sentence += f"; {VerdictKind.IMPROVED}: {gained}"
     if kind is VerdictKind.IMPROVED and promotable:
         sentence += PROMOTION
-    return Verdict(kind=kind, sentence=sentence, changes=changes)
+    return Verdict(kind=kind, sentence=sentence, changes=named)
+
+
+def _which_end(timing: PairTiming, own: Change, expected: Mapping[str, Ratios]) -> str:
+    """Of a ladder whose speedup changed: how many of its rungs changed over either end alone, which tells the end that did."""
+    if own.kind not in _DECIDED or len(expected) == 1:
+        return ""
+
+    worse, better = VerdictKind.REGRESSED, VerdictKind.IMPROVED
+    counts = []
+    for end, kind in {BASELINE: own.kind, OPTIMIZED: better if own.kind is worse else worse}.items():
+        alone = {side: {(end, side): ratios[end, side]} for side, ratios in expected.items() if side != OPTIMIZED}
+        changes = changes_of(timing.units, timing.goal, alone, own.band_percent)
+        count = sum(change.kind is kind for change in changes.values())
+        counts.append(f"{count} {'worse' if kind is worse else 'better'} over {end}")
+    return f"; of {len(expected) - 1} rungs {', '.join(counts)}"
 
 
 _DECIDED = {VerdictKind.REGRESSED, VerdictKind.IMPROVED}
@@ -231,9 +278,9 @@ def _listed(kind: VerdictKind, changes: Mapping[str, Change]) -> str:
     return ", ".join(f"{name} {percent_text(change.percent)}{beyond[name]}" for name, change in changes.items() if change.kind is kind)
 
 
-def what_it_takes(timing: PairTiming, expected: Mapping[tuple[str, str], Mean], band_percent: float) -> str:
-    """How many more units, and seconds, would decide all of these ratios, by their sides, if they go on like those of `timing`."""
-    counts = [units_needed(gated_logs(timing.units, timing.goal, sides), mean, band_percent) for sides, mean in expected.items()]
+def what_it_takes(timing: PairTiming, expected: Mapping[str, Ratios], band_percent: float) -> str:
+    """How many more units, and seconds, would decide all of these sides, if they go on like those of `timing`."""
+    counts = [more_units(timing.units, timing.goal, side, ratios, band_percent) for side, ratios in expected.items()]
     more = [count for count in counts if count is not None]
     if len(more) < len(counts):
         return f"not even {FORESEEN_UNITS} units would: it lies at the band's edge, or too little is known of what it was"

@@ -138,6 +138,11 @@ def climbed(timing: PairTiming) -> list[tuple[str, str]]:
     return list(pairwise([BASELINE, *timing.rungs]))
 
 
+def rungs_timed(timing: PairTiming) -> list[str]:
+    """The sides of the ladder that was timed, between its two ends."""
+    return rungs_between([BASELINE, *timing.rungs])
+
+
 def rungs_of(units: Sequence[Unit], sides: Sequence[str], goal: str, known: Known | None = None) -> dict[str, Interval]:
     """How many times better at `goal` each of a ladder's `sides` is than the one before; none unless every unit knows all of them."""
     steps = climb(sides)

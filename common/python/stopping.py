@@ -10,8 +10,18 @@ from common.python.noise import StepClass, class_of
 from common.python.planning import Plan
 from common.python.results import OPTIMIZED, StopReason, Unit
 from common.python.settings import Settings
-from common.python.standards import Standards
-from common.python.stats import TIME, gains_of, gated_logs, rungs_of, shortest_ns, speedups_of, times_of
+from common.python.standards import Standard, Standards, more_units
+from common.python.stats import (
+    gains_of,
+    gated_by,
+    gated_logs,
+    ratio_interval,
+    rungs_between,
+    rungs_of,
+    shortest_ns,
+    speedups_of,
+    times_of,
+)
 
 BUDGET_S = 5.0  # a side
 DEAR_S = 2.0  # a `prepare` that takes longer allows as few units as there is a variance from
@@ -38,15 +48,36 @@ class StopRule:
         if count < self._least(units, prepare_s) or count % LOOK_EVERY:
             return None
         if self._standard and gated_logs(units, self._standard.goal):
-            band, known = self._standards.band_percent(self._plan, units), self._standards.known(self._plan, units)
-            if all(self._standard.is_decided(change) for change in self._standard.changes(units, band, known).values()):
-                return StopReason.DECIDED
+            if reason := self._gated_reason(self._standard, units, timed_s):
+                return reason
         elif self._half_width_percent(units) <= self._precise_percent(units):
             return StopReason.PRECISE
         if count >= MOST_UNITS:
             return StopReason.UNIT_CAP
-        out_of_time = timed_s > BUDGET_S * len(self._plan.sides) and not self._accepting
+        out_of_time = timed_s > self._budget_s and not self._accepting
         return StopReason.TIME_BUDGET if out_of_time else None
+
+    @property
+    def _budget_s(self) -> float:
+        return BUDGET_S * len(self._plan.sides)
+
+    def _gated_reason(self, standard: Standard, units: Sequence[Unit], timed_s: float) -> StopReason | None:
+        """Why the gate needs no further unit, or None.
+
+        A ladder whose speedup is decided goes on for a rung only while the units that are left, by number and by time, are foreseen to
+        decide it if they go on like those that are there; else what would have ended it ends it now, and the rung stays undecided.
+        """
+        band, known = self._standards.band_percent(self._plan, units), self._standards.known(self._plan, units)
+        undecided = [side for side, change in standard.changes(units, band, known).items() if not standard.is_decided(side, change)]
+        if not undecided:
+            return StopReason.DECIDED
+        if OPTIMIZED in undecided:
+            return None
+        in_time = int(len(units) * self._budget_s / timed_s)
+        most = min(in_time, MOST_UNITS)
+        if any(more_units(units, standard.goal, side, standard.sides[side], band, most) is not None for side in undecided):
+            return None
+        return StopReason.TIME_BUDGET if in_time < MOST_UNITS else StopReason.UNIT_CAP
 
     def _least(self, units: Sequence[Unit], prepare_s: float) -> int:
         if self._accepting:
@@ -57,12 +88,13 @@ class StopRule:
     def _half_width_percent(self, units: Sequence[Unit]) -> float:
         known = self._standards.known(self._plan, units)
         goal = self._plan.described.goal
-        ratios, gains = speedups_of(units, known), gains_of(units, known)
         if self._accepting:  # what is kept are the gated figures
-            ratios, gains = {side: ratio for side, ratio in (ratios if goal == TIME else gains).items() if side == OPTIMIZED}, {}
-        rungs = rungs_of(units, self._plan.sides, goal, known)
-        intervals = [*ratios.values(), *gains.values(), *rungs.values()] or [*times_of(units, known).values()]
-        return max(interval.half_width_percent for interval in intervals)
+            gated = [sides for side in (OPTIMIZED, *rungs_between(self._plan.sides)) for sides in gated_by(side)]
+            intervals = [ratio_interval(units, goal, sides, known) for sides in gated if len(gated_logs(units, goal, sides)) == len(units)]
+        else:
+            figures = speedups_of(units, known), gains_of(units, known), rungs_of(units, self._plan.sides, goal, known)
+            intervals = [interval for each in figures for interval in each.values()]
+        return max(interval.half_width_percent for interval in intervals or times_of(units, known).values())
 
     def _precise_percent(self, units: Sequence[Unit]) -> float:
         if self._accepting:

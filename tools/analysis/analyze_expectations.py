@@ -24,9 +24,9 @@ from common.python.figures import at_shape, interval_text, percent_text, signifi
 from common.python.gate import Difference
 from common.python.noise import class_of
 from common.python.regressions import standing
-from common.python.results import Interval, PairResult, PairTiming, Run, StopReason, Verdict, VerdictKind
+from common.python.results import OPTIMIZED, Interval, PairResult, PairTiming, Run, StopReason, Verdict, VerdictKind
 from common.python.standards import changes_of, name_of, verdict_of
-from common.python.stats import PAIR, Mean, climbed, gated_logs, median_ns, shortest_ns
+from common.python.stats import PAIR, Mean, gated_logs, median_ns, rungs_timed, shortest_ns
 
 REPORT_FILE = "expectations_drift.json"
 
@@ -117,7 +117,7 @@ def judged(run: Run, found: Sequence[Accepted]) -> dict[str, PairResult]:
 
 def _verdict(run: Run, each: Accepted) -> Verdict:
     timing = each.timing
-    expected = {PAIR: Mean.of(each.expectation.logs), **each.expectation.means_of(climbed(timing))}
+    expected = {OPTIMIZED: {PAIR: Mean.of(each.expectation.logs)}, **each.expectation.means_of(rungs_timed(timing))}
     band = max(run.settings["gate"], run.noise_percent.get(class_of(timing.clock, shortest_ns(timing.units)), 0.0))
     return verdict_of(timing, changes_of(timing.units, timing.goal, expected, band), expected, promotable=False)
 
@@ -126,9 +126,10 @@ def drifts_of(each: Accepted, verdict: Verdict) -> Iterator[Drift]:
     """The gated ratios, then the time of each side, then what else was accepted with it."""
     target, shape, timing, expectation = each.row.target, each.shape, each.timing, each.expectation
     (_, gated), *_ = verdict.changes.items()
-    ratios = {name_of((rung.over, side), timing.goal): (rung.ratio, timing.rungs.get(side)) for side, rung in expectation.rungs.items()}
-    for name, (old, new) in ({name_of(PAIR, timing.goal): (expectation.ratio, ratio_of(timing))} | ratios).items():
+    for side in (OPTIMIZED, *rungs_timed(timing)):
+        name, new = name_of(side, timing.goal), ratio_of(timing, side)
         if new and name in verdict.changes:
+            old = expectation.ratio if side == OPTIMIZED else expectation.rungs[side].over_baseline
             change = verdict.changes[name]
             kind = verdict.kind if change.kind is VerdictKind.REGRESSED else change.kind  # red only what stands
             yield Drift(target, shape, name, speedup_text(old), speedup_text(new), change.percent.model_dump(), str(kind))
