@@ -1,27 +1,36 @@
-"""Builds of .cu sides: one where a row needs it, or those of all rows ahead, side by side on every core, before anything is timed."""
+"""Compilation of sides: one row's where it needs them, or all rows' ahead, side by side on every core, before anything is timed."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-
-import psutil
+from typing import Protocol, TypeVar
 
 from common.python import protocol
+from common.python.ahead import COMPILATION_BYTES
 from common.python.bench import BUILD_CACHE, Bench
 from common.python.cuda_build import architectures_for
-from common.python.disassembly import Kernel, Unreadable, read_code
+from common.python.disassembly import Unreadable, read_code
 from common.python.environment import Machine
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.isolation import Child
 from common.python.planning import Plan
+from common.python.proving import compilations_of
+from common.python.side_by_side import Job, room_for, side_by_side
 
-_BYTES = 4 << 30  # of memory that a compiler may take: CUTLASS takes 3.4
+_BUILD_BYTES = 4 << 30  # of memory that nvcc may take: CUTLASS takes 3.4
+
+
+class _Listed(Job, Protocol):
+    """A job that makes machine code."""
+
+    def read(self) -> object:
+        """Have that listed. Raises Unreadable."""
+
+
+J = TypeVar("J", bound=_Listed)
 
 
 def build_row(plan: Plan, bench: Bench, machine: Machine) -> None:
@@ -30,55 +39,59 @@ def build_row(plan: Plan, bench: Bench, machine: Machine) -> None:
         raise SideFailure(Status.BUILD_FAILED, plan.described.mismatch)
     for side in _unbuilt(plan, bench):
         bench.tell(f"building {plan.file(side).name}")
-        _Build.begin(plan, side, bench, machine).finish(bench)
+        build = _Build(plan, side, bench, machine)
+        build.begin()
+        build.finish()
 
 
 def build_ahead(plans: Sequence[Plan], bench: Bench, machine: Machine, tell: Callable[[str], None]) -> None:
     """Compile what `plans` need, and list its machine code. What fails is left for its own row, which tells why."""
-    sides = {plan.file(side): (plan, side) for plan in plans if not plan.described.mismatch for side in _unbuilt(plan, bench)}
-    at_once = max(1, min(len(os.sched_getaffinity(0)), psutil.virtual_memory().available // _BYTES))
-    if len(sides) < 2 or at_once < 2:
-        return
-    waiting, at_work = deque(sides.values()), deque[_Build]()
-    listings: list[Future[tuple[Kernel, ...]]] = []
-    with contextlib.ExitStack() as stack, ThreadPoolExecutor(at_once) as listers:
-        stack.callback(_kill, at_work)  # after Ctrl-C, say
-        while waiting or at_work:
-            while waiting and len(at_work) < at_once:
-                with contextlib.suppress(SideFailure):
-                    at_work.append(_Build.begin(*waiting.popleft(), bench, machine))
-            if not at_work:
-                continue
-            with contextlib.suppress(SideFailure):
-                built = at_work[0].finish(bench)
-                listings.append(listers.submit(read_code, Path(built.library)))
-            at_work.popleft()
-            tell(f"built {len(sides) - len(waiting) - len(at_work)} of {len(sides)} CUDA sides")
+    plans = [plan for plan in plans if not plan.described.mismatch]
+    builds = {plan.file(side): _Build(plan, side, bench, machine) for plan in plans for side in _unbuilt(plan, bench)}
+    found = [each for plan in plans for compilations in compilations_of(plan, bench).values() for each in compilations]
+    unknown = {each.entry: each for each in found if each.entry and each.observed is None}
+    with ThreadPoolExecutor(room_for(1)) as listers:
+        listings = [
+            *_do_all(list(builds.values()), room_for(_BUILD_BYTES), listers, lambda at: tell(f"built {at} CUDA sides")),
+            *_do_all(list(unknown.values()), room_for(COMPILATION_BYTES), listers, lambda at: tell(f"compiled {at} steps of Triton sides")),
+        ]
     for listing in listings:
         with contextlib.suppress(Unreadable):
             listing.result()
 
 
-def _kill(builds: Iterable[_Build]) -> None:
-    for build in builds:
-        build.child.kill()
+def _do_all(jobs: Sequence[J], at_once: int, listers: ThreadPoolExecutor, tell: Callable[[str], None]) -> list[Future[object]]:
+    """Do several jobs if that can be done side by side, and have what each made read; `tell` is told how many of all are done."""
+    listings: list[Future[object]] = []
+
+    def finished(job: J) -> None:
+        listings.append(listers.submit(job.read))
+        tell(f"{len(listings)} of {len(jobs)}")
+
+    if len(jobs) > 1 and at_once > 1:
+        side_by_side(jobs, at_once, finished)
+    return listings
 
 
 def _unbuilt(plan: Plan, bench: Bench) -> Iterator[str]:
     return (side for side in plan.sides if plan.file(side).suffix == ".cu" and str(plan.file(side)) not in bench.builds)
 
 
-@dataclass(frozen=True)
 class _Build:
-    """A compiler at work for one side."""
+    """A compiler at work for one .cu side; `built` is what it made."""
 
-    child: Child
-    request: protocol.Build
+    def __init__(self, plan: Plan, side: str, bench: Bench, machine: Machine) -> None:
+        self.built: protocol.BuildDone | None = None
+        self._plan = plan
+        self._side = side
+        self._bench = bench
+        self._machine = machine
+        self._begun: tuple[Child, protocol.Build] | None = None
 
-    @classmethod
-    def begin(cls, plan: Plan, side: str, bench: Bench, machine: Machine) -> _Build:
+    def begin(self) -> None:
         """Start it. Raises SideFailure for architectures that cannot be."""
-        source, directives = plan.file(side), plan.side_directives[side]
+        plan, machine, bench = self._plan, self._machine, self._bench
+        source, directives = plan.file(self._side), plan.side_directives[self._side]
         needs = (*plan.workload_directives.needs, *directives.needs)
         capability = machine.gpus[0].capability if machine.gpus and plan.device == "cuda" and not plan.skip else None
         try:
@@ -92,13 +105,24 @@ class _Build:
             architectures=list(architectures),
             flags=list(directives.nvcc),
         )
-        child = bench.server.fork("worker", bench.logs(plan.target, side) / "log.txt")
+        child = bench.server.fork("worker", bench.logs(plan.target, self._side) / "log.txt")
         child.begin(request)
-        return cls(child, request)
+        self._begun = child, request
 
-    def finish(self, bench: Bench) -> protocol.BuildDone:
+    def finish(self) -> None:
         """Wait for its library, which the bench then has. Raises SideFailure."""
-        with self.child:
-            built = self.child.finish(self.request, protocol.BuildDone, bench.limit_s("build"))
-        bench.builds[self.request.source] = built
-        return built
+        assert self._begun is not None, "finish without begin"
+        child, request = self._begun
+        with child:
+            built = child.finish(request, protocol.BuildDone, self._bench.limit_s("build"))
+        self.built = self._bench.builds[request.source] = built
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self._begun:
+            self._begun[0].kill()
+
+    def read(self) -> None:
+        """Have its machine code listed. Raises Unreadable."""
+        if self.built:
+            read_code(Path(self.built.library))

@@ -6,12 +6,12 @@ import ctypes
 import functools
 import re
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from common.python.environment import find_tool, version_of
+from common.python.kept import keep, kept
 
 _TIMEOUT_S = 300.0  # a library of CUTLASS kernels is megabytes of code
 
@@ -81,16 +81,16 @@ def _listing(binary: Path) -> str:
     tool = find_tool("cuobjdump")
     if tool is None or find_tool("nvdisasm") is None:
         raise Unreadable("no cuobjdump and nvdisasm to read machine code with: pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm")
-    kept = binary.with_name(f"{binary.name}.{version_of('cuobjdump')}.sass")
-    if not kept.exists():
+    place = binary.with_name(f"{binary.name}.{version_of('cuobjdump')}.sass")
+    listing = kept(place)
+    if listing is None:
         try:
             done = subprocess.run([tool, "-sass", "-res-usage", binary], capture_output=True, text=True, timeout=_TIMEOUT_S, check=True)
         except (OSError, subprocess.SubprocessError) as error:
             raise Unreadable(f"{tool.name} cannot read {binary.name}: {error}") from error
-        with tempfile.NamedTemporaryFile("w", dir=binary.parent, prefix=".sass-", delete=False) as file:
-            file.write(done.stdout)
-        Path(file.name).replace(kept)
-    return kept.read_text(encoding="utf-8")
+        listing = done.stdout
+        keep(place, listing)
+    return listing
 
 
 def demangled(symbol: str) -> str:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from common.python import protocol
+from common.python.ahead import COMPILATION_BYTES, Compilation, read_cubins
 from common.python.bench import Bench, SideAtWork
 from common.python.claims import Claim, read_claims
 from common.python.cuda_build import SUPPORTED, architectures_for
-from common.python.disassembly import Kernel, Unreadable, base_name, demangled, read_code
+from common.python.disassembly import Unreadable, base_name, demangled, read_code
 from common.python.environment import Machine
 from common.python.errors import SideFailure
 from common.python.evidence import NOWHERE, Evidence, Seen, listed, nothing, prove
 from common.python.features import Capability, unmet_capability
 from common.python.planning import Plan, uses_triton
 from common.python.results import BASELINE, KernelUse, Proof
+from common.python.side_by_side import room_for, side_by_side
 
 _NOT_RUN = "which kernels a step launches is seen on a GPU"
 
@@ -37,23 +40,41 @@ def _is_borrowed(plan: Plan, side: str) -> bool:
     return side == BASELINE or not plan.file(side).stem.partition("_")[2].startswith(own)
 
 
-def read_evidence(plan: Plan, bench: Bench) -> dict[str, dict[str, Seen]]:
-    """What can be known of every side without a GPU. Nothing that goes wrong is raised: it is why something is not known."""
-    claimed = any(claims_of(plan).values())
-    return {side: _read_side(plan, side, bench, claimed) for side in plan.sides}
-
-
-def _read_side(plan: Plan, side: str, bench: Bench, claimed: bool) -> dict[str, Seen]:
-    file = plan.file(side)
-    if file.suffix == ".cu":
-        built = bench.builds.get(str(file))
-        return nothing("it was not built") if built is None else _read_library(Path(built.library), built.log)
-    if claimed and uses_triton(file):
+def compilations_of(plan: Plan, bench: Bench) -> dict[str, list[Compilation]]:
+    """Every Triton side of a row that claims something, for each supported architecture that meets its needs."""
+    if not any(claims_of(plan).values()):
+        return {}
+    found = {}
+    for side in filter(lambda side: uses_triton(plan.file(side)), plan.sides):
         needs = [need for each in (plan.workload_directives, plan.side_directives[side]) for need in each.needs]
         suitable = [capability for capability in SUPPORTED if not unmet_capability(needs, capability)]
-        bench.tell(f"compiling {file.name} for {listed(f'sm_{_name(capability)}' for capability in suitable)}")
-        return {_name(capability): _compile_ahead(plan, side, bench, capability) for capability in suitable}
-    return nothing("what PyTorch launches is seen on a GPU")
+        found[side] = [Compilation(plan, side, capability, bench) for capability in suitable]
+    return found
+
+
+def read_evidence(plan: Plan, bench: Bench) -> dict[str, dict[str, Seen]]:
+    """What can be known of every side without a GPU. Nothing that goes wrong is raised: it is why something is not known."""
+    compilations = compilations_of(plan, bench)
+    if unknown := [each for found in compilations.values() for each in found if each.observed is None]:
+        names = [listed(each.file.name for each in unknown), listed(f"sm_{_name(each.capability)}" for each in unknown)]
+        bench.tell(f"compiling {' for '.join(names)}")
+        side_by_side(unknown, room_for(COMPILATION_BYTES))
+    with ThreadPoolExecutor() as readers:  # a disassembler at work is another process
+        ahead = {
+            side: {_name(each.capability): readers.submit(_seen_ahead, each) for each in found} for side, found in compilations.items()
+        }
+        others = {side: readers.submit(_read_side, plan, side, bench) for side in plan.sides if side not in ahead}
+        return {
+            side: others[side].result() if side in others else {name: seen.result() for name, seen in ahead[side].items()}
+            for side in plan.sides
+        }
+
+
+def _read_side(plan: Plan, side: str, bench: Bench) -> dict[str, Seen]:
+    if plan.file(side).suffix != ".cu":
+        return nothing("what PyTorch launches is seen on a GPU")
+    built = bench.builds.get(str(plan.file(side)))
+    return nothing("it was not built") if built is None else _read_library(Path(built.library), built.log)
 
 
 def _read_library(library: Path, log: str) -> dict[str, Seen]:
@@ -65,22 +86,14 @@ def _read_library(library: Path, log: str) -> dict[str, Seen]:
     return {name: Seen(tuple(kernel for kernel in kernels if kernel.architecture == name), hidden=_NOT_RUN) for name in names}
 
 
-def _compile_ahead(plan: Plan, side: str, bench: Bench, capability: Capability) -> Seen:
-    request = protocol.Ahead(
-        workload=str(plan.selection.pair.workload),
-        side=str(plan.file(side)),
-        shape=next(iter(plan.described.timed.values())),
-        capability=capability,
-        prefix=f"{bench.dump_prefix()}_",
-    )
+def _seen_ahead(compilation: Compilation) -> Seen:
+    observed = compilation.observed
+    if observed is None:
+        return Seen(hidden=compilation.why, no_code=compilation.why)
     try:
-        with bench.server.fork("worker", bench.logs(plan.target, side) / "log.txt") as child:
-            observed = child.ask(request, protocol.Observed, bench.limit_s("build"))
-        kernels = _kernels_in(observed.cubins)
-    except (SideFailure, Unreadable) as problem:
-        why = problem.reason if isinstance(problem, SideFailure) else str(problem)
-        return Seen(hidden=why, no_code=why)
-    return Seen(kernels, tuple(observed.launches), hidden=observed.missed, no_code=observed.missed)
+        return Seen(compilation.read(), tuple(observed.launches), hidden=observed.missed, no_code=observed.missed)
+    except Unreadable as problem:
+        return Seen(hidden=str(problem), no_code=str(problem))
 
 
 def fork_watched(plan: Plan, bench: Bench, stack: ExitStack) -> dict[str, SideAtWork]:
@@ -147,14 +160,10 @@ def _watched(observed: protocol.Observed, known: Seen | None, *, is_library: boo
     launches, spans = tuple(observed.launches), tuple(observed.spans)
     if is_library and known is not None:
         return Seen(known.kernels, launches, spans)
-    kernels = _kernels_in(observed.cubins)
+    kernels = read_cubins(observed.cubins)
     names = {kernel.name for kernel in kernels}
     others = listed(base_name(name) for name in (demangled(launch.kernel) for launch in launches) if name not in names)
     return Seen(kernels, launches, spans, no_code=f"no machine code of {others} is at hand" if others else "")
-
-
-def _kernels_in(cubins: list[str]) -> tuple[Kernel, ...]:
-    return tuple(kernel for cubin in cubins for kernel in read_code(Path(cubin)))
 
 
 def _name(capability: Capability) -> str:

@@ -156,7 +156,7 @@ def _observe(request: protocol.Ahead, device: torch.device, missed: str) -> Obse
 
 def _imported_files() -> list[str]:
     """Where this process's modules come from that are neither Python's own nor of an installed package."""
-    files = {str(getattr(module, "__dict__", {}).get("__file__")) for module in list(sys.modules.values())}
+    files = {str(vars(module).get("__file__")) for module in list(sys.modules.values()) if hasattr(module, "__dict__")}
     installed = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib"))
     return sorted(file for file in files if Path(file).is_absolute() and not file.startswith(installed) and "-packages/" not in file)
 

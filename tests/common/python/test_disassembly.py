@@ -1,6 +1,9 @@
 """Machine code is told by kernel and architecture, as the compiler made it, and read only once."""
 
 import shutil
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -67,14 +70,41 @@ def test_without_a_log_the_stack_frame_stands_for_spills(built):
     assert all(kernel.spill_bytes == kernel.stack_bytes for kernel in read_code(built.library))
 
 
+@pytest.fixture
+def disassembled(monkeypatch):
+    """The binaries that a disassembler was started for."""
+    names, run = [], subprocess.run
+
+    def counting(command, **options):
+        names.append(Path(command[-1]).name)
+        return run(command, **options)
+
+    monkeypatch.setattr(disassembly, "subprocess", SimpleNamespace(run=counting, SubprocessError=subprocess.SubprocessError))
+    return names
+
+
 @needs_nvcc
-def test_a_library_is_disassembled_once(built, tmp_path):
+def test_a_library_is_disassembled_once(built, tmp_path, disassembled):
     library = shutil.copy(built.library, tmp_path / "a.so")
-    assert len(read_code(library)) == 4
-    (kept,) = tmp_path.glob("a.so.*.sass")
-    kept.write_text(kept.read_text().replace("plain", "faked"))
+    first = read_code(library)
+    assert len(first) == 4
     read_code.cache_clear()
-    assert {base_name(kernel.name) for kernel in read_code(library)} == {"faked", "spilling"}
+    assert read_code(library) == first
+    assert disassembled == ["a.so"]
+
+
+@needs_nvcc
+def test_a_damaged_listing_is_replaced(built, tmp_path, disassembled):
+    library = shutil.copy(built.library, tmp_path / "a.so")
+    first = read_code(library)
+    (listing,) = tmp_path.glob("a.so.*.sass")
+    whole = listing.read_text()
+    for damaged in (whole[: len(whole) // 2], whole.replace("plain", "faked"), whole.partition("\n")[2]):
+        listing.write_text(damaged)
+        read_code.cache_clear()
+        assert read_code(library) == first
+        assert listing.read_text() == whole
+    assert disassembled == ["a.so"] * 4
 
 
 @needs_nvcc
