@@ -24,7 +24,6 @@ from common.python.project import PROJECT_ROOT
 from common.python.proving import add_counters, findings, fork_watched, kernel_uses, proofs_of, read_evidence, watch_evidence
 from common.python.results import BASELINE, OPTIMIZED, Check, PairResult, PairTiming, Setup, SideResult
 from common.python.roofline import with_shares
-from common.python.settings import Profile
 from common.python.stats import rungs_of
 from common.python.workload import Shape
 
@@ -81,7 +80,7 @@ def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
                 if bench.settings.measures:
                     with row.phase("measure"):
                         measure(row, bench, judging, machine)
-            if bench.settings.profile is not Profile.NONE and row.measured:
+            if bench.settings.profiles and row.measured:
                 with row.phase("profile"):
                     profile(row, bench, machine)
                     require_proofs(row)
@@ -134,8 +133,7 @@ def measure(row: _Row, bench: Bench, judging: Judging, machine: Machine) -> None
     gpus = gpus_of(row.plan, machine) if row.plan.device == "cuda" else ()
     for name in row.plan.timed:
         measured = Measurement(bench, row.plan, name, judging, gpus).run()
-        if not bench.settings.against:  # a ladder begins at its own baseline
-            measured.timing = _with_rungs(measured.timing, row.plan, bench)
+        measured.timing = _with_rungs(measured.timing, row.plan, bench)
         if ceilings := bench.ceilings.get(row.plan.device):
             files = {side: row.plan.file(side).name for side in row.plan.sides}
             measured.timing = with_shares(measured.timing, row.plan.work[name], ceilings, files)

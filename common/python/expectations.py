@@ -112,8 +112,9 @@ class Expectation(Document):
 
     @model_validator(mode="after")
     def _has_one_log_a_unit(self) -> Self:
-        if other := [side for side, rung in self.rungs.items() if len(rung.logs_over_baseline) != len(self.logs)]:
-            raise ValueError(f"rung {other[0]} has not as many logs as the pair, {len(self.logs)}; all come from the same units")
+        counts = {side: len(rung.logs_over_baseline) for side, rung in self.rungs.items()}
+        if other := [f"rung {side} has {count} logs" for side, count in counts.items() if count != len(self.logs)]:
+            raise ValueError(f"{other[0]} and the pair {len(self.logs)}; all come from the same units")
         return self
 
     def means_of(self, rungs: Iterable[str]) -> dict[str, dict[tuple[str, str], Mean]]:

@@ -118,13 +118,13 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         None,
     ),
     "profile": (
-        Profile,
+        Profile | None,
         _option(
             "--profile",
             panel=_PROFILING,
-            text="none, minimal, roofline or deep_dive; bare: minimal. Default: none; a row that is red twice: minimal.",
+            text="none, minimal, roofline or deep_dive; bare: minimal. Default: minimal for a row that is red twice, none for others.",
         ),
-        Profile.NONE,
+        None,
     ),
     "ncu_metric_set": (
         Profile | None,
@@ -215,7 +215,7 @@ def settings_of(command: str, choices: dict[str, Any]) -> Settings:
     if "root" in given:
         given["root"] = given["root"].resolve()
     settings = Settings(command=command, **given)
-    if settings.ncu_metric_set is not None and settings.profile is Profile.NONE:
+    if settings.ncu_metric_set is not None and not settings.profiles:
         raise BenchmarkError(f"--ncu-metric-set {settings.ncu_metric_set}: found no --profile; expected both, as it says what ncu counts")
     return settings
 

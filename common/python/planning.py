@@ -68,7 +68,8 @@ class Plan:
 
 def make_plans(selections: Sequence[Selection], settings: Settings, machine: Machine, server: ForkServer, folder: Path) -> tuple[Plan, ...]:
     """A plan a selection. Raises BenchmarkError for the first file, directive or kwarg that is not right."""
-    selections = [selection if selection.is_half else _climbed(selection, settings.root) for selection in selections]
+    if not settings.against:  # that compares one side with itself: a ladder begins at its own baseline
+        selections = [selection if selection.is_half else _climbed(selection, settings.root) for selection in selections]
     with server.fork("describer", folder / "describe.log") as child:
 
         def describe(selection: Selection, kwargs: dict[str, str]) -> protocol.Described:

@@ -65,12 +65,12 @@ class Profiling:
 
 
 def profile_row(plan: Plan, bench: Bench, level: Profile | None = None) -> Profiling:
-    """Profile one step of every side of a row at its first shape, as the run's settings say, or at `level`.
+    """Profile one step of every side of a row at its first shape, at `level`, or as the run's settings say: minimal if they do not.
 
     Nothing that goes wrong is raised: it is a line in `notes`.
     """
     found = Profiling(claimed=counters_claimed(plan))
-    session = _Session(plan, bench, level or bench.settings.ncu_metric_set or bench.settings.profile)
+    session = _Session(plan, bench, level or bench.settings.ncu_metric_set or bench.settings.profile or Profile.MINIMAL)
     try:
         _trace(session, found)
         if plan.device == "cuda" and session.level is not Profile.NONE:

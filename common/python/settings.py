@@ -30,7 +30,10 @@ class Profile(StrEnum):
 
 
 class Settings(BaseModel):
-    """The choices of one run. A CLI flag is one of these fields; times are in seconds, `gate` in percent."""
+    """The choices of one run. A CLI flag is one of these fields; times are in seconds, `gate` in percent.
+
+    `profile` None is nobody's choice: nothing is profiled but a row that is red twice, and with NONE not even that.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -38,7 +41,7 @@ class Settings(BaseModel):
     targets: tuple[str, ...] = ()
     root: Path = PROJECT_ROOT
     device: Device = Device.AUTO
-    profile: Profile = Profile.NONE
+    profile: Profile | None = None
     ncu_metric_set: Profile | None = None
     accept_regressions: bool = False
     cold_start: bool = False
@@ -64,6 +67,11 @@ class Settings(BaseModel):
     def timeout_s(self, phase: str) -> float:
         """Seconds that `phase` (build, prepare, measure, profile) may take."""
         return BASE_TIMEOUTS_S[phase] * self.timeout_multiplier
+
+    @property
+    def profiles(self) -> bool:
+        """Whether every row is profiled after its timing."""
+        return self.profile not in (None, Profile.NONE)
 
     @property
     def measures(self) -> bool:

@@ -254,10 +254,9 @@ def verdict_of(
 
 
 def _which_end(timing: PairTiming, own: Change, expected: Mapping[str, Ratios]) -> str:
-    """Of a ladder whose speedup changed: how many of its rungs changed over either end alone, which tells the end that did."""
+    """Of a ladder whose speedup changed: over how many of its rungs either end changed too, which tells the end that did."""
     if own.kind not in _DECIDED or len(expected) == 1:
         return ""
-
     worse, better = VerdictKind.REGRESSED, VerdictKind.IMPROVED
     counts = []
     for end, kind in {BASELINE: own.kind, OPTIMIZED: better if own.kind is worse else worse}.items():
@@ -265,7 +264,7 @@ def _which_end(timing: PairTiming, own: Change, expected: Mapping[str, Ratios]) 
         changes = changes_of(timing.units, timing.goal, alone, own.band_percent)
         count = sum(change.kind is kind for change in changes.values())
         counts.append(f"{count} {'worse' if kind is worse else 'better'} over {end}")
-    return f"; of {len(expected) - 1} rungs {', '.join(counts)}"
+    return f"; of {len(expected) - 1} rungs {' and '.join(counts)}"
 
 
 _DECIDED = {VerdictKind.REGRESSED, VerdictKind.IMPROVED}

@@ -34,7 +34,7 @@ from common.python.regressions import confirmed, is_to_be_confirmed, red_twice, 
 from common.python.results import PairResult, Run
 from common.python.revisions import against, checkout
 from common.python.sanitizing import sanitize
-from common.python.settings import Device, Profile, Settings
+from common.python.settings import Device, Settings
 from common.python.standards import NOISE_COMMAND, Standards, first_gpu
 from common.python.targets import Selection, select
 
@@ -243,9 +243,9 @@ class _Suite:
                 self.folder.write_pair(self._explained(row, plans[row.target]))
 
     def _explained(self, row: PairResult, plan: Plan) -> PairResult:
-        """A row that is red twice, with the counters that may tell why; it is profiled for them where the run was to profile nothing."""
+        """A row that is red twice, with the counters that may tell why; it is profiled for them where nobody said what to profile."""
         shape, bench = red_twice(row)[0], self.bench
-        if bench.settings.profile is Profile.NONE and plan.device == "cuda":
+        if bench.settings.profile is None and plan.device == "cuda":
             bench.tell = lambda text: self.watcher.phase(plan.target, text)
             self.watcher.note(f"{row.target} is red twice: it is profiled")
             row = profile_red(row, plan, shape, bench)

@@ -13,9 +13,20 @@ from common.python.expectations import (
     provenance_of,
     read_expectations,
     refusal,
+    too_wide_rungs,
 )
 from common.python.results import SideProfile, Spread, StopReason, TelemetrySummary
-from tests.common.python.factories import a_provenance, a_recorded_timing, a_row, a_run, a_side, an_expectation, recorded_units
+from common.python.stats import TIME, means_between
+from tests.common.python.factories import (
+    a_provenance,
+    a_recorded_timing,
+    a_row,
+    a_run,
+    a_side,
+    an_expectation,
+    recorded_ladder,
+    recorded_units,
+)
 from tests.common.python.plans import H200, WITH_GPU
 
 
@@ -63,6 +74,41 @@ def test_an_expectation_without_the_units_for_a_variance_is_an_error(tmp_path):
 
     with pytest.raises(BenchmarkError, match=r"expectations_h200.json: pairs.transpose.default.logs: Tuple should have at least 2 items"):
         read_expectations(path)
+
+
+LADDER_NS = {"baseline": 80_000.0, "tiled": 60_000.0, "optimized": 40_000.0}
+
+
+def test_a_rung_is_kept_with_what_it_is_held_to_over_both_ends():
+    units = recorded_ladder(LADDER_NS, count=12)
+    kept = an_expectation(units=units)
+
+    (means,) = kept.means_of(["tiled", "unheard_of"]).values()
+    expected = means_between(units, TIME, ["tiled"])["tiled"]
+    assert {sides: mean.value for sides, mean in means.items()} == pytest.approx({sides: mean.value for sides, mean in expected.items()})
+    assert {sides: mean.degrees for sides, mean in means.items()} == dict.fromkeys(expected, 11)
+    assert kept.rungs["tiled"].over == "baseline"
+    assert kept.rungs["tiled"].over_baseline == a_recorded_timing(units=units).speedups["tiled"]
+
+
+def test_a_rung_with_other_units_than_its_pair_is_an_error(tmp_path):
+    path, expected = expectations_path(tmp_path, "h200"), an_expectation(units=recorded_ladder(LADDER_NS, count=12))
+    rung = expected.rungs["tiled"].model_copy(update={"logs_over_baseline": (0.1, 0.2)})
+    keep_expectations(path, "transpose", {"default": expected.model_copy(update={"rungs": {"tiled": rung}})})
+
+    with pytest.raises(BenchmarkError, match=r"transpose.default: .*rung tiled has 2 logs and the pair 12; all come from the same units"):
+        read_expectations(path)
+
+
+def test_a_rung_is_too_uncertain_if_either_of_its_gated_ratios_is():
+    def wide(side):
+        calm = recorded_ladder(LADDER_NS, count=24, deviation=0.001)
+        wild = recorded_ladder({side: LADDER_NS[side]}, count=24, deviation=0.02)
+        units = tuple(unit.model_copy(update={"blocks": unit.blocks | other.blocks}) for unit, other in zip(calm, wild, strict=True))
+        return too_wide_rungs(a_recorded_timing(units=units), 0.5)
+
+    assert {side: list(wide(side)) for side in LADDER_NS} == {side: ["tiled"] for side in LADDER_NS}
+    assert too_wide_rungs(a_recorded_timing(units=recorded_ladder(LADDER_NS, count=24, deviation=0.001)), 0.5) == {}
 
 
 def test_what_is_accepted_comes_with_its_raw_units_and_where_it_was_measured():

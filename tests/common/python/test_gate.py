@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 from scipy import stats as textbook
 
-from common.python.gate import LEAST_UNITS, LOOK_CONFIDENCE, LOOK_EVERY, MOST_UNITS, NO_CHANGE, Difference, discoveries, units_needed
+from common.python.gate import (
+    LEAST_UNITS,
+    LOOK_CONFIDENCE,
+    LOOK_EVERY,
+    MOST_UNITS,
+    NO_CHANGE,
+    Difference,
+    change_in_all,
+    discoveries,
+    may_be_worse,
+    units_needed,
+)
 from common.python.results import VerdictKind
 from common.python.stats import Known, Mean
 
@@ -93,7 +104,7 @@ def test_a_spread_that_is_known_lets_two_units_decide_and_never_narrows_what_is_
 
 def test_the_units_still_needed_are_about_those_that_then_decide():
     logs = logs_of(-0.75, 0.45, 200, seed=4)
-    more = units_needed(logs[:8], NO_CHANGE, BAND)
+    more = units_needed([(logs[:8], NO_CHANGE)], BAND)
 
     assert more is not None
     after = Difference.between(Mean.of(logs_of(-0.75, 0.45, 4000, seed=4)[: 8 + more]), NO_CHANGE)
@@ -103,8 +114,44 @@ def test_the_units_still_needed_are_about_those_that_then_decide():
 def test_no_number_of_units_decides_at_the_very_edge_or_against_too_few_stored_ones():
     edge = [-math.log1p(BAND / 100) + step for step in (-0.002, 0.002)] * 3
 
-    assert units_needed(edge, NO_CHANGE, BAND) is None
-    assert units_needed(logs_of(0, 0.3, 8), Mean.of([0.02, -0.02, 0.0]), BAND) is None
+    assert units_needed([(edge, NO_CHANGE)], BAND) is None
+    assert units_needed([(logs_of(0, 0.3, 8), Mean.of([0.02, -0.02, 0.0]))], BAND) is None
+
+
+def test_only_units_that_there_may_be_are_foreseen():
+    logs = logs_of(-0.75, 0.45, 200, seed=4)[:8]
+    more = units_needed([(logs, NO_CHANGE)], BAND)
+
+    assert more is not None
+    assert units_needed([(logs, NO_CHANGE)], BAND, most=8 + more) == more
+    assert units_needed([(logs, NO_CHANGE)], BAND, most=8 + more - LOOK_EVERY) is None
+
+
+def seen(*percents, half_width=0.2):
+    """What differences of these sizes make of one change, each with an interval of this half-width, all in percent."""
+    degrees = 20.0
+    error = math.log1p(half_width / 100) / textbook.t.ppf(0.5 + LOOK_CONFIDENCE / 2, degrees)
+    return change_in_all([Difference(math.log1p(percent / 100), error, degrees) for percent in percents], BAND)
+
+
+@pytest.mark.parametrize(
+    ("percents", "kind", "estimate"),
+    [
+        ((-3.0, -2.0), "REGRESSED", -2.0),
+        ((2.0, 3.0), "IMPROVED", 2.0),
+        ((-3.0, 0.1), "SAME", 0.1),  # what one of them rules out is not so, whatever the other says
+        ((3.0, -0.1), "SAME", -0.1),
+        ((-3.0, 3.5), "SAME", -3.0),
+        ((-3.0, -0.6), "INCONCLUSIVE", -0.6),
+        ((3.0, 0.6), "INCONCLUSIVE", 0.6),
+    ],
+)
+def test_a_change_seen_in_several_ways_is_what_all_of_them_say(percents, kind, estimate):
+    change = seen(*percents)
+
+    assert (change.kind, change.percent.estimate) == (kind, pytest.approx(estimate))
+    assert change.p_worse == max(seen(percent).p_worse for percent in percents)
+    assert may_be_worse(change) is all(percent < -BAND + 0.2 for percent in percents)
 
 
 def test_discoveries_are_benjamini_and_hochbergs():

@@ -102,6 +102,22 @@ def test_profile_may_stand_bare_anywhere(settings_from, arguments):
     assert settings_from("run", *arguments.split()).profile == PROFILES[arguments]
 
 
+def test_no_profile_is_not_the_profile_none(settings_from):
+    assert settings_from("run").profile is None
+    assert settings_from("run", "--profile", "none").profile == "none"
+
+
+@pytest.mark.parametrize(("arguments", "profiles"), [("", False), ("--profile none", False), ("--profile", True)])
+def test_rows_are_profiled_only_where_a_profile_is_asked_for(settings_from, arguments, profiles):
+    assert settings_from("run", *arguments.split()).profiles is profiles
+
+
+@pytest.mark.parametrize("arguments", ["", "--profile none"])
+def test_a_metric_set_needs_a_profile(capsys, arguments):
+    assert run_command_line(["run", "--ncu-metric-set", "roofline", *arguments.split()]) == 1
+    assert "--ncu-metric-set roofline: found no --profile; expected both" in capsys.readouterr().err
+
+
 def test_only_a_bare_profile_is_spelt_out():
     others = ["--targets", "ch01", "--profile=roofline", "--profile", "none", "--ncu-metric-set", "minimal"]
     assert spell_out_profile(others) == others

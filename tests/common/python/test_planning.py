@@ -95,6 +95,15 @@ def test_a_half_is_named_by_its_side(plans, tmp_path):
     assert [(plan.target, plan.sides) for plan in plans("demo:optimized_double")] == [("demo:optimized_double", ("optimized",))]
 
 
+def test_against_another_revision_no_rung_of_a_ladder_is_timed(plans, tmp_path):
+    write_pair(tmp_path)
+    workload = tmp_path / "demo/workload_double.py"
+    workload.write_text(workload.read_text().replace("WORKLOAD = Workload(", 'WORKLOAD = Workload(\n    ladder=("once",),', 1))
+    (tmp_path / "demo/optimized_double_once.py").write_text(OPTIMIZED)
+    assert [plan.sides for plan in plans("demo:double")] == [("baseline", "once", "optimized")]
+    assert [plan.sides for plan in plans("demo:double", against="HEAD")] == [("baseline", "optimized")]
+
+
 # --- why a row is skipped
 
 

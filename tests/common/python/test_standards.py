@@ -92,8 +92,8 @@ def test_red_needs_more_evidence_among_many_gated_rows(accepted, tmp_path):
 
     assert change.kind is VerdictKind.REGRESSED
     assert 1e-4 < change.p_worse < 1e-2
-    assert alone.is_decided(change)
-    assert not among.is_decided(change)
+    assert alone.is_decided("optimized", change)
+    assert not among.is_decided("optimized", change)
 
 
 def test_the_noise_floor_of_its_class_is_the_band_where_it_is_wider_than_the_gate(accepted, tmp_path):
@@ -177,45 +177,14 @@ def test_a_goal_other_than_time_is_gated_in_its_place(accepted, tmp_path):
     assert (without.kind, without.sentence) == (VerdictKind.NEW, "not gated: it has no figure for memory on both sides")
 
 
-LADDER_NS = {"baseline": 80_000.0, "tiled": 60_000.0, "optimized": 40_000.0}
-
-
-@pytest.fixture
-def climbing(accepted, tmp_path):
-    """The plan of a ladder, and a function that judges units of it against those that were accepted."""
-    accepted(units=recorded_ladder(LADDER_NS, count=24, seed=1))
-    plan = a_plan(tmp_path, sides=tuple(LADDER_NS))
+def test_every_figure_that_may_be_gated_counts_as_a_test_and_a_librarys_share_is_none(accepted, tmp_path):
+    times = {"baseline": 80_000.0, "tiled": 60_000.0, "optimized": 40_000.0, "library": 30_000.0}
+    units, slower = (recorded_ladder(times | changes, count=12, seed=1) for changes in ({}, {"library": 40_000.0}))
+    accepted(units=units, shares=shares(units, 20_000.0))
+    plan = a_plan(tmp_path, sides=tuple(times))
     standards = standards_for(plan)
+    verdict = standards.verdict(plan, "default", a_recorded_timing(units=slower, shares=shares(slower, 20_000.0)))
 
-    def verdict(count=24, deviation=0.0025, **times_ns):
-        units = recorded_ladder(LADDER_NS | times_ns, count=count, deviation=deviation, seed=2)
-        return standards.verdict(plan, "default", a_recorded_timing(units=units))
-
-    return plan, verdict
-
-
-def test_a_rung_is_gated_as_the_pair_is(climbing):
-    plan, verdict = climbing
-    tiled, optimized = "rung tiled over baseline", "rung optimized over tiled"
-    same, slower, undecided = verdict(), verdict(tiled=61_800.0), verdict(count=6, deviation=0.01)
-
-    assert [change.kind for change in same.changes.values()] == ["SAME"] * 3
-    assert {name: slower.changes[name].kind for name in (tiled, optimized)} == {tiled: "REGRESSED", optimized: "IMPROVED"}
-    assert slower.sentence.startswith(f"{tiled} -3.")
-    assert f"; IMPROVED: {optimized} +3." in slower.sentence
-    assert undecided.kind is VerdictKind.INCONCLUSIVE
-    assert tiled in undecided.sentence
-    assert standards_for(plan).of(plan, "default").gated == 3
-
-
-@pytest.mark.usefixtures("climbing")
-def test_a_rung_that_stood_on_another_is_held_to_nothing(tmp_path):
-    plan = a_plan(tmp_path, sides=("baseline", "smem", "tiled", "optimized"))
-
-    assert standards_for(plan).of(plan, "default").rungs.keys() == {("tiled", "optimized")}
-
-
-def test_a_revision_is_held_to_no_change_in_the_pair_alone(climbing):
-    plan, _ = climbing
-
-    assert standards_for(plan, against="HEAD").of(plan, "default").rungs == {}
+    assert verdict.kind is VerdictKind.SAME
+    assert len(verdict.changes) == standards.of(plan, "default").gated == 1 + 1 + 3
+    assert not any("library" in name for name in verdict.changes)

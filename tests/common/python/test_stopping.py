@@ -111,12 +111,57 @@ def test_a_half_stops_when_its_own_time_is_known(tmp_path):
     assert count < 24
 
 
-def test_a_ladder_goes_on_until_every_rung_is_decided(tmp_path):
-    times = {"baseline": 80_000.0, "tiled": 60_000.0, "optimized": 40_000.0}
-    expected = an_expectation(units=recorded_ladder(times, count=24, deviation=0.001, seed=1), shape=SHAPE)
-    keep_expectations(tmp_path / "expectations_h200.json", "transpose", {"default": expected})
-    plan = a_plan(tmp_path, sides=tuple(times))
-    at_the_edge = times | {"tiled": 60_300.0}
+LADDER_NS = {"baseline": 80_000.0, "tiled": 60_000.0, "optimized": 40_000.0}
 
-    assert stops(plan, recorded_ladder(times, count=24, deviation=0.001)) == (6, StopReason.DECIDED)
-    assert stops(plan, recorded_ladder(at_the_edge, count=24, deviation=0.001)) == (24, StopReason.UNIT_CAP)
+
+@pytest.fixture
+def ladder_stops(tmp_path):
+    """After how many units a ladder stops, and why, if one of its sides became slower by so many percent."""
+    expected = an_expectation(units=recorded_ladder(LADDER_NS, count=24, deviation=0.001, seed=1), shape=SHAPE)
+    keep_expectations(tmp_path / "expectations_h200.json", "transpose", {"default": expected})
+    plan = a_plan(tmp_path, sides=tuple(LADDER_NS))
+
+    def stopped(side="tiled", percent=0.0, deviation=0.001, **choices):
+        times = LADDER_NS | {side: LADDER_NS[side] * (1 + percent / 100)}
+        return stops(plan, recorded_ladder(times, count=24, deviation=deviation, seed=2), **choices)
+
+    return stopped
+
+
+@pytest.mark.parametrize("percent", [0.0, 3.0, -3.0])
+def test_a_ladder_ends_when_its_speedup_and_every_rung_are_decided(ladder_stops, percent):
+    assert ladder_stops("tiled", percent) == (6, StopReason.DECIDED)
+
+
+def test_a_rung_that_may_yet_be_decided_keeps_its_ladder_going(ladder_stops):
+    count, reason = ladder_stops("tiled", 0.9, deviation=0.002)
+
+    assert reason is StopReason.DECIDED
+    assert count > 6
+
+
+def test_a_rung_that_is_not_worse_keeps_no_ladder_going_to_learn_whether_it_is_better(ladder_stops):
+    assert ladder_stops("tiled", -0.5) == (6, StopReason.DECIDED)
+    assert ladder_stops("optimized", -0.5) == (24, StopReason.UNIT_CAP)
+
+
+def test_a_rung_that_no_unit_to_come_is_foreseen_to_decide_ends_its_ladder_undecided(ladder_stops):
+    assert ladder_stops("tiled", 0.5) == (6, StopReason.UNIT_CAP)
+    assert ladder_stops("optimized", 0.5) == (24, StopReason.UNIT_CAP)
+
+
+def test_units_that_there_is_no_time_for_are_not_foreseen(ladder_stops):
+    undecided = {"side": "tiled", "percent": 0.9, "deviation": 0.002}
+
+    assert ladder_stops(**undecided, timed_s=14.0) == (8, StopReason.TIME_BUDGET)  # of 15 s; at six units the speedup is undecided
+    assert ladder_stops(**undecided, timed_s=5.0)[1] is StopReason.DECIDED
+
+
+def test_accepting_goes_on_until_what_every_rung_is_gated_by_is_narrow(tmp_path):
+    plan = a_plan(tmp_path, sides=tuple(LADDER_NS))
+    calm = recorded_ladder(LADDER_NS, count=24, deviation=0.001)
+    wild = recorded_ladder({"tiled": 60_000.0}, count=24, deviation=0.02)
+    units = [unit.model_copy(update={"blocks": unit.blocks | other.blocks}) for unit, other in zip(calm, wild, strict=True)]
+
+    assert stops(plan, calm, accept_regressions=True) == (10, StopReason.PRECISE)
+    assert stops(plan, units, accept_regressions=True) == (24, StopReason.UNIT_CAP)

@@ -6,10 +6,20 @@ import pytest
 
 from common.python.artifacts import RunFolder
 from common.python.expectations import expectations_path, keep_expectations
+from common.python.figures import speedup_text
 from common.python.noise import StepClass
 from common.python.results import ReportedMetric, StopReason
 from common.python.settings import Settings
-from tests.common.python.factories import MACHINE, a_failure, a_recorded_timing, a_row, a_run, an_expectation, recorded_units
+from tests.common.python.factories import (
+    MACHINE,
+    a_failure,
+    a_recorded_timing,
+    a_row,
+    a_run,
+    an_expectation,
+    recorded_ladder,
+    recorded_units,
+)
 from tests.common.python.plans import H200
 from tools.analysis.analyze_expectations import REPORT_FILE, main
 
@@ -49,6 +59,18 @@ def test_a_run_like_the_accepted_one_has_not_drifted(analyse):
     assert told["not_compared"] == {}
     assert "SAME" in printed.out
     assert printed.out.rstrip().endswith(REPORT_FILE)
+
+
+def test_a_rung_is_set_against_what_it_was_over_the_baseline_and_red_by_itself(analyse):
+    ladder = {"baseline": 80_000.0, "first": 60_000.0, "second": 50_000.0, "optimized": 40_000.0}
+    changed = ladder | {"first": 58_200.0, "second": 51_500.0}
+    kept, found = (a_recorded_timing(units=recorded_ladder(times, count=24, seed=7)) for times in (ladder, changed))
+    _, _, told = analyse(a_row(timings={"default": found}), expectation=an_expectation(units=kept.units))
+    speedup, first, second, *_ = told["drifts"]
+
+    assert (speedup["verdict"], first["verdict"], second["verdict"]) == ("SAME", "IMPROVED", "REGRESSED")
+    assert second["figure"] == "rung second over both ends"
+    assert (second["accepted"], second["found"]) == tuple(speedup_text(each.speedups["second"]) for each in (kept, found))
 
 
 def test_a_planted_loss_is_red_and_its_side_s_time_shows_it(analyse):

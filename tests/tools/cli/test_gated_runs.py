@@ -1,126 +1,18 @@
-"""Whole runs on the command line, but for the timing itself: synthetic units stand for what an H200 would have measured.
-
-What is replaced: the machine (it has a GPU), the choice of the device, `Measurement.run`, and the start of the fork server, which is
-shared. The pairs, their verification in real processes, the files and the exit codes are the real ones.
-"""
-
-from __future__ import annotations
+"""Runs are gated by what was accepted: the verdicts, what is measured again, what is written, and the exit codes, on synthetic units."""
 
 import json
 import re
-from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from common.python import planning, suite
-from common.python.environment import Gpu, child_environment, describe_machine
+from common.python import suite
 from common.python.errors import ExitCode
 from common.python.expectations import keep_expectations, read_expectations
-from common.python.isolation import ForkServer
-from common.python.measurement import Measured, Measurement
-from common.python.project import PROJECT_ROOT
 from common.python.results import StopReason
-from tests.common.python.factories import a_recorded_timing, an_expectation, recorded_ladder, recorded_units
+from tests.common.python.factories import an_expectation, recorded_units
 from tests.common.python.profiled import put_on_path
-from tools.cli.benchmark_cli import run_command_line
-
-WORKLOAD = '''"""One is added."""
-
-import torch
-
-from common import Spec, Workload
-
-
-WORKLOAD = Workload(
-    inputs=lambda rand, n: {"x": rand.normal(n)},
-    outputs=lambda n: {"y": Spec((n,), torch.float32)},
-    reference=lambda x: x + 1,
-    work=lambda n: {"dram_read": 4 * n, "dram_write": 4 * n},
-    time_at={"n": 1000},
-    cpu_at={"n": 100},
-    check_at=({"n": 3},),
-    rtol=1e-6,
-    atol=0.0,
-    clock="host",
-    place="host",
-)
-'''
-SIDE = '"""{}: x + {}."""\n\n\ndef prepare(x):\n    return lambda: x + {}\n'
-H200 = Gpu(index=0, name="NVIDIA H200", uuid="GPU-of-a-test", capability=(9, 0), memory_bytes=141 << 30, driver="580.1")
-
-
-@pytest.fixture(scope="module")
-def server():
-    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as shared:
-        yield shared
-
-
-@pytest.fixture
-def root(tmp_path):
-    folder = tmp_path / "pairs" / "ch07"
-    folder.mkdir(parents=True)
-    (folder / "workload_add.py").write_text(WORKLOAD)
-    (folder / "baseline_add.py").write_text(SIDE.format("Baseline", 1, 1))
-    (folder / "optimized_add.py").write_text(SIDE.format("Optimized", "1.0", "1.0"))
-    return folder.parent
-
-
-class Bench:
-    """A machine whose measurements are what a test says, in turn; the last of them again and again."""
-
-    def __init__(self, root, runs, monkeypatch, capsys):
-        self.root, self.runs, self.capsys = root, runs, capsys
-        self.recorded: list[dict[str, Any]] = [{}]
-        self.measured = 0
-        self.orders: list[bool] = []
-        self.machine = describe_machine(root).model_copy(update={"gpus": (H200,)})
-        monkeypatch.setattr(suite, "describe_machine", lambda _: self.machine)
-        monkeypatch.setattr(suite, "kept_ceilings", lambda *_: (None, "no ceilings"))
-        monkeypatch.setattr(planning, "choose_device", lambda settings, machine, _: "cuda" if machine.gpus else "cpu")
-
-        def run(measurement):
-            return self.record(measurement)
-
-        monkeypatch.setattr(Measurement, "run", run)
-
-    def record(self, measurement):
-        changes = dict(self.recorded[min(self.measured, len(self.recorded) - 1)])
-        self.measured += 1
-        self.orders.append(measurement._bench.reversed)
-        units = changes.pop("units", recorded_units(2.0, count=12, seed=7))
-        plan = measurement._plan
-        device = "cuda" if self.machine.gpus else "cpu"
-        conditions = {"shape": dict(measurement._shape), "clock": plan.clock, "device": device}
-        return Measured(a_recorded_timing(units=units, **conditions | changes), {side: [] for side in plan.sides}, {}, {})
-
-    def run(self, *arguments, measured=({},)):
-        """Exit code of a run, with these measurements; its verdicts by target, and what it said, are kept."""
-        self.recorded, self.measured, self.orders = list(measured), 0, []
-        self.folder = self.runs / f"run{len(list(self.runs.iterdir()))}"
-        code = run_command_line(["run", "--root", str(self.root), "--artifacts-dir", str(self.folder), *arguments])
-        printed = self.capsys.readouterr()
-        self.said, self.complained = printed.out, printed.err
-        if (self.folder / "metrics.json").exists():
-            self.rows = {row["target"]: row for row in json.loads((self.folder / "metrics.json").read_text())["rows"]}
-        return code
-
-    def verdict(self, target="ch07:add"):
-        return self.rows[target]["verdicts"]["default"]["kind"]
-
-    def expect(self):
-        """Keep expectations of a speedup of 2, of synthetic units."""
-        expected = an_expectation(2.0, shape={"n": 1000}, clock="host")
-        keep_expectations(self.root / "ch07" / "expectations_h200.json", "add", {"default": expected})
-
-
-@pytest.fixture
-def bench(root, server, tmp_path, monkeypatch, capsys):
-    (tmp_path / "runs").mkdir()
-    monkeypatch.setattr(suite, "_server", lambda *_: nullcontext(server))
-    monkeypatch.setattr(suite, "lock", lambda *_: nullcontext())
-    return Bench(root, tmp_path / "runs", monkeypatch, capsys)
+from tests.tools.cli.recorded_bench import H200, SIDE, WORKLOAD
 
 
 def slower(percent, seed=2):
@@ -136,89 +28,6 @@ def test_three_percent_slower_twice_is_red_and_exits_2(bench):
     assert re.search(r"ch07:add: REGRESSED: speedup -2\.\d+ % .*, beyond 0.5 %; a second measurement agrees: speedup -2\.", bench.said)
     assert 'failure type="REGRESSED"' in (bench.folder / "junit.xml").read_text()
     assert json.loads((bench.folder / "ch07_add" / "second_metrics.json").read_text())["target"] == "ch07:add"
-
-
-# A ladder, one of whose rungs is another pair's baseline.
-LADDER_NS = {"baseline": 80_000.0, "once": 60_000.0, "baseline_other": 50_000.0, "optimized": 40_000.0}
-RUNGS = ["rung once over baseline", "rung baseline_other over once", "rung optimized over baseline_other"]
-
-
-def a_ladder(seed, **slower_by):
-    times = {side: ns * (1 + slower_by.get(side, 0.0) / 100) for side, ns in LADDER_NS.items()}
-    return {"units": recorded_ladder(times, count=24, deviation=0.002, seed=seed)}
-
-
-@pytest.fixture
-def climbing(bench, root):
-    """A run of ch07:add with a ladder, with what is expected of it accepted."""
-    workload = WORKLOAD.replace("Workload(\n", 'Workload(\n    ladder=("once", "ch08/baseline_other.py"),\n', 1)
-    (root / "ch07" / "workload_add.py").write_text(workload)
-    (root / "ch07" / "optimized_add_once.py").write_text(SIDE.format("Optimized", "1 * 1", "1 * 1"))
-    (root / "ch08").mkdir()
-    for file in ("workload", "baseline", "optimized"):
-        (root / "ch08" / f"{file}_other.py").write_text(WORKLOAD if file == "workload" else SIDE.format(file, "(2 - 1)", "(2 - 1)"))
-
-    def run(*flags, measured):
-        return bench.run("--targets", "ch07:add", *flags, measured=measured)
-
-    assert run("--accept-regressions", measured=[a_ladder(1)]) == ExitCode.GOOD
-    return run
-
-
-@pytest.mark.parametrize(("side", "rung"), [("once", RUNGS[0]), ("baseline_other", RUNGS[1]), ("optimized", RUNGS[2])])
-def test_a_rung_that_is_three_percent_slower_is_red_by_its_name_and_exits_2(climbing, bench, side, rung):
-    assert climbing(measured=[a_ladder(2, **{side: 3}), a_ladder(3, **{side: 3})]) == ExitCode.REGRESSION
-    verdict = bench.rows["ch07:add"]["verdicts"]["default"]
-    assert (verdict["kind"], verdict["confirmed"]) == ("REGRESSED", True)
-    assert [name for name in RUNGS if verdict["changes"][name]["kind"] == "REGRESSED"] == [rung]
-    assert re.search(
-        rf"ch07:add: REGRESSED: (speedup -.*, )?{rung} -[23]\.\d* % .*, beyond 0.5 %.*; a second measurement agrees: ", bench.said
-    )
-    assert rung in (bench.folder / "junit.xml").read_text()
-
-
-def test_a_rung_that_is_red_once_only_is_inconclusive(climbing, bench):
-    assert climbing(measured=[a_ladder(2, once=3), a_ladder(3)]) == ExitCode.GOOD
-    assert bench.verdict() == "INCONCLUSIVE"
-
-
-def test_a_ladder_that_is_as_it_was_is_the_same_at_every_rung_and_shown(climbing, bench):
-    assert climbing(measured=[a_ladder(2)]) == ExitCode.GOOD
-    verdict = bench.rows["ch07:add"]["verdicts"]["default"]
-    assert list(verdict["changes"]) == ["speedup", *RUNGS]
-    assert verdict["sentence"].endswith("within 0.5 %, and so is every rung")
-    rungs = bench.rows["ch07:add"]["timings"]["default"]["rungs"]
-    assert list(rungs) == ["once", "baseline_other", "optimized"]
-    assert [rung["estimate"] for rung in rungs.values()] == pytest.approx([80 / 60, 60 / 50, 50 / 40], rel=0.003)
-    (_, *lines) = [line for line in bench.said.splitlines() if "over the rung before" in line or "└" in line]
-    assert [re.search(r"└ (\w+).* (\S+x) ", line).groups() for line in lines] == [("once", "1.334x"), ("baseline_other", "1.200x")]
-
-
-def test_a_new_rung_is_not_gated_until_it_is_accepted(climbing, bench, root):
-    workload = root / "ch07" / "workload_add.py"
-    workload.write_text(workload.read_text().replace('"once", "ch08/baseline_other.py"', '"ch08/baseline_other.py",'))
-    without = {side: ns for side, ns in LADDER_NS.items() if side != "once"}
-    measured = [{"units": recorded_ladder(without, count=24, deviation=0.002, seed=2)}]
-
-    assert climbing(measured=measured) == ExitCode.GOOD
-    assert list(bench.rows["ch07:add"]["verdicts"]["default"]["changes"]) == ["speedup", RUNGS[2]]
-    assert "; nothing is expected of rung baseline_other over baseline yet" in bench.said
-    assert climbing("--accept-regressions", measured=measured) == ExitCode.GOOD
-    assert climbing(measured=measured) == ExitCode.GOOD
-    assert "nothing is expected" not in bench.said
-
-
-def test_a_rung_that_is_too_uncertain_is_left_out_of_what_is_accepted(climbing, bench, root):
-    steady = recorded_ladder(LADDER_NS, count=24, deviation=0.002, seed=4)
-    wild = recorded_ladder({"once": 60_000.0}, count=24, deviation=0.02, seed=5)
-    units = tuple(unit.model_copy(update={"blocks": unit.blocks | other.blocks}) for unit, other in zip(steady, wild, strict=True))
-
-    assert climbing("--accept-regressions", measured=[{"units": units}]) == ExitCode.GOOD
-    kept = read_expectations(root / "ch07" / "expectations_h200.json").pairs["add"]["default"]
-    assert list(kept.rungs) == ["optimized"]
-    assert "rung once over baseline is not accepted: found a half-width of " in bench.said
-    assert climbing(measured=[a_ladder(2)]) == ExitCode.GOOD
-    assert f"; nothing is expected of {RUNGS[0]}, {RUNGS[1]} yet" in bench.said
 
 
 @pytest.fixture
@@ -246,6 +55,13 @@ def test_what_is_red_twice_is_profiled_by_itself_and_its_counters_are_ranked(ben
     assert ranked[0] in bench.said
     unprofiled = json.loads((bench.folder / "ch07_add" / "second_metrics.json").read_text())
     assert unprofiled["sides"]["optimized"]["profile"] is None
+
+
+@pytest.mark.usefixtures("profilers")
+def test_with_profile_none_not_even_what_is_red_twice_is_profiled(bench):
+    assert bench.run("--profile", "none", measured=[slower(3), slower(3, seed=3)]) == ExitCode.REGRESSION
+    assert not list(bench.folder.rglob("profile*"))
+    assert not any(note.startswith(("red, and by what", "profile: ")) for note in bench.rows["ch07:add"]["notes"])
 
 
 @pytest.mark.usefixtures("profilers")
