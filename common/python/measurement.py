@@ -31,7 +31,7 @@ FEW_SAMPLES = 3
 MOST_COPIES = 32
 MOST_SETS = 8  # of buffers: their places differ by 0.13 % on an H200, from one set to the next
 SETS_SHARE = 0.25  # of the device's memory that they may take
-SETS_PREPARE_S = 0.1  # a `prepare` that takes longer is made once
+SETS_PREPARE_S = 0.4  # that all but the first may take to be set up, in each unit
 SHORT_NS = 25_000.0  # 20 times what an empty pair of events costs on an H200
 WARM_S = 0.5
 FEWEST_UNITS = 2  # that have a variance
@@ -203,12 +203,13 @@ class Measurement:
         described, settings = self._plan.described, self._bench.settings
         if self._plan.clock != "device" or described.cache == "hot" or described.goal == "memory" or settings.sustained:
             return 1
-        if settings.warmup == 0 or self._prepare_s > SETS_PREPARE_S:
+        if settings.warmup == 0:
             return 1
         samples = sum(self._passes(max(answer.sample_ns for answer in warmed.values())))
         most = min(MOST_SETS // self._copies, samples)
-        taken = self._copies * sum(answer.peak_memory_bytes for answer in warmed.values())
-        return int(max(1, min(most, self._room // max(1, taken))))
+        in_room = self._room / max(1, self._copies * sum(answer.peak_memory_bytes for answer in warmed.values()))
+        in_time = 1 + SETS_PREPARE_S / (self._copies * (self._prepare_s + max(answer.call_s for answer in warmed.values())))
+        return int(max(1, min(most, in_room, in_time)))
 
     def _passes(self, sample_ns: float) -> tuple[int, int]:
         iterations = self._bench.settings.iterations
@@ -216,8 +217,9 @@ class Measurement:
             return iterations - iterations // 2, iterations // 2
         if self._bench.settings.sustained:
             return 1, 1
-        # Without a warm-up nothing is known of the step's length.
-        count = max(1, min(MOST_SAMPLES, int(BLOCK_S * 1e9 / sample_ns))) if sample_ns > 0 else FEW_SAMPLES
+        # Without a warm-up nothing is known of the step's length. A sample by the host's clock is far from the next, so no unit has only two.
+        least = 1 if self._plan.clock == "device" else FEW_SAMPLES
+        count = max(least, min(MOST_SAMPLES, int(BLOCK_S * 1e9 / sample_ns))) if sample_ns > 0 else FEW_SAMPLES
         return count, count
 
     def _warm(self, worker: SideAtWork, side: str) -> protocol.Warmed:

@@ -160,6 +160,10 @@ class Worker:
             seconds = time.perf_counter() - begin
             inputs.rewrite(request.live_seed)
             copies.append((inputs, step))
+        if request.copies > 1:  # what a first call loads or compiles waits for the device, so no copy's may come while its stream is held
+            for _, step in copies:
+                step()
+            _wait(loaded.device)
         self._maybe_prepared = _Prepared(request, tuple(copies), tuple(sides))
         self._outputs, self._sampler = {}, None
         return protocol.Prepared(nonce=request.nonce, seconds=seconds, digest=copies[0][0].digest())
@@ -242,11 +246,13 @@ class Worker:
         loaded, prepared = self._loaded, self._prepared
         if request.core >= 0:
             os.sched_setaffinity(0, {request.core})
-        peak = 0
+        peak, begin = 0, time.perf_counter()
         if loaded.device.type == "cuda" and request.calls != 0:
             torch.cuda.reset_peak_memory_stats()
             prepared.copies[0][1]()
+            _wait(loaded.device)
             peak = torch.cuda.max_memory_allocated()
+        call_s = time.perf_counter() - begin
         label = f"{Path(loaded.request.side).stem}/step"
         self._sampler = Sampler(loaded.workload, prepared.copies, loaded.device, label, request.calls_per_sample)
         self._sampler.hold &= request.hold and not profiler_attached()
@@ -258,6 +264,7 @@ class Worker:
             holds=self._sampler.hold,
             step_ns=step_ns,
             sample_ns=sample_ns,
+            call_s=call_s,
             peak_memory_bytes=peak,
             metrics=self._reported(),
         )

@@ -49,7 +49,8 @@ class Worker(AbstractContextManager):
                 calls=9,
                 holds=True,
                 step_ns=ns,
-                sample_ns=1e7,
+                sample_ns=self.bench.sample_ns,
+                call_s=self.bench.call_s,
                 peak_memory_bytes=int(self.bench.figures[self.side]),
                 metrics=metrics,
             )
@@ -65,7 +66,8 @@ class Bench:
 
     def __init__(self, plan, **choices):
         self.settings, self.standards = Settings(**choices), standards_for(plan, **choices)
-        self.deadline, self.reversed, self.prepare_s, self.better = math.inf, False, 0.1, "higher"
+        self.deadline, self.reversed, self.prepare_s, self.call_s, self.better = math.inf, False, 0.01, 0.01, "higher"
+        self.sample_ns = 1e7
         self.ns = {"baseline": 80_000.0, "optimized": 40_000.0}
         self.figures = {"baseline": 3.0, "optimized": 2.0}
         self.forked, self.ended, self.blocks, self.told, self.seeds = [], [], [], [], 0
@@ -120,6 +122,13 @@ def test_a_second_measurement_begins_the_other_way_round(measured):
 
     assert found.timing.units[0].order == ("optimized", "baseline", "baseline", "optimized")
     assert found.timing.units[1].order == ("baseline", "optimized", "optimized", "baseline")
+
+
+@pytest.mark.parametrize(("clock", "samples"), [("device", 1), ("launch", 3), ("host", 3)])
+def test_a_long_step_by_the_hosts_clock_has_more_than_a_sample_a_block(measured, clock, samples):
+    found, _ = measured({"sample_ns": 2e8}, conditions={"clock": clock})
+
+    assert {len(block.samples_ns) for unit in found.timing.units for side in unit.blocks.values() for block in side} == {samples}
 
 
 def test_one_timed_call_a_side_and_unit_is_judged(measured):
@@ -192,7 +201,9 @@ def test_samples_take_turns_at_several_sets_of_buffers(measured, no_telemetry):
         ({"ns": {"baseline": 8e3, "optimized": 1e4}}, {}, 2),  # 4 calls a sample, of buffers of their own
         ({"figures": {"baseline": 4e9, "optimized": 5e9}}, {}, 4),  # a quarter of 150 GB
         ({"figures": {"baseline": 9e10, "optimized": 9e10}}, {}, 1),
-        ({"prepare_s": 0.2}, {}, 1),
+        ({"prepare_s": 0.15}, {}, 3),
+        ({"prepare_s": 0.5}, {}, 1),
+        ({"call_s": 0.15}, {}, 3),
         ({}, {"conditions": {"cache": "hot"}}, 1),
         ({}, {"conditions": {"clock": "launch"}}, 1),
         ({}, {"goal": "memory"}, 1),

@@ -1,6 +1,10 @@
 """The parent's clock tells a side that hides a call's time from one that merely leaves the caches in another state."""
 
-from common.python.wall_clock import WallClock
+import math
+
+import pytest
+
+from common.python.wall_clock import WallClock, _surely_below_median
 
 MS = 1e-3
 
@@ -33,6 +37,21 @@ def test_what_is_not_sure_or_not_much_is_no_finding():
     assert clock(HONEST, [(around + 0.4, 0.1) for around, _ in HONEST]).hidden() == ""
     long_around = [(40.0 + i / 10, 5.0) for i in range(6)]
     assert clock(long_around, [(around + 6, 0.1) for around, _ in long_around]).hidden() == ""
+
+
+def test_a_side_some_of_whose_units_take_far_longer_still_is_named():
+    two_ways = [(12.0, 0.001), (25.0, 0.001), (11.8, 0.001), (24.0, 0.001), (12.1, 0.001), (60.0, 0.001)]
+    sentence = clock(HONEST, two_ways).hidden()
+    assert sentence.startswith("optimized: its process takes at least 9.")
+    assert clock(HONEST, [*two_ways[:5], (2.1, 0.001)]).hidden() == ""
+
+
+@pytest.mark.parametrize(("count", "rank"), [(5, 0), (6, 1), (9, 2), (24, 7)])
+def test_the_rank_below_the_median_is_that_of_the_sign_test(count, rank):
+    assert _surely_below_median(count) == rank
+    sure = 1 - sum(math.comb(count, below) for below in range(rank)) / 2**count
+    assert sure >= 0.98
+    assert 1 - sum(math.comb(count, below) for below in range(rank + 1)) / 2**count < 0.98
 
 
 def test_queueing_on_a_held_stream_is_not_hidden_time():
