@@ -76,7 +76,7 @@ def profile_row(plan: Plan, bench: Bench, level: Profile | None = None) -> Profi
         if plan.device == "cuda" and session.level is not Profile.NONE:
             bench.tell("counting under ncu")
             found.launches, notes = _count(session, found.claimed)
-            found.notes += notes
+            found.notes += notes + _uncounted(session, found)
     except SideCrashed as crash:
         found.notes.append(f"profile: {crash}; the timing is from before")
     except (ToolFailed, ncu_tables.UnreadableTable) as failure:
@@ -234,10 +234,19 @@ def _count(session: _Session, claimed: Sequence[str]) -> tuple[dict[str, tuple[P
     launches = ncu_tables.read_file(session.at("profile_counters.csv"))
     labels = tuple(session.labels.values())
     found = {side: tuple(each for each in launches if ncu_tables.side_of(each, labels) == label) for side, label in session.labels.items()}
-    if none := [side for side, mine in found.items() if not mine]:
-        notes.append(f"profile: ncu: none of {len(launches)} launches is in the range of {', '.join(none)}; expected some of each side")
     notes.append(f"profile: ncu {version_of('ncu')} counted {session.level} in a step a side")
     return {side: mine for side, mine in found.items() if mine}, notes
+
+
+def _uncounted(session: _Session, found: Profiling) -> list[str]:
+    """What is to be said of sides that ncu saw no kernel of: one that by the trace only copies has none."""
+    none = [side for side in session.labels if side not in found.launches]
+    copying = [side for side in none if side in found.steps and not found.steps[side].kernels]
+    lost = [side for side in none if side not in copying]
+    return [
+        *(f"profile: ncu: {side} launches no kernel, and ncu counts nothing else" for side in copying),
+        *(f"profile: ncu: no launch is in the range of {side}; expected some of each side" for side in lost),
+    ]
 
 
 def _collect(session: _Session, ncu: str, chosen: Sequence[str], metrics: Sequence[str]) -> Ended:

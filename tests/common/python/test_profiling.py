@@ -3,15 +3,18 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from common.python import profiling
 from common.python.claims import parse_claim
 from common.python.directives import Directives
 from common.python.evidence import Seen, prove
 from common.python.profiled_process import Ended, run_job
 from common.python.profiling import profile_red, profile_row, sets_in
 from common.python.proving import add_counters
+from common.python.results import StepTrace
 from tests.commands import OPTIMIZED, run_here, write_pair
 from tests.common.python.factories import a_row, a_timing
 from tests.common.python.plans import WITH_GPU
@@ -107,7 +110,7 @@ FAILURES = {
     "permission": "profile: ncu: the driver keeps the GPU's counters for root (ERR_NVGPUCTRPERM); run as root, with CAP_SYS_ADMIN in a "
     "container, or have NVreg_RestrictProfilingToAdminUsers=0 set",
     "none": "profile: ncu: it wrote no report, exit code 0 (No kernels were profiled.); expected profile.ncu-rep",
-    "side": "profile: ncu: none of 2 launches is in the range of optimized; expected some of each side",
+    "side": "profile: ncu: no launch is in the range of optimized; expected some of each side",
     "unknown": "profile: ncu: does not know sm__throughput.avg.pct_of_peak_sustained_elapsed; counted without",
 }
 
@@ -118,6 +121,21 @@ def test_what_ncu_does_not_give_is_a_line_and_nsys_is_kept(profiled, mode):
     assert FAILURES[mode] in found.notes
     assert found.of("optimized").step.source == "nsys"
     assert set(found.counters) == {"permission": set(), "none": set(), "side": {"baseline"}, "unknown": {"baseline", "optimized"}}[mode]
+
+
+def test_a_side_that_only_copies_is_no_failure_of_ncu():
+    session = SimpleNamespace(labels={"optimized": "t/optimized", "library": "t/library", "lost": "t/lost"})
+    trace = {"source": "nsys", "launches": 1, "host_ns": 1.0, "span_ns": 1.0, "busy_ns": 1.0}
+    steps = {
+        "optimized": StepTrace(kernels=1, copies=0, **trace),
+        "library": StepTrace(kernels=0, copies=1, **trace),
+        "lost": StepTrace(kernels=1, copies=0, **trace),
+    }
+    assert profiling._uncounted(session, profiling.Profiling(steps=steps, launches={"optimized": ()})) == [
+        "profile: ncu: library launches no kernel, and ncu counts nothing else",
+        "profile: ncu: no launch is in the range of lost; expected some of each side",
+    ]
+    assert "in the range of library" in profiling._uncounted(session, profiling.Profiling(launches={"optimized": ()}))[0]
 
 
 def test_counters_that_a_result_can_do_without_are_left_out_where_ncu_refuses_some(profiled, folder):
