@@ -91,6 +91,50 @@ def test_a_triad_adds_three_times_the_second_to_the_first():
     assert run.stores == {C + 4 * i: 1 for i in range(count)}
 
 
+class Launches:
+    """Stands in for the loaded kernels: what they are asked to do is done by Run."""
+
+    def __init__(self, memory):
+        self.memory = memory
+        self.done = []
+
+    def launch(self, kernel, blocks, threads, *arguments):
+        run = Run(PTX, kernel, arguments, self.memory)
+        run.launch(blocks, threads)
+        self.done.append((kernel, run))
+
+
+class Buffer:
+    def __init__(self, address):
+        self.data_ptr = lambda: address
+
+
+@pytest.mark.parametrize("what", ["read", "write", "copy", "triad"])
+@pytest.mark.parametrize("launch", ceilings._LAUNCHES[-3:], ids=lambda launch: launch.how)
+def test_16_bytes_a_thread_reach_every_word_as_often_as_told(launch, what):
+    size, passes = 2 * 16 * launch.threads, 2
+    count = size // 4
+    values = torch.randn(2, count, generator=torch.Generator().manual_seed(6))
+    bits = values.view(torch.int32).tolist()
+    memory = {address + 4 * i: bits[row][i] & 0xFFFFFFFF for row, address in enumerate((A, B)) for i in range(count)}
+    memory |= dict.fromkeys(range(C, C + size, 4), 0)
+    read, written = {"read": ((A,), ()), "write": ((), (C,)), "copy": ((A,), (C,)), "triad": ((A, B), (C,))}[what]
+    kernels = Launches(memory)
+    ceilings._Stream(f"stream_{what}", tuple(map(Buffer, read + written)), size, passes).call(kernels, 1, launch)()
+
+    ((kernel, run),) = kernels.done
+    assert kernel == f"vector_{what}"
+    assert run.loads == {address + 4 * i: passes for address in read for i in range(count)}
+    assert run.stores == {address + 4 * i: passes for address in written for i in range(count)}
+    result = torch.tensor([memory[C + 4 * i] for i in range(count)]).to(torch.int32).view(torch.float32)
+    if what == "copy":
+        assert torch.equal(result, values[0])
+    if what == "triad":
+        torch.testing.assert_close(result, values[0] + 3 * values[1])
+    if what == "write":
+        assert len(set(result.view(torch.int32).tolist())) > count / 2
+
+
 # --- the kernels, as machine code
 
 
@@ -118,6 +162,11 @@ def test_every_kernel_assembles(architecture, tmp_path):
         ("stream_copy", r"STG\.\S*128", 8),
         ("stream_write", r"STG\.\S*128", 8),
         ("stream_triad", r"LDG\.\S*128", 8),
+        ("vector_read", r"LDG\.\S*128", 1),
+        ("vector_write", r"STG\.\S*128", 1),
+        ("vector_copy", r"LDG\.\S*128", 1),
+        ("vector_copy", r"STG\.\S*128", 1),
+        ("vector_triad", r"LDG\.\S*128", 2),
         ("shared_read", r"LDS\.128", 8),
     ],
 )
@@ -223,6 +272,15 @@ class TestOnAGpu:
         for ceiling in findings.ceilings:
             if ceiling.l2 != "none":  # what depends on the device alone
                 assert ceiling.value.half_width_percent < 10, ceiling
+
+    def test_a_copy_reaches_what_that_of_torch_does(self, survey):
+        findings = Findings()
+        survey.topics["dram"](findings)
+        x, y = (torch.empty(1 << 29, device="cuda").normal_() for _ in range(2))
+        samples = survey._samples(ceilings.DeviceTimer(x.device, "clean"), lambda: y.copy_(x))
+        rates = {(ceiling.name, ceiling.l2): ceiling.value.estimate for ceiling in findings.ceilings}
+
+        assert rates["dram_copy", "clean"] >= Way("copy", 8.0 * x.numel(), samples).interval("bytes/s").low
 
     def test_reads_reach_what_a_sum_does(self, survey):
         findings = Findings()
