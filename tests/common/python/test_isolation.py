@@ -274,3 +274,36 @@ def test_a_server_that_cannot_start_is_one_sentence(tmp_path):
         pytest.raises(BenchmarkError, match=r"the process that forks children ended as it started; expected .* to import torch"),
     ):
         server.fork("worker", tmp_path / "log.txt")
+
+
+COUNTING = (
+    '"""Baseline."""\nimport os\nfrom pathlib import Path\n\ndef prepare(x):\n    def step():\n'
+    "        with open(Path(__file__).with_name('calls'), 'a') as calls:\n            print(x.data_ptr(), file=calls)\n"
+    "        return x * 2\n    return step\n"
+)
+
+
+def test_every_copy_has_been_called_before_any_is_timed(side, tmp_path):
+    child, calls = side(COUNTING), tmp_path / "demo/calls"
+    child.ask(protocol.Prepare(shape={"n": 3}, seed=1, live_seed=2), protocol.Prepared, 30)
+    assert not calls.exists()  # a side that is checked has its first call judged
+    child.ask(protocol.Prepare(shape={"n": 3}, seed=1, live_seed=2, copies=3), protocol.Prepared, 30)
+    assert len(set(calls.read_text().split())) == len(calls.read_text().split()) == 3
+
+
+@pytest.mark.parametrize(("copies", "each"), [(4, 1), (4, 2), (1, 1)])
+def test_what_is_picked_is_of_the_copy_that_was_called_on_the_inputs_of_its_seed(side, tmp_path, copies, each):
+    child = side(HONEST)
+    child.ask(protocol.Prepare(shape={"n": 3}, seed=1, live_seed=2, copies=copies), protocol.Prepared, 30)
+    warm = protocol.Warm(seed=7, calls=2, seconds=1.0, hold=False, core=-1, calls_per_sample=each)
+    child.ask(warm, protocol.Warmed, 30)
+    picks = [0, 3 * each - 1]
+    time = protocol.Time(seed=100, count=3, picks=picks, prefix=str(tmp_path / "timed"), hold=False, sustained=False)
+    timed = child.ask(time, protocol.Timed, 30)
+    dumps = [[(tmp_path / dump.path).read_bytes() for dump in call.outputs] for call in timed.picks]
+    assert [call.seed for call in timed.picks] == [100 + pick for pick in picks]
+    prepare(child)
+    checked = child.ask(protocol.Check(seeds=[100 + pick for pick in picks], prefix=str(tmp_path / "checked")), protocol.Checked, 30)
+    assert [call.digest for call in timed.picks] == [call.digest for call in checked.calls]
+    assert dumps == [[(tmp_path / dump.path).read_bytes() for dump in call.outputs] for call in checked.calls]
+    assert dumps[0] != dumps[1]
