@@ -13,8 +13,8 @@ WORKLOAD = Workload(
     check_at=(
         {"n": 1},
         {"n": 7},
-        {"n": 8192},  # one block exactly
-        {"n": 8197},  # and a vector and a float more
+        {"n": 1024},  # one block exactly
+        {"n": 1029},  # and a vector and a float more
         {"n": 100_003},
     ),
     work=lambda n: {"dram_read": 4 * n, "dram_write": 4 * n},

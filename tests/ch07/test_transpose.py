@@ -69,6 +69,12 @@ def test_an_xor_makes_rows_and_columns_conflict_free_without_padding():
         assert all(column(stored, row, lane) == column(loaded, lane, row) for lane in WARP)
 
 
+def test_blocks_of_the_vectorized_side_start_down_a_column_of_x():
+    text = text_of(VECTORIZED)
+    assert "dim3 grid(ceil_div(rows, TILE), ceil_div(cols, TILE));" in text
+    assert "r0 = blockIdx.x * TILE, c0 = blockIdx.y * TILE" in text
+
+
 class Vectorized:
     """The index arithmetic of the vectorized side: its constants and its `slot` are read from the source, the loops are restated."""
 
