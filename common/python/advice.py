@@ -1,8 +1,9 @@
 """What bounds each side and what may help: rules over its shares of this machine's ceilings and, where it was profiled, its counters.
 
-A side is bound by what takes most of its time, more than half of it; if nothing does, it waits: it is bound by latency. What the memory's
-and the arithmetic's parts are is told by ceilings that were measured on this machine, so the intensity at which one roof gives way to the
-other, the ridge point, is this device's own. Every sentence names what it rests on, the value, and where the threshold comes from.
+A side is bound by what takes most of its time, more than half of it; if nothing does, it waits: it is bound by latency. On a GPU that is
+known once its caches were counted. What the memory's and the arithmetic's parts are is told by ceilings that were measured on this
+machine, so the intensity at which one roof gives way to the other, the ridge point, is this device's own. Every sentence names what it
+rests on, the value, and where the threshold comes from.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ class Bottleneck(StrEnum):
     LATENCY = "latency-bound"
     LAUNCH = "launch-bound"
     TRANSFER = "transfer-bound"
+    UNKNOWN = "not known"
 
 
 _MEMORIES = ("dram", "l2")
@@ -105,6 +107,11 @@ class Facts:
         """Whether time in which the GPU has nothing to do is in the figure: not where the work is queued ahead."""
         return self.timing.device == "cuda" and not (self.timing.clock == "device" and self.timing.launch_latency_hidden)
 
+    @property
+    def caches_counted(self) -> bool:
+        """Whether it is known what part of the time its caches are at work; a CPU's are part of what its ceilings are made of."""
+        return self.timing.device == "cpu" or {ncu_tables.L1_PERCENT, ncu_tables.L2_PERCENT} <= self.counters.keys()
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -143,8 +150,11 @@ def _diagnosis(shape: str, facts: Facts, claims: list[Claim]) -> Diagnosis:
     most = max(claims, key=lambda claim: claim.part)
     if most.part >= MOST:
         bottleneck, rests_on = most.bottleneck, most.words
-    else:
+    elif facts.caches_counted:
         bottleneck, rests_on = Bottleneck.LATENCY, f"nothing takes half of the time; the most: {most.words}"
+    else:
+        found = f"nothing that was measured takes half of the time, and its caches were not counted; the most: {most.words}"
+        bottleneck, rests_on = Bottleneck.UNKNOWN, found
     advice = tuple(sentence for of, rule in RULES if bottleneck in of and (sentence := rule(facts)))
     return Diagnosis(shape, facts.side, bottleneck, rests_on, facts.intensity, advice)
 
@@ -161,6 +171,9 @@ def claims_of(facts: Facts) -> Iterator[Claim]:
         yield Claim(Bottleneck.MEMORY, part, f"{how} is {_percent(part)} of this machine's measured ceiling")
     elif ncu_tables.DRAM_PERCENT in counters:
         yield _of_peak(Bottleneck.MEMORY, ncu_tables.DRAM_PERCENT, counters)
+    for cache in (ncu_tables.L2_PERCENT, ncu_tables.L1_PERCENT):
+        if cache in counters:
+            yield _of_peak(Bottleneck.MEMORY, cache, counters)
     if ncu_tables.SM_PERCENT in counters:
         yield _of_peak(Bottleneck.COMPUTE, ncu_tables.SM_PERCENT, counters)
     if facts.profile.step and facts.gaps_count:
@@ -326,18 +339,18 @@ def _apart(facts: Facts) -> str:
 
 
 def _uncounted(facts: Facts) -> str:
-    if facts.counters or facts.timing.device == "cpu":
+    if stall_text(facts.counters) or facts.timing.device == "cpu":
         return ""
     return "no counter was read that says what it waits for: run it with --profile deep_dive"
 
 
 _ANY = frozenset(Bottleneck)
-_WAITING = frozenset((Bottleneck.LATENCY,))
+_WAITING = frozenset((Bottleneck.LATENCY, Bottleneck.UNKNOWN))
 
 RULES: tuple[tuple[frozenset[Bottleneck], Callable[[Facts], str]], ...] = (
     (_ANY - _WAITING, _at_the_ceiling),
     (_ANY, _traffic),
-    (frozenset((Bottleneck.MEMORY, Bottleneck.LATENCY)), _scattered),
+    (_WAITING | {Bottleneck.MEMORY}, _scattered),
     (_ANY, _conflicts),
     (frozenset((Bottleneck.COMPUTE,)), _idle_tensor_cores),
     (_WAITING, _few_blocks),

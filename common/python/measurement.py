@@ -217,7 +217,7 @@ class Measurement:
             return iterations - iterations // 2, iterations // 2
         if self._bench.settings.sustained:
             return 1, 1
-        # Without a warm-up nothing is known of the step's length. A sample by the host's clock is far from the next, so no unit has only two.
+        # Without a warm-up nothing is known of the step's length. Samples by the host's clock are far apart, so no unit has only two.
         least = 1 if self._plan.clock == "device" else FEW_SAMPLES
         count = max(least, min(MOST_SAMPLES, int(BLOCK_S * 1e9 / sample_ns))) if sample_ns > 0 else FEW_SAMPLES
         return count, count

@@ -12,6 +12,8 @@ TIME = "gpu__time_duration.sum"
 DRAM_BYTES = "dram__bytes.sum"
 DRAM_PERCENT = "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"
 SM_PERCENT = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+L1_PERCENT = "l1tex__throughput.avg.pct_of_peak_sustained_active"
+L2_PERCENT = "lts__throughput.avg.pct_of_peak_sustained_elapsed"
 OCCUPANCY = "sm__warps_active.avg.pct_of_peak_sustained_active"
 REGISTERS = "launch__registers_per_thread"
 L2_HITS = "lts__t_sector_hit_rate.pct"
@@ -21,6 +23,8 @@ HEADLINES = {
     "time": TIME,
     "DRAM traffic": DRAM_BYTES,
     "DRAM": DRAM_PERCENT,
+    "L2": L2_PERCENT,
+    "L1": L1_PERCENT,
     "SM": SM_PERCENT,
     "occupancy": OCCUPANCY,
     "L2 hits": L2_HITS,
@@ -30,7 +34,8 @@ STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.r
 
 # Of the hundreds that a full set holds, those that say why one side is faster than another; the CSV beside the result has them all.
 _TELLING = re.compile(
-    rf"{STALL.pattern}|{re.escape(SM_PERCENT)}|{re.escape(OCCUPANCY)}|{re.escape(L2_HITS)}|{re.escape(TENSOR)}"
+    rf"{STALL.pattern}|{re.escape(L1_PERCENT)}|{re.escape(L2_PERCENT)}"
+    rf"|{re.escape(SM_PERCENT)}|{re.escape(OCCUPANCY)}|{re.escape(L2_HITS)}|{re.escape(TENSOR)}"
     r"|gpu__time_duration\.sum|(gpu__dram_throughput|dram__throughput)\.avg\.pct_of_peak_sustained_elapsed"
     r"|dram__bytes(_read|_write|_op_read|_op_write)?\.sum|lts__t_(bytes|sectors)\.sum|l1tex__t_sector_hit_rate\.pct"
     r"|l1tex__(t_sectors|t_requests)_pipe_lsu_mem_global_op_(ld|st)\.sum"

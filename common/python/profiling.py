@@ -32,7 +32,8 @@ _NSYS = ("--sample=none", "--cpuctxsw=none", "--trace=cuda,nvtx", "--cuda-graph-
 _NSYS_CAPTURE = ("--capture-range=cudaProfilerApi", "--capture-range-end=stop", "--force-overwrite=true")
 _NCU = ("--clock-control", "none", "--profile-from-start", "off", "--target-processes", "all", "--nvtx", "--force-overwrite")
 _SETS = {Profile.ROOFLINE: "roofline", Profile.DEEP_DIVE: "full"}
-_ALWAYS = (ncu_tables.TIME, DRAM_BYTES, ncu_tables.DRAM_PERCENT, ncu_tables.SM_PERCENT, ncu_tables.REGISTERS)
+_CACHES = (ncu_tables.L2_PERCENT, ncu_tables.L1_PERCENT)  # without them nobody knows whether a side that nothing else binds waits for them
+_ALWAYS = (ncu_tables.TIME, DRAM_BYTES, ncu_tables.DRAM_PERCENT, *_CACHES, ncu_tables.SM_PERCENT, ncu_tables.REGISTERS)
 _NO_NCU = "install Nsight Compute"
 _FURTHER = (ncu_tables.OCCUPANCY, ncu_tables.L2_HITS, ncu_tables.TENSOR)
 

@@ -217,7 +217,8 @@ class Warm(Request):
 class Warmed(Answer):
     """A call's time and a whole sample's (rewriting inputs, flushing caches and all) in ns, and peak device memory in bytes.
 
-    `call_s` is what the first call here took, which may have been the first of all. `holds` says that the stream can be held while the step is queued, so that the host's launch latency can be hidden.
+    `call_s` is what the first call here took, which may have been the first of all. `holds` says that the stream can be held while the
+    step is queued, so that the host's launch latency can be hidden.
     """
 
     kind: Literal["warmed"] = "warmed"

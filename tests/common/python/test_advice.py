@@ -18,6 +18,7 @@ READ_4_GB = {"dram_read": 4 * GB}  # 1 ms at this machine's 4 TB/s
 SECTORS, REQUESTS = (f"l1tex__t_{what}_pipe_lsu_mem_global_op_ld.sum" for what in ("sectors", "requests"))
 CONFLICTS, WAVEFRONTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
 WAVES, MOST_WARPS = "launch__waves_per_multiprocessor", "sm__maximum_warps_per_active_cycle_pct"
+CACHES = {ncu_tables.L1_PERCENT: 20.0, ncu_tables.L2_PERCENT: 10.0}
 LONG = "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio"
 
 
@@ -52,12 +53,31 @@ def sentences_with(name, found):
     ],
 )
 def test_a_side_is_bound_by_what_takes_most_of_its_time(work, took_ns, expected):
-    assert diagnosis(work, took_ns).bottleneck is expected
+    assert diagnosis(work, took_ns, CACHES).bottleneck is expected
+
+
+def test_that_a_side_waits_is_known_once_its_caches_were_counted():
+    found = diagnosis(READ_4_GB, 4e6)
+    assert found.bottleneck is Bottleneck.UNKNOWN
+    assert found.rests_on == (
+        "nothing that was measured takes half of the time, and its caches were not counted; "
+        "the most: the work in dram at this machine's measured ceiling takes 25 % of the time"
+    )
+    assert found.advice == ("no counter was read that says what it waits for: run it with --profile deep_dive",)
+    assert diagnosis(READ_4_GB, 4e6, {ncu_tables.L1_PERCENT: 10.0}).bottleneck is Bottleneck.UNKNOWN
+    assert diagnosis(READ_4_GB, 4e6, device="cpu", clock="host").bottleneck is Bottleneck.LATENCY
+
+
+@pytest.mark.parametrize("cache", CACHES)
+def test_a_cache_that_is_at_work_most_of_the_time_is_what_binds(cache):
+    found = diagnosis(READ_4_GB, 4e6, CACHES | {cache: 91.0})
+    assert found.bottleneck is Bottleneck.MEMORY
+    assert found.rests_on == f"{cache} is 91.0 %, of this device's peak"
 
 
 def test_half_of_the_time_is_most_of_it():
     assert diagnosis(READ_4_GB, 1.999e6).bottleneck is Bottleneck.MEMORY
-    found = diagnosis(READ_4_GB, 2.001e6)
+    found = diagnosis(READ_4_GB, 2.001e6, CACHES)
     assert found.bottleneck is Bottleneck.LATENCY
     assert found.rests_on == (
         "nothing takes half of the time; the most: the work in dram at this machine's measured ceiling takes 50 % of the time"
@@ -167,7 +187,7 @@ def test_gaps_bind_a_side_whose_launches_count():
 
 
 def test_gaps_under_a_tracer_say_nothing_of_work_that_is_queued_ahead():
-    assert diagnosis(READ_4_GB, 8e6, step=trace(30.0)).bottleneck is Bottleneck.LATENCY
+    assert diagnosis(READ_4_GB, 8e6, CACHES, step=trace(30.0)).bottleneck is Bottleneck.LATENCY
     assert diagnosis(READ_4_GB, 8e6, step=trace(30.0), launch_latency_hidden=False).bottleneck is Bottleneck.LAUNCH
 
 
@@ -206,7 +226,7 @@ def test_both_reports_say_what_bounds_a_side_and_what_may_help():
     row = a_row(timings={"default": timing})
     (table,) = [section for section in sections([row]) if section.title == "What bounds each side"]
     assert [entry[:3] for entry in table.rows] == [
-        ("ch07:transpose", "baseline", "latency-bound"),
+        ("ch07:transpose", "baseline", "not known"),
         ("ch07:transpose", "optimized", "memory-bound"),
     ]
     assert table.rows[1][5].startswith("(1) dram: 80 % of this machine's measured ceiling")

@@ -52,7 +52,7 @@ def test_the_reason_that_warps_waited_for_most():
 def test_both_reports_show_the_step_the_kernels_and_what_moved():
     text = markdown(a_run(), [profiled_row()])
     assert "| ch07:transpose | baseline | nsys | 2 | 3 | 1 | 5.00 µs | 100 µs | 10 % | 50 % |" in text
-    assert "| ch07:transpose | optimized | tiled(float \\*) | 36.7 µs | 128 MiB |  | 20.4 % |  |  |  | 32 |  |" in text
+    assert "| ch07:transpose | optimized | tiled(float \\*) | 36.7 µs | 128 MiB |  |  |  | 20.4 % |  |  |  | 32 |  |" in text
     assert "| ch07:transpose | optimized | dram\\_\\_bytes.sum | 256 MiB | 128 MiB | 0.50x |" in text
     page = Page(html(a_run(), [profiled_row()]))
     why = next(text for found, text in page.all("section") if text.startswith("Why"))

@@ -227,7 +227,7 @@ def test_what_the_host_queues_on_a_held_stream_is_granted_up_to_a_limit(measured
             {**asleep, "step_s": {"optimized": 0.04}, "queued_ns": {"optimized": 4e7}}, iterations=20
         )  # 4 ms, of which 2.5 are granted
     assert failure.value.status is Status.IMPLAUSIBLE
-    with pytest.raises(SideFailure, match=r"optimized: its process takes at least (1\.9|2\.)"):
+    with pytest.raises(SideFailure, match=r"optimized: its process takes at least (1|2)\."):
         measured(asleep, iterations=20)
 
 

@@ -40,7 +40,7 @@ def tables(tmp_path):
 def test_a_run_or_a_target_of_it_compares_its_sides(run, capsys, part):
     assert main([str(run / part), "--print-markdown"]) == 0
     text = capsys.readouterr().out
-    assert "| ch07:transpose baseline | 1 | 84.7 µs | 256 MiB |  | 20.0 % |" in text
+    assert "| ch07:transpose baseline | 1 | 84.7 µs | 256 MiB |  |  |  | 20.0 % |" in text
     assert "| 88.1 % of dram |" in text
     assert "## ch07:transpose baseline → ch07:transpose optimized" in text
     assert "| dram__bytes.sum | 256 MiB | 128 MiB | 0.50x |" in text
