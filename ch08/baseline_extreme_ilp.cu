@@ -1,23 +1,12 @@
 // Baseline: all 64 warps of an SM, each with one load of 16 bytes a lane under way: 32 KB in flight.
 // scratch: float partial[1056]
-#include "common/cuda/launch.cuh"
+#include "shared_grid_sum.cuh"
 
 constexpr int THREADS = 256;
 constexpr int BLOCKS = 8 * 132;    // 2048 threads an SM of an H200; the loop covers any n with any number of blocks
 constexpr int TILE = 4 * THREADS;  // floats that a block takes at a time
 
-// The sum over the block, in all of its threads.
-__device__ float sum_over_block(float value) {
-    __shared__ float sums[THREADS / 32];
-    for (int distance = 16; distance > 0; distance /= 2) value += __shfl_down_sync(~0u, value, distance);
-    if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
-    __syncthreads();
-    value = 0;
-    for (float warp : sums) value += warp;
-    return value;
-}
-
-__global__ void sum(const float* __restrict__ x, float* __restrict__ sums, int n) {
+__global__ void sum(const float* __restrict__ x, float* partial, float* y, int n) {
     auto vectors = reinterpret_cast<const float4*>(x);
     int tiles = n / TILE;
     float4 total = {};
@@ -28,13 +17,11 @@ __global__ void sum(const float* __restrict__ x, float* __restrict__ sums, int n
     if (blockIdx.x == 0) {  // what fills no tile
         for (int i = tiles * TILE + threadIdx.x; i < n; i += THREADS) total.x += x[i];
     }
-    float value = sum_over_block((total.x + total.y) + (total.z + total.w));
-    if (threadIdx.x == 0) sums[blockIdx.x] = value;
+    sum_over_grid<THREADS>((total.x + total.y) + (total.z + total.w), partial, y);
 }
 
 LAUNCH(const float* x, float* y, float* partial, int n, cudaStream_t stream) {
     int tiles = ceil_div(n, TILE), blocks = tiles < BLOCKS ? tiles : BLOCKS;
-    sum<<<blocks, THREADS, 0, stream>>>(x, partial, n);
-    sum<<<1, THREADS, 0, stream>>>(partial, y, blocks);
+    sum<<<blocks, THREADS, 0, stream>>>(x, partial, y, n);
     return cudaGetLastError();
 }

@@ -11,7 +11,7 @@ WORKLOAD = Workload(
     time_at={"n": 1 << 27, "factor": 0.75},  # 512 MiB an array: 9 times an L2 of 60 MB, so what is left in it at the end is little
     check_at=(
         {"n": 1, "factor": 0.75},
-        {"n": 4096, "factor": 0.75},  # one tile exactly
+        {"n": 4096, "factor": 0.75},  # whole blocks of vectors
         {"n": 4103, "factor": -2.5},
         {"n": 100_003, "factor": 0.75},
     ),

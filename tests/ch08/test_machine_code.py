@@ -34,6 +34,12 @@ def test_only_the_optimized_threshold_loads_the_gain_before_it_knows_the_value(b
         assert [match[0] for match in found if match] == order
 
 
+def test_the_sum_asks_for_its_next_tile_before_it_has_added_the_last(built):
+    found = [re.search(r"LDG\.E\.128|FADD", text) for _, text in listing(built("optimized", "extreme_ilp").library)]
+    order = "".join(match[0][0] for match in found if match)
+    assert re.match(r"L{8}F{0,8}L{8}F{24,32}L{8}F", order)  # 32 additions of each tile: at most a quarter before the next tile's loads
+
+
 def main_loop(code):
     """The shortest loop with 500 FMAs or more."""
     loops = []

@@ -140,10 +140,10 @@ def test_a_quarter_of_the_values_is_above_the_threshold_and_nearly_every_warp_ha
 
 
 def test_bytes_in_flight_are_what_the_first_lines_say():
-    known = constants("optimized", "hbm_vectorized")
-    assert 2048 * 8 == 16 << 10
-    assert blocks_of_an_sm(known["THREADS"], 40) * known["THREADS"] // 32 == 48
-    assert 48 * 32 * 2 * 16 * known["LOADS"] == 192 << 10
+    threads = constants("optimized", "hbm_vectorized")["THREADS"]
+    assert threads == constants("baseline", "hbm_vectorized")["THREADS"]
+    assert blocks_of_an_sm(threads, 32) * threads // 32 == 64
+    assert (2048 * 2 * 4, 2048 * 2 * 16) == (16 << 10, 64 << 10)
     full, few = (constants(side, "extreme_ilp") for side in ("baseline", "optimized"))
     assert (full["BLOCKS"] * full["THREADS"], few["BLOCKS"] * few["THREADS"]) == (132 * 2048, 132 * 512)
     assert (2048 * 16, 512 * 16 * few["LOADS"]) == (32 << 10, 64 << 10)
