@@ -54,6 +54,28 @@ def test_the_next_tiles_are_asked_for_with_half_the_fmas_to_go(codes):
         assert loop.count("FFMA") == 512
 
 
+FFMA = re.compile(r"FFMA \w+, (\w+)(\.reuse)?, (\w+)(\.reuse)?, (\w+)(\.reuse)?")
+
+
+def fetched(code):
+    """Operands that FMAs take from the register file: an instruction keeps those that it marks for the next one's same place."""
+    count, kept = 0, [None] * 3
+    for text in code:
+        found = FFMA.match(text)
+        names, marks = found.groups()[::2] if found else [], found.groups()[1::2] if found else []
+        count += sum(name != old for name, old in zip(names, kept, strict=False))
+        kept = [name if mark else None for name, mark in zip(names, marks, strict=True)] or [None] * 3
+    return count
+
+
+def test_fmas_keep_most_of_their_operands_from_one_to_the_next(codes):
+    assert (
+        fetched(["FFMA R1, R2.reuse, R3, R1", "FFMA R4, R2, R5.reuse, R4", "FFMA R6, R2, R5, R6", "BRA 0", "FFMA R7, R2, R5, R7"])
+        == 3 + 2 + 2 + 3
+    )
+    assert fetched(codes[1]) / count(codes[1], "FFMA") < 2.2
+
+
 def indices(thread):
     """The indices into the tiles that the optimized side's source declares, for a thread."""
     values = {**constants(OPTIMIZED), "threadIdx": type("Index", (), {"x": thread})}
