@@ -106,32 +106,50 @@ struct Partial {
     }
 };
 
-// A warpgroup: multiplies a piece; drains the tile, or leaves it to the next cluster. Neither waits for the other warpgroup.
+// A warpgroup: multiplies a piece, and stores the tile before meanwhile; rounds a tile, or leaves it to the next cluster. Neither waits
+// for the other warpgroup.
 __device__ void multiply(RingAndPanels& shared, Walk walk, int cluster, const CUtensorMap* c, float* partial, int* ready) {
     const int warpgroup = threadIdx.x / WARPGROUP, lane = threadIdx.x % 32;
-    const auto give_back = [&](uint32_t step) {
-        if (lane < cluster) cluster_arrive(&shared.empty[Slot(step).stage], lane);
-    };
     Sums sums;
+    Rounded before;        // the tile before
+    bool waiting = false;  // it has not been stored
     uint32_t step = 0;
+    const auto begin = [&](bool from_zero) {
+        const Slot at(step);
+        barrier_wait(&shared.full[at.stage], at.parity);
+        sums.add(shared, at.stage, from_zero);
+    };
+    const auto end = [&] {
+        wgmma_wait<0>();  // the other warpgroup's products run on
+        if (lane < cluster) cluster_arrive(&shared.empty[Slot(step).stage], lane);
+        step++;
+    };
     while (walk.next()) {
-        for (int i = walk.begin; i < walk.end; i++, step++) {
-            const Slot at(step);
-            barrier_wait(&shared.full[at.stage], at.parity);
-            sums.add(shared, at.stage, i == walk.begin);
-            wgmma_wait<1>();  // for the products of the step before
-            if (i > walk.begin) give_back(step - 1);
+        int i = walk.begin;
+        if (waiting && walk.end - i < PANELS) {
+            before.store_all(shared.panel[warpgroup], c);
+        } else if (waiting) {
+#pragma unroll
+            for (int panel = 0; panel < PANELS; panel++, i++) {
+                begin(panel == 0);
+                before.store(panel, shared.panel[warpgroup], c);
+                end();
+            }
         }
-        wgmma_wait<0>();
-        give_back(step - 1);
-        if (walk.ends()) {
+        for (; i < walk.end; i++) {
+            begin(i == walk.begin);
+            end();
+        }
+        waiting = walk.ends();
+        if (waiting) {
             if (!walk.begins()) Partial(partial, ready, blockIdx.x - cluster).take(sums);
             const int row = walk.tiles.row(walk.tile) + cluster_rank() * TILE_M + warpgroup * ROWS;
-            drain(sums, shared.panel[warpgroup], c, row, walk.tiles.column(walk.tile));
+            before.take(sums, row, walk.tiles.column(walk.tile));
         } else {
             Partial(partial, ready, blockIdx.x).give(sums);
         }
     }
+    if (waiting) before.store_all(shared.panel[warpgroup], c);
     if (threadIdx.x % WARPGROUP == 0) wait_until_stores_have_read();
 }
 

@@ -14,6 +14,7 @@ constexpr int CONSUMERS = 2;  // warpgroups that multiply, each 64 rows of the t
 constexpr int ROWS = TILE_M / CONSUMERS;
 constexpr int STAGES = 4;  // 192 of the 227 KB that a block may have
 constexpr int PANEL = 64;  // columns of c that the TMA stores at once: rows of 128 bytes too
+constexpr int PANELS = TILE_N / PANEL;
 constexpr int STAGE_BYTES = (TILE_M + TILE_N) * SWIZZLE_ROW;
 
 // Where a step is in the ring, and the parity of the phase that fills its stage.
@@ -55,20 +56,6 @@ struct Sums {
         wgmma_commit();
     }
 
-    // Rounds the `panel`th 64 columns for the TMA: a quad writes 16 bytes, the quads of a warp 8 rows of a column of chunks, all 32 banks.
-    __device__ void round(int panel, Element* staged) {
-        const int row = threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
-#pragma unroll
-        for (int chunk = 0; chunk < PANEL / 8; chunk++) {
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                const float* pair = &sum[4 * (PANEL / 8 * panel + chunk) + 2 * i];
-                *reinterpret_cast<__nv_bfloat162*>(reinterpret_cast<unsigned char*>(staged) + swizzled(row + 8 * i, chunk) +
-                                                   threadIdx.x % 4 * 4) = __floats2bfloat162_rn(pair[0], pair[1]);
-            }
-        }
-    }
-
     // To c from registers: a quad writes 16 bytes of a row, half of what the L2 takes at once.
     __device__ void store(Element* c, int first_row, int first_column, int m, int n) {
         hold(sum);
@@ -88,28 +75,51 @@ struct Sums {
 
 // For kernels that store with the TMA.
 struct RingAndPanels : Ring {
-    alignas(SWIZZLE_PERIOD) Element panel[CONSUMERS][2][ROWS * PANEL];
+    alignas(SWIZZLE_PERIOD) Element panel[CONSUMERS][ROWS * PANEL];
 };
 
-// A warpgroup's rows of a tile to c, 128 columns at a time: rounded into two panels, which the TMA stores while the warpgroup goes on.
-__device__ void drain(Sums& sums, Element (&panel)[2][ROWS * PANEL], const CUtensorMap* c, int row, int column) {
-    const int barrier = 1 + threadIdx.x / WARPGROUP;
-    const bool leads = threadIdx.x % WARPGROUP == 0;
-    hold(sums.sum);
+// A warpgroup's rows of a tile whose products are done, rounded: half as many registers as the sums, which the next tile's products take.
+// It goes to c 64 columns at a time, each time by way of a panel that the TMA stores, while products run.
+struct Rounded {
+    int row, column;
+    __nv_bfloat162 pair[TILE_N / 4];
+
+    __device__ void take(Sums& sums, int first_row, int first_column) {
+        row = first_row, column = first_column;
+        hold(sums.sum);
 #pragma unroll
-    for (int first = 0; first < TILE_N / PANEL; first += 2) {
+        for (int i = 0; i < TILE_N / 4; i++) pair[i] = __floats2bfloat162_rn(sums.sum[2 * i], sums.sum[2 * i + 1]);
+    }
+
+    __device__ void store(int panel, Element* staged, const CUtensorMap* c) const {
+        const int barrier = 1 + threadIdx.x / WARPGROUP;
+        const bool leads = threadIdx.x % WARPGROUP == 0;
         if (leads) wait_until_stores_have_read();
         warpgroup_sync(barrier);
-        sums.round(first, panel[0]);
-        sums.round(first + 1, panel[1]);
+        write(panel, reinterpret_cast<unsigned char*>(staged));
         show_to_async_proxy();
         warpgroup_sync(barrier);
-        if (leads) {
-            store_tile(c, column + first * PANEL, row, panel[0]);
-            store_tile(c, column + (first + 1) * PANEL, row, panel[1]);
+        if (leads) store_tile(c, column + panel * PANEL, row, staged);
+    }
+    __device__ void store_all(Element* staged, const CUtensorMap* c) const {
+#pragma unroll
+        for (int panel = 0; panel < PANELS; panel++) store(panel, staged, c);
+    }
+
+  private:
+    // A quad writes 16 bytes, the quads of a warp 8 rows of a column of chunks: all 32 banks.
+    __device__ void write(int panel, unsigned char* staged) const {
+        const int row = threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
+#pragma unroll
+        for (int chunk = 0; chunk < PANEL / 8; chunk++) {
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                *reinterpret_cast<__nv_bfloat162*>(staged + swizzled(row + 8 * i, chunk) + threadIdx.x % 4 * 4) =
+                    pair[2 * (PANEL / 8 * panel + chunk) + i];
+            }
         }
     }
-}
+};
 
 // A grid of `count` clusters of `blocks` blocks.
 struct Clusters {

@@ -3,6 +3,7 @@
 import ctypes
 import re
 import shutil
+import subprocess
 from dataclasses import dataclass
 
 import pytest
@@ -11,6 +12,7 @@ import torch
 from common.python.cuda_build import build as build_library
 from common.python.cuda_build import find_nvcc
 from common.python.directives import read_directives
+from common.python.environment import find_tool
 from common.python.errors import SideFailure
 from common.python.loader import load_workload
 from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, waits
@@ -56,12 +58,14 @@ class Case:
     multiprocessors: int = 1
 
 
+FEW_STEPS = [Case(300, 648, k, 2, 4) for k in (64, 192, 256)]  # 1, 3 and 4, of which a tile before needs 4 to be stored
+
 ROUNDS = {  # 8 steps in 4 stages; several tiles a block where it walks over tiles; with the last wave divided and a whole one before it
     WGMMA: [Case(140, 264, 456)],
     SPECIALIZED: [Case(140, 264, 456)],
     MULTICAST: [Case(140, 264, 456, 2)],
-    PERSISTENT: [Case(300, 648, 456, 2, 4)],
-    MATMUL: [Case(300, 648, 456, 2, 4), Case(890, 136, 1496, 1, 3)],
+    PERSISTENT: [Case(300, 648, 456, 2, 4), *FEW_STEPS],
+    MATMUL: [Case(300, 648, 456, 2, 4), Case(890, 136, 1496, 1, 3), *FEW_STEPS],
 }
 
 
@@ -133,7 +137,7 @@ WAITS = [
 
 
 def test_all_waits_were_found():
-    assert [len([wait for wait in WAITS if wait[0] == side]) for side in SIDES] == [5, 5, 7, 11, 8]
+    assert [len([wait for wait in WAITS if wait[0] == side]) for side in SIDES] == [5, 5, 7, 10, 7]
 
 
 @pytest.mark.parametrize(("side", "place", "text"), WAITS)
@@ -223,6 +227,15 @@ def test_ptxas_spills_nothing_and_does_not_serialize(side, cache):
     assert "serialized" not in log
 
 
+@pytest.mark.parametrize("side", [PERSISTENT, MATMUL])
+def test_a_tile_is_stored_between_the_start_of_the_next_ones_products_and_the_wait_for_them(side, cache):
+    library = build_library(CHAPTER / side, ["90a"], cache=cache, root=ROOT).library
+    listing = subprocess.run([find_tool("cuobjdump"), "-sass", library], capture_output=True, text=True, check=True).stdout
+    steps = [step.split("WARPGROUP.DEPBAR")[0] for step in listing.split("WARPGROUP.ARRIVE")[1:]]
+    found = [[len(re.findall(rf"\b{name}\b", step)) for name in ("HGMMA", "STS", "UTMASTG")] for step in steps]
+    assert found == [[4, 16, 1]] * 4 + [[4, 0, 0]]
+
+
 @pytest.mark.parametrize("side", PAIRS)
 def test_what_a_side_claims_is_in_its_machine_code_and_not_in_its_baselines(side, cache):
     found = states(CHAPTER / side, CHAPTER / PAIRS[side], "90a", cache)
@@ -250,7 +263,7 @@ STEP = PRODUCTS / 2048  # cycles
 
 def test_a_step_takes_all_that_shared_memory_gives():
     stage = (TILE_M + TILE_N) * TILE_K * 2
-    assert CONSTANTS["STAGES"] * stage + 2 * 2 * 64 * 64 * 2 <= 227 << 10
+    assert CONSTANTS["STAGES"] * stage + 2 * 64 * 64 * 2 <= 227 << 10
     assert STEP == 1024
     read = CONSTANTS["CONSUMERS"] * TILE_K // 16 * (64 + TILE_N) * 16 * 2
     assert (read + stage) / STEP == 128

@@ -29,8 +29,8 @@ COUNTS = {
     "warp_spec_pingpong": TWIN,
     "warp_specialized_pipeline": LADDER | {"block": 1},
     "cluster_multicast": LADDER | {"cluster": 2, "fence": 2},
-    "persistent_matmul": LADDER | {"cluster": 2, "fence": 2, "stores": 2},
-    "matmul": LADDER | {"cluster": 2, "fence": 4, "stores": 2, "warpgroup": 4, "flag": 1},
+    "persistent_matmul": LADDER | {"products": 1, "cluster": 2, "fence": 2, "stores": 2},
+    "matmul": LADDER | {"products": 1, "cluster": 2, "fence": 4, "stores": 2, "warpgroup": 4, "flag": 1},
 }
 ORDERING = re.compile(r"\b\w*(?:wait|sync|fence|show_)\w*(?:<\d>)?\(|\bwhile \(atomic")
 
