@@ -38,7 +38,7 @@ WORKLOAD = Workload(
         {"steps": 32, "sequences": 65, "width": 64},
     ),
     work=work,
-    # Either side is off by 1.2e-6 in 30 draws at `cpu_at`; at `time_at`, by 3.5e-6 to 5.3e-6 in the worst of 4 million values on an H200, in
+    # Either side is off by 1.2e-6 in 30 draws at `cpu_at`; at `time_at` by 3.5e-6 to 5.3e-6 in the worst of 4 million values on an H200, in
     # five calls; times 4. TF32 would round every factor by up to 2^-11.
     rtol=0.0,
     atol=2e-5,

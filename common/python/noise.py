@@ -19,6 +19,7 @@ from common.python.results import SCHEMA_VERSION, Document, PairTiming
 from common.python.stats import TIME, Known, gated_logs, shortest_ns, t_quantile
 
 SHARE: Final = 0.95  # of the trials that lie within the floor
+ENOUGH: Final = 20  # of them to have a 95th percentile
 
 
 class StepClass(StrEnum):
@@ -53,7 +54,7 @@ class Trial(Document):
 
 
 class Floor(Document):
-    """One class: `percent` is the 95th percentile of |speedup - 1| over the trials; `deviation` is that of a unit's log ratio."""
+    """One class: `percent` is the 95th percentile of |speedup - 1| over trials; `deviation` is that of a unit's log ratio."""
 
     percent: float
     deviation: float
@@ -62,16 +63,20 @@ class Floor(Document):
 
     @classmethod
     def of(cls, trials: Sequence[Trial]) -> Self:
-        """The floor that these trials show; with fewer than 20 of them their largest deviation is the 95th percentile."""
+        """The floor that these trials show.
+
+        Fewer than 20 have no 95th percentile of their own: it is what Student's t makes of how far their units are from each other, or
+        their largest deviation, if that is more.
+        """
         deviations = sorted(trial.deviation_percent for trial in trials)
         degrees = sum(len(trial.logs) - 1 for trial in trials)
         squares = sum(statistics.variance(trial.logs) * (len(trial.logs) - 1) for trial in trials)
-        return cls(
-            percent=deviations[math.ceil(SHARE * len(deviations)) - 1],
-            deviation=math.sqrt(squares / degrees),
-            degrees=degrees,
-            trials=tuple(trials),
-        )
+        deviation = math.sqrt(squares / degrees)
+        percent = deviations[math.ceil(SHARE * len(deviations)) - 1]
+        if len(trials) < ENOUGH:
+            fewest = min(len(trial.logs) for trial in trials)
+            percent = max(percent, 100 * math.expm1(t_quantile(degrees, (1 + SHARE) / 2) * deviation / math.sqrt(fewest)))
+        return cls(percent=percent, deviation=deviation, degrees=degrees, trials=tuple(trials))
 
     def visible_percent(self, gate_percent: float) -> float:
         """The smallest change that a gate is sure to see: beyond the band by the half-width of the most units against as many."""
@@ -138,10 +143,15 @@ def sentences(floor: NoiseFloor, gate_percent: float) -> list[str]:
     """What was found, a sentence a class: the floor, and the smallest change that a gate here sees."""
     found = []
     for step, measured in floor.floors.items():
-        count = len(measured.trials)
+        units = sum(len(trial.logs) for trial in measured.trials)
+        how = (
+            f"in {len(measured.trials)} trials"
+            if len(measured.trials) >= ENOUGH
+            else f"as the {units} units of {len(measured.trials)} tell"
+        )
         seen = measured.visible_percent(gate_percent)
         found.append(
-            f"{step}: on this machine a gate of {gate_percent:g} % sees changes of {seen:.1f} % and more; two sides of the same code "
-            f"differed by {measured.percent:.2f} % at the most that {SHARE:.0%} of {count} trials kept to"
+            f"{step}: on this machine a gate of {gate_percent:g} % sees changes of {seen:.1f} % and more; {SHARE:.0%} of the times two "
+            f"sides of the same code differ by {measured.percent:.2f} % at the most, {how}"
         )
     return found

@@ -52,6 +52,17 @@ def test_the_floor_is_what_95_percent_of_the_trials_stay_within():
     assert Floor.of(forty[:3]).percent == pytest.approx(0.03)
 
 
+def test_few_trials_have_the_floor_that_the_spread_of_their_units_makes():
+    draws = np.random.default_rng(3)
+    lucky = Trial(target="noise:copy", logs=(0.01, -0.01, 0.01, -0.01, 0.01, -0.01))  # a mean of nothing, by chance
+    assert Floor.of([lucky]).percent == pytest.approx(2.57 * 1.095 / 6**0.5, rel=0.01)
+    floors = [Floor.of([Trial(target="t", logs=tuple(draws.normal(0, 0.01, 6))) for _ in range(3)]).percent for _ in range(300)]
+    within = np.mean(np.abs(draws.normal(0, 1 / 6**0.5, (300, 100))) <= np.array(floors)[:, None])
+    assert within > 0.95
+    assert np.median(floors) < 1.5 * 1.96 / 6**0.5
+    assert Floor.of([a_trial(1.0)] * 19 + [lucky]).percent < 1.05  # twenty speak for themselves
+
+
 def test_a_floor_is_as_far_from_no_change_on_either_side():
     assert Floor.of([a_trial(-0.2)]).percent == pytest.approx(0.2)
 
@@ -119,4 +130,8 @@ def test_what_was_found_is_said_a_sentence_a_class():
         "30 µs and more: on this machine a gate of 0.5 % sees changes of 0.5 % and more",
         "host clock: on this machine a gate of 0.5 % sees changes of 3.0 % and more",
     ]
-    assert "differed by 0.21 % at the most that 95% of 1 trials kept to" in sentences(floor, 0.5)[0]
+    assert sentences(floor, 0.5)[0].endswith(
+        "95% of the times two sides of the same code differ by 0.21 % at the most, as the 6 units of 1 tell"
+    )
+    many = a_noise_floor(**{StepClass.LONG: Floor.of([a_trial(0.21)] * 20)})
+    assert sentences(many, 0.5)[0].endswith("differ by 0.21 % at the most, in 20 trials")
