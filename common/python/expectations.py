@@ -46,12 +46,14 @@ Logs = Annotated[tuple[float, ...], Field(min_length=2)]  # one a unit: fewer ha
 class Provenance(Document):
     """Where an expectation was measured; versions and clocks (MHz) are as the machine told them, "" or None where it did not.
 
-    `dirty`: files differed from the commit. `ceilings` says when the ceilings were measured that the shares are shares of.
+    `dirty`: files differed from the commit. `ceilings` says when the ceilings were measured that the shares are shares of. `device` is the
+    very GPU, by its uuid; "" where that was not noted.
     """
 
     run_id: str
     date: str
     gpu: str
+    device: str = ""
     driver: str
     cuda: str
     torch: str
@@ -257,6 +259,7 @@ def provenance_of(run: Run, machine: Machine, timing: PairTiming) -> Provenance:
         run_id=run.run_id,
         date=run.started,
         gpu=machine.gpus[0].name,
+        device=machine.gpus[0].uuid,
         driver=machine.gpus[0].driver,
         cuda=machine.cuda_driver,
         torch=machine.packages.get("torch", ""),

@@ -29,6 +29,7 @@ from common.python.settings import Device, Settings
 from common.python.stats import PAIR, TIME, Known, Mean, gated_logs, median_ns, rungs_between, shortest_ns
 
 SHARE_BAND_PERCENT = 3.0
+ANOTHER_DEVICE_PERCENT = 3.0  # of a ratio accepted on another GPU of the model: three H200s gave 7.35, 7.42 and 7.53 for one pair
 SPEEDUP = "speedup"
 NOISE_COMMAND = "noise"
 UNGATED = "library"  # a side of whose share of the ceiling nothing is expected
@@ -72,13 +73,14 @@ def more_units(units: Sequence[Unit], goal: str, side: str, ratios: Ratios, band
 class Standard:
     """What the gated ratios of one timing are held to: the pair's to `expected` logs, each rung's two to their own.
 
-    `gated` is how many figures the run gates in all.
+    No change within `least_band` percent counts. `gated` is how many figures the run gates in all.
     """
 
     expected: Mean
     goal: str
     gated: int
     rungs: Mapping[str, Ratios] = field(default_factory=dict)
+    least_band: float = 0.0
 
     def change(self, units: Sequence[Unit], band_percent: float, known: Known | None) -> Change:
         """The change of the pair's ratio that `units` show."""
@@ -86,7 +88,7 @@ class Standard:
 
     def changes(self, units: Sequence[Unit], band_percent: float, known: Known | None) -> dict[str, Change]:
         """The change of each gated side, the optimized one's first, which is the pair's."""
-        return changes_of(units, self.goal, self.sides, band_percent, known)
+        return changes_of(units, self.goal, self.sides, max(band_percent, self.least_band), known)
 
     @property
     def sides(self) -> dict[str, Ratios]:
@@ -106,6 +108,7 @@ class Standards:
     def __init__(self, settings: Settings, machine: Machine, plans: Sequence[Plan]) -> None:
         self._settings = settings
         self._files: dict[str, Expectations] = {}
+        self._device = machine.gpus[0].uuid if machine.gpus else ""
         # Two sides that should be alike are held to no change: a side against its own past, and the pairs that measure noise.
         self._alike = settings.against is not None or settings.command == NOISE_COMMAND
         self.noise: Noise = read_noise(noise_path(machine_key(machine, first_gpu(settings, machine))))
@@ -141,7 +144,10 @@ class Standards:
         expectation = self._expected(plan, shape)
         if expectation is None or expectation.differs_from(_conditions(plan, shape)):
             return None
-        return Standard(Mean.of(expectation.logs), plan.described.goal, self._gated, expectation.means_of(rungs_between(plan.sides)))
+        rungs, here = expectation.means_of(rungs_between(plan.sides)), self._is_of_this_device(expectation)
+        return Standard(
+            Mean.of(expectation.logs), plan.described.goal, self._gated, rungs, least_band=0.0 if here else ANOTHER_DEVICE_PERCENT
+        )
 
     def band_percent(self, plan: Plan, units: Sequence[Unit]) -> float:
         """The change that counts as none for steps like these."""
@@ -166,8 +172,16 @@ class Standards:
         if expectation is None:
             return verdict_of(timing, changes, standard.sides, promotable=False)
         found = verdict_of(timing, changes, standard.sides, _share_changes(timing, expectation), promotable=True)
+        if standard.least_band > band:
+            told = (
+                f"{found.sentence}; accepted on another {expectation.provenance.gpu}, so no change under {standard.least_band:g} % counts"
+            )
+            found = found.model_copy(update={"sentence": told})
         new = [f"rung {side}" for side in rungs_between(plan.sides) if side not in standard.rungs]
         return found.model_copy(update={"sentence": f"{found.sentence}; nothing is expected of {', '.join(new)} yet"}) if new else found
+
+    def _is_of_this_device(self, expectation: Expectation) -> bool:
+        return bool(self._device) and expectation.provenance.device == self._device
 
     def _why_new(self, plan: Plan, shape: str) -> str:
         expectation = self._expected(plan, shape)

@@ -67,7 +67,8 @@ class StopRule:
         A ladder whose speedup is decided goes on for a rung only while the units that are left, by number and by time, are foreseen to
         decide it if they go on like those that are there; else what would have ended it ends it now, and the rung stays undecided.
         """
-        band, known = self._standards.band_percent(self._plan, units), self._standards.known(self._plan, units)
+        band = max(self._standards.band_percent(self._plan, units), standard.least_band)
+        known = self._standards.known(self._plan, units)
         undecided = [side for side, change in standard.changes(units, band, known).items() if not standard.is_decided(side, change)]
         if not undecided:
             return StopReason.DECIDED

@@ -150,9 +150,9 @@ def a_recorded_timing(
 
 
 def a_provenance(**changes: Any) -> Provenance:
-    """Of a GPU that does not exist: what tests expect was never measured."""
+    """Of a GPU that does not exist, that of the tests' plans: what tests expect was never measured."""
     fields = {"run_id": "20260102_030405", "date": "2026-01-02", "gpu": "NVIDIA Test", "driver": "1", "cuda": "", "torch": "", "triton": ""}
-    rest = {"commit": "0" * 40, "dirty": False, "sm_clock_mhz": 1980.0, "memory_clock_mhz": None, "ceilings": ""}
+    rest = {"device": "GPU-of-a-test", "commit": "0" * 40, "dirty": False, "sm_clock_mhz": 1980.0, "memory_clock_mhz": None, "ceilings": ""}
     return Provenance.model_validate(fields | rest | changes)
 
 

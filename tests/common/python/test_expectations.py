@@ -123,6 +123,7 @@ def test_what_is_accepted_comes_with_its_raw_units_and_where_it_was_measured():
     assert kept.sides["optimized"].time_ns == timing.time_ns["optimized"]
     assert kept.sides["optimized"].peak_memory_bytes == row.sides["optimized"].peak_memory_bytes
     assert (kept.provenance.gpu, kept.provenance.driver, kept.provenance.sm_clock_mhz) == (H200.name, H200.driver, 1980.0)
+    assert kept.provenance.device == H200.uuid
     assert (kept.provenance.run_id, kept.provenance.ceilings) == (run.run_id, "2026-01-01")
 
 

@@ -7,7 +7,7 @@ from common.python.gate import NO_CHANGE
 from common.python.noise import Floor, Noise, StepClass, Trial
 from common.python.results import Share, VerdictKind
 from common.python.stats import Mean
-from tests.common.python.factories import a_recorded_timing, an_expectation, recorded_ladder, recorded_units
+from tests.common.python.factories import a_provenance, a_recorded_timing, an_expectation, recorded_ladder, recorded_units
 from tests.common.python.plans import H200, SHAPE, WITH_GPU, a_plan, standards_for
 
 
@@ -63,6 +63,30 @@ def test_what_was_accepted_under_other_conditions_holds_nothing(accepted, tmp_pa
 
     assert standards.of(plan, "default") is None
     assert (verdict.kind, verdict.sentence) == (VerdictKind.NEW, f"not gated: {said}")
+
+
+@pytest.mark.parametrize("device", ["GPU-of-another-machine", ""])
+def test_a_ratio_accepted_on_another_gpu_of_the_model_is_held_to_a_wider_band(accepted, tmp_path, device):
+    accepted(provenance=a_provenance(device=device))
+    plan = a_plan(tmp_path)
+    standards = standards_for(plan)
+    as_before, off, worse = (standards.verdict(plan, "default", a_recorded_timing(ratio=ratio)) for ratio in (2.0, 2.0 * 0.985, 2.0 * 0.95))
+
+    told = "; accepted on another NVIDIA Test, so no change under 3 % counts"
+    assert (as_before.kind, off.kind, worse.kind) == (VerdictKind.SAME, VerdictKind.SAME, VerdictKind.REGRESSED)
+    assert all(verdict.sentence.endswith(told) for verdict in (as_before, off, worse))
+    assert off.changes["speedup"].band_percent == 3.0
+    wide = standards_for(plan, gate=4.0)
+    assert told not in wide.verdict(plan, "default", a_recorded_timing(ratio=2.0)).sentence
+
+
+def test_a_ratio_accepted_on_this_gpu_is_held_to_the_gate(accepted, tmp_path):
+    accepted(provenance=a_provenance(device=H200.uuid))
+    plan = a_plan(tmp_path)
+    verdict = standards_for(plan).verdict(plan, "default", a_recorded_timing(ratio=2.0 * 0.985))
+
+    assert verdict.kind is VerdictKind.REGRESSED
+    assert "another" not in verdict.sentence
 
 
 def test_a_revision_and_the_noise_of_a_machine_are_held_to_no_change(accepted, tmp_path):

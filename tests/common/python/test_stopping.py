@@ -8,7 +8,7 @@ from common.python.results import StopReason
 from common.python.settings import Settings
 from common.python.stats import speedups_of
 from common.python.stopping import NOISY_PERCENT, PRECISE_PERCENT, StopRule
-from tests.common.python.factories import an_expectation, recorded_ladder, recorded_units
+from tests.common.python.factories import a_provenance, an_expectation, recorded_ladder, recorded_units
 from tests.common.python.plans import SHAPE, a_plan, standards_for
 
 
@@ -42,6 +42,14 @@ def test_what_the_gate_can_decide_ends_at_the_first_look(expecting, ratio):
 
 def test_what_lies_at_the_edge_of_the_band_takes_all_units(expecting):
     assert stops(expecting, recorded_units(1.99, count=24)) == (24, StopReason.UNIT_CAP)
+
+
+def test_what_was_accepted_on_another_gpu_is_decided_by_its_wider_band(tmp_path):
+    elsewhere = an_expectation(2.0, shape=SHAPE, provenance=a_provenance(device="GPU-of-another-machine"))
+    keep_expectations(tmp_path / "expectations_h200.json", "transpose", {"default": elsewhere})
+
+    assert stops(a_plan(tmp_path), recorded_units(1.99, count=24)) == (6, StopReason.DECIDED)
+    assert stops(a_plan(tmp_path), recorded_units(1.94, count=24)) == (24, StopReason.UNIT_CAP)
 
 
 def test_it_is_looked_at_when_both_orders_are_equally_many(expecting):
