@@ -61,8 +61,8 @@ class Measurement:
         self._prepare_s = 0.0
         self._judging = judging
         self._prepare_seed = bench.new_seed()
-        self._copies = 0  # of calls in a sample, once the first unit has told how long they take
-        self._sets = 1
+        self._is_sized = False  # the first unit tells how long calls take, and so how many make a sample, on how many sets of buffers
+        self._copies = self._sets = 1
         self._room = SETS_SHARE * min((gpu.memory_bytes for gpu in gpus), default=0)
         self._hold = plan.clock == "device"
         self._core = fastest_core() if plan.device == "cuda" and plan.clock != "device" else ANY_CORE  # a CPU row's workers have theirs
@@ -102,7 +102,7 @@ class Measurement:
             cache=self._plan.described.cache,
             mode="cold_start" if settings.cold_start else "sustained" if settings.sustained else "burst",
             launch_latency_hidden=self._plan.clock == "device" and self._hold,
-            calls_per_sample=max(1, self._copies),
+            calls_per_sample=self._copies,
             buffer_sets=self._sets,
             units=tuple(everything),
             time_ns={side: times[side] for side in self._plan.sides},
@@ -137,7 +137,8 @@ class Measurement:
         with ExitStack() as stack:
             workers = self._start_all(order, stack)
             warmed = {side: self._warm(workers[side], side) for side in order}
-            if not self._copies:
+            if not self._is_sized:
+                self._is_sized = True
                 self._copies = self._copies_for(warmed)
                 self._sets = self._sets_for(warmed)
                 if self._copies * self._sets > 1:
@@ -188,7 +189,7 @@ class Measurement:
 
     def _prepare_all(self, workers: Mapping[str, SideAtWork]) -> None:
         for worker in workers.values():
-            worker.begin_prepare(self._shape, self._prepare_seed, self._bench.new_seed(), max(1, self._copies * self._sets))
+            worker.begin_prepare(self._shape, self._prepare_seed, self._bench.new_seed(), self._copies * self._sets)
         self._prepare_s = max(worker.finish_prepare().seconds for worker in workers.values())
 
     def _copies_for(self, warmed: Mapping[str, protocol.Warmed]) -> int:
@@ -201,9 +202,9 @@ class Measurement:
     def _sets_for(self, warmed: Mapping[str, protocol.Warmed]) -> int:
         """How many sets of buffers samples take turns at: that a process's are where they are is then no property of its side."""
         described, settings = self._plan.described, self._bench.settings
-        if self._plan.clock != "device" or described.cache == "hot" or described.goal == "memory" or settings.sustained:
+        if self._plan.clock != "device" or described.cache == "hot" or described.goal == "memory":
             return 1
-        if settings.warmup == 0:
+        if settings.sustained or settings.warmup == 0:
             return 1
         samples = sum(self._passes(max(answer.sample_ns for answer in warmed.values())))
         most = min(MOST_SETS // self._copies, samples)
@@ -231,7 +232,7 @@ class Measurement:
             seconds=WARM_S,
             hold=self._hold and calls != 0,
             core=self._core,
-            calls_per_sample=max(1, self._copies),
+            calls_per_sample=self._copies,
         )
         warmed = worker.ask(request, protocol.Warmed, self._left())
         self._peaks.setdefault(side, warmed.peak_memory_bytes)
