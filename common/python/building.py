@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from common.python import protocol
-from common.python.ahead import COMPILATION_BYTES
 from common.python.bench import BUILD_CACHE, Bench
 from common.python.cuda_build import architectures_for
 from common.python.disassembly import Unreadable, read_code
 from common.python.environment import Machine
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.isolation import Child
+from common.python.parallel_jobs import Job, room_for, side_by_side
 from common.python.planning import Plan
 from common.python.proving import compilations_of
-from common.python.side_by_side import Job, room_for, side_by_side
+from common.python.triton_compilations import COMPILATION_BYTES
 
 _BUILD_BYTES = 4 << 30  # of memory that nvcc may take: CUTLASS takes 3.4
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.python.cache_files import keep, kept
 from common.python.environment import find_tool, version_of
-from common.python.kept import keep, kept
 
 _TIMEOUT_S = 300.0  # a library of CUTLASS kernels is megabytes of code
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from common.python import protocol
-from common.python.ahead import COMPILATION_BYTES, Compilation, read_cubins
 from common.python.bench import Bench, SideAtWork
 from common.python.claims import Claim, read_claims
 from common.python.cuda_build import SUPPORTED, architectures_for
@@ -19,9 +18,10 @@ from common.python.environment import Machine
 from common.python.errors import SideFailure
 from common.python.evidence import NOWHERE, Evidence, Seen, listed, nothing, prove
 from common.python.features import Capability, unmet_capability
+from common.python.parallel_jobs import room_for, side_by_side
 from common.python.planning import Plan, uses_triton
 from common.python.results import BASELINE, KernelUse, Proof
-from common.python.side_by_side import room_for, side_by_side
+from common.python.triton_compilations import COMPILATION_BYTES, Compilation, read_cubins
 
 _NOT_RUN = "which kernels a step launches is seen on a GPU"
 

@@ -11,7 +11,7 @@ from tools.checks.source import Finding, Source
 # The modules of common/python, lowest first: each may import those before it.
 LAYERS = (
     *("errors", "results", "exit_codes", "ceiling", "stats", "gate", "project", "settings", "features", "directives"),
-    *("identity", "claims", "workload", "environment", "page_cache", "kept"),
+    *("identity", "claims", "workload", "environment", "page_cache", "cache_files"),
     *("discovery", "ladder", "targets", "revisions", "protocol", "connection", "disassembly"),
     *("step_trace", "ncu_tables", "nsys_tables", "evidence"),
     *("figures", "counters", "roofline", "advice", "report", "charts", "listings", "html_pair", "html_report", "artifacts"),
@@ -21,9 +21,9 @@ LAYERS = (
     *("dumps", "verification", "escape", "wall_clock", "timing", "seal"),
     *("launch_trace", "triton_ahead", "host_ceilings", "ceilings", "profile_job", "profile_child"),
     *("worker", "referee", "describer", "isolation_child"),
-    *("isolation", "side_by_side", "telemetry", "doctor", "profiled_process"),
+    *("isolation", "parallel_jobs", "telemetry", "doctor", "profiled_process"),
     *("planning", "standards", "acceptance", "regressions", "comparison"),
-    *("bench", "ahead", "proving", "building", "profiling", "throttle", "stopping", "cores", "measurement"),
+    *("bench", "triton_compilations", "proving", "building", "profiling", "throttle", "stopping", "cores", "measurement"),
     *("benchmark_harness", "sanitizing", "suite", "trials"),
     *("peak", "terminal", "options", "show", "scaffold"),
 )

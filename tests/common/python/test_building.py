@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from common.python import building, protocol, side_by_side
+from common.python import building, parallel_jobs, protocol
 from common.python.building import build_ahead, build_row
 from common.python.errors import SideFailure, Status
 from tests.common.python.plans import a_plan
@@ -51,8 +51,8 @@ class Server:
 
 @pytest.fixture
 def bench(monkeypatch, tmp_path):
-    monkeypatch.setattr(side_by_side.os, "sched_getaffinity", lambda _: {0, 1, 2})
-    monkeypatch.setattr(side_by_side.psutil, "virtual_memory", lambda: SimpleNamespace(available=64 << 30))
+    monkeypatch.setattr(parallel_jobs.os, "sched_getaffinity", lambda _: {0, 1, 2})
+    monkeypatch.setattr(parallel_jobs.psutil, "virtual_memory", lambda: SimpleNamespace(available=64 << 30))
     monkeypatch.setattr(building, "read_code", lambda library: LISTED.append((library.name, threading.current_thread())))
     LISTED.clear()
     told = []
@@ -105,7 +105,7 @@ def test_after_ctrl_c_no_compiler_works_on(bench):
 
 @pytest.mark.parametrize(("cores", "available"), [({0}, 64 << 30), ({0, 1, 2}, 7 << 30)])
 def test_on_one_core_or_with_little_memory_each_row_builds_its_own(bench, monkeypatch, cores, available):
-    monkeypatch.setattr(side_by_side.os, "sched_getaffinity", lambda _: cores)
-    monkeypatch.setattr(side_by_side.psutil, "virtual_memory", lambda: SimpleNamespace(available=available))
+    monkeypatch.setattr(parallel_jobs.os, "sched_getaffinity", lambda _: cores)
+    monkeypatch.setattr(parallel_jobs.psutil, "virtual_memory", lambda: SimpleNamespace(available=available))
     build_ahead(plans_of("a", "b"), bench, MACHINE, bench.tell)
     assert bench.server.asked == []

@@ -13,12 +13,12 @@ import psutil
 from pydantic import ValidationError
 
 from common.python.bench import BUILD_CACHE, Bench
+from common.python.cache_files import is_as_named, keep, keep_by_content, kept
 from common.python.disassembly import Kernel, read_code
 from common.python.environment import output_of, variables_of
 from common.python.errors import SideFailure
 from common.python.features import Capability
 from common.python.isolation import Child
-from common.python.kept import is_as_named, keep, keep_by_content, kept
 from common.python.planning import Plan
 from common.python.project import PROJECT_ROOT
 from common.python.protocol import Ahead, Observed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.python.kept import is_as_named, keep, keep_by_content, kept
+from common.python.cache_files import is_as_named, keep, keep_by_content, kept
 
 TEXT = "Function : copy\n\n  ünd EXIT ;\n"
 

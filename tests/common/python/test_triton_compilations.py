@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from common.python import ahead, protocol
+from common.python import protocol, triton_compilations
 from common.python.building import build_ahead
 from common.python.directives import Directives
 from common.python.environment import child_environment
@@ -104,12 +104,12 @@ def plan_in(folder, shape=None, **changes):
 @pytest.fixture
 def pair(tmp_path, monkeypatch):
     """A pair that shares a module, with a harness of one file and a build cache of its own; `again` compiles and says how often."""
-    monkeypatch.setattr(ahead, "BUILD_CACHE", tmp_path / "build")
+    monkeypatch.setattr(triton_compilations, "BUILD_CACHE", tmp_path / "build")
     harness = tmp_path / "common"
     harness.mkdir()
     (harness / "loader.py").write_text("import torch")
     os.utime(harness / "loader.py", (LONG_AGO, LONG_AGO))
-    monkeypatch.setattr(ahead, "_HARNESS", harness)
+    monkeypatch.setattr(triton_compilations, "_HARNESS", harness)
     folder = write_pair(tmp_path, optimized=SIDE) / "demo"
     (folder / "shared_factor.py").write_text(SHARED)
     (scratch := tmp_path / "scratch").mkdir()
@@ -118,7 +118,7 @@ def pair(tmp_path, monkeypatch):
 
     def again(capability=(9, 0), **changes):
         server.asked.clear()
-        compilation = ahead.Compilation(plan_in(folder, **changes), "optimized", capability, a_bench(server, scratch))
+        compilation = triton_compilations.Compilation(plan_in(folder, **changes), "optimized", capability, a_bench(server, scratch))
         if compilation.observed is None:
             compilation.begin()
             compilation.finish()
@@ -138,7 +138,7 @@ def test_another_checkout_of_the_same_finds_it(pair, tmp_path):
     pair.folder.rename(tmp_path / "elsewhere")
     pair.folder = tmp_path / "elsewhere"
     bench = a_bench(pair.server, pair.scratch)
-    assert ahead.Compilation(plan_in(pair.folder), "optimized", (9, 0), bench).observed is not None
+    assert triton_compilations.Compilation(plan_in(pair.folder), "optimized", (9, 0), bench).observed is not None
 
 
 @pytest.mark.parametrize("name", ["workload_double.py", "optimized_double.py", "shared_factor.py"])
@@ -167,7 +167,7 @@ def test_another_question_compiles_again(pair, changes):
 @pytest.mark.parametrize("package", ["torch", "triton"])
 def test_another_version_compiles_again(pair, monkeypatch, package):
     pair.again()
-    monkeypatch.setattr(ahead.importlib.metadata, "version", lambda name: "99.0" if name == package else "1")
+    monkeypatch.setattr(triton_compilations.importlib.metadata, "version", lambda name: "99.0" if name == package else "1")
     assert [pair.again(), pair.again()] == [1, 0]
 
 
@@ -217,7 +217,7 @@ def test_a_damaged_entry_is_replaced(pair, kind, damage):
 
 
 def test_a_failure_is_told_and_not_kept(pair):
-    compilation = ahead.Compilation(plan_in(pair.folder), "optimized", (9, 0), a_bench(pair.server, pair.scratch))
+    compilation = triton_compilations.Compilation(plan_in(pair.folder), "optimized", (9, 0), a_bench(pair.server, pair.scratch))
     pair.server.failure = SideFailure(Status.CRASHED, "raised CompilationError")
     compilation.begin()
     with pytest.raises(SideFailure):
@@ -228,7 +228,7 @@ def test_a_failure_is_told_and_not_kept(pair):
 
 
 def test_an_answer_of_a_child_that_wrote_more_is_none(pair):
-    compilation = ahead.Compilation(plan_in(pair.folder), "optimized", (9, 0), a_bench(pair.server, pair.scratch))
+    compilation = triton_compilations.Compilation(plan_in(pair.folder), "optimized", (9, 0), a_bench(pair.server, pair.scratch))
     pair.server.on_close = SideFailure(Status.CRASHED, "something wrote on the harness's socket")
     compilation.begin()
     with pytest.raises(SideFailure):
@@ -239,8 +239,8 @@ def test_an_answer_of_a_child_that_wrote_more_is_none(pair):
 
 @pytest.fixture
 def cores(monkeypatch):
-    monkeypatch.setattr("common.python.side_by_side.os.sched_getaffinity", lambda _: {0, 1, 2})
-    monkeypatch.setattr("common.python.side_by_side.psutil.virtual_memory", lambda: SimpleNamespace(available=64 << 30))
+    monkeypatch.setattr("common.python.parallel_jobs.os.sched_getaffinity", lambda _: {0, 1, 2})
+    monkeypatch.setattr("common.python.parallel_jobs.psutil.virtual_memory", lambda: SimpleNamespace(available=64 << 30))
 
 
 def test_triton_sides_are_compiled_ahead_side_by_side_and_each_row_finds_them(pair, cores):
@@ -273,8 +273,8 @@ def test_a_row_that_claims_nothing_compiles_nothing(pair, cores):
 
 
 def test_the_second_run_of_a_real_row_forks_nobody_and_finds_the_same(tmp_path, monkeypatch):
-    monkeypatch.setattr(ahead, "BUILD_CACHE", tmp_path / "build")
-    monkeypatch.setattr(ahead, "_BEGAN", time.time() + 60)  # whoever edits the harness while this runs
+    monkeypatch.setattr(triton_compilations, "BUILD_CACHE", tmp_path / "build")
+    monkeypatch.setattr(triton_compilations, "_BEGAN", time.time() + 60)  # whoever edits the harness while this runs
     folder = write_pair(tmp_path, optimized=SIDE, time_at='{"n": 1024}') / "demo"
     (folder / "shared_factor.py").write_text(SHARED)
     forks = []

@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from common.python import side_by_side as module
+from common.python import parallel_jobs as module
 from common.python.errors import SideFailure, Status
-from common.python.side_by_side import room_for, side_by_side
+from common.python.parallel_jobs import room_for, side_by_side
 
 NO = SideFailure(Status.BUILD_FAILED, "no")
 
