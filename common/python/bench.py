@@ -21,10 +21,11 @@ from common.python import protocol
 from common.python.artifacts import RunFolder
 from common.python.ceiling import MachineCeilings
 from common.python.errors import SideFailure, Status
-from common.python.isolation import ANY_CORE, Child, ForkServer
+from common.python.isolation import ANY_CORE, ForkServer
+from common.python.message import Answer, Request
 from common.python.planning import Plan
 from common.python.project import PROJECT_ROOT
-from common.python.protocol import Answer, Request
+from common.python.rank_group import RankGroup
 from common.python.results import Check
 from common.python.settings import Settings
 from common.python.standards import Standards
@@ -108,10 +109,16 @@ class Bench:
         """The core that the CPU sides of a row share, so that like is timed with like; the harness has the others."""
         return max(os.sched_getaffinity(0)) if plan.device == "cpu" else ANY_CORE
 
-    def fork_side(self, plan: Plan, side: str, *, cold: bool = False, watched: bool = False) -> SideAtWork:
-        """A fresh worker for `side`, which has loaded nothing yet; `cold`: its compile caches will be empty; `watched`: by CUPTI."""
-        log = self.logs(plan.target, side) / "log.txt"
-        return SideAtWork(self.server.fork("worker", log, self.core_for(plan)), self, plan, side, cold, watched)
+    def fork_side(self, plan: Plan, side: str, *, cold: bool = False, watched: bool = False, ranks: int = 1) -> SideAtWork:
+        """A fresh worker for `side`, which has loaded nothing yet, or several; `cold`: compile caches are empty; `watched`: by CUPTI."""
+        folder = self.logs(plan.target, side)
+        with ExitStack() as until_all:
+            children = []
+            for rank in range(ranks):
+                log = folder / (f"log_rank{rank}.txt" if rank else "log.txt")
+                children.append(until_all.enter_context(self.server.fork("worker", log, self.core_for(plan))))
+            until_all.pop_all()
+        return SideAtWork(RankGroup(children), self, plan, side, cold, watched)
 
     def start_side(self, plan: Plan, side: str, *, cold: bool = False) -> SideAtWork:
         """A fresh worker that has loaded `side`. Raises SideFailure."""
@@ -124,10 +131,10 @@ class Bench:
 
 
 class SideAtWork:
-    """A worker of one side; its failures name the side's file. What is begun must be finished before anything else is asked."""
+    """The workers of one side, a rank each; their failures name its file. What is begun must be finished before anything else is asked."""
 
-    def __init__(self, child: Child, bench: Bench, plan: Plan, side: str, cold: bool, watched: bool) -> None:
-        self._child = child
+    def __init__(self, group: RankGroup, bench: Bench, plan: Plan, side: str, cold: bool, watched: bool) -> None:
+        self._group = group
         self._bench = bench
         self._plan = plan
         self._side = side
@@ -141,17 +148,22 @@ class SideAtWork:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._begun is not None:  # nobody will wait for the answer
-            self._child.kill()
-        self._child.__exit__(kind, error, trace)
+            self._group.kill()
+        self._group.__exit__(kind, error, trace)
+
+    @property
+    def ranks(self) -> int:
+        """How many processes the side runs in."""
+        return len(self._group)
 
     def ask(self, request: Request, expected: type[T], seconds: float) -> T:
-        """The worker's answer. Raises SideFailure."""
+        """The workers' answer. Raises SideFailure."""
         self.begin(request)
         return self.finish(expected, seconds)
 
     def begin_close(self) -> None:
         """Let the worker end while others do."""
-        self._child.begin_close()
+        self._group.begin_close()
 
     def begin_load(self) -> None:
         """Ask for the workload and the side to be imported."""
@@ -189,14 +201,14 @@ class SideAtWork:
     def begin(self, request: Request) -> None:
         """Ask without waiting for the answer."""
         self._begun = request
-        self._child.begin(request)
+        self._group.begin(request)
 
     def finish(self, expected: type[T], seconds: float) -> T:
         """The answer to what was begun. Raises SideFailure."""
         assert self._begun is not None, "finish without begin"
         request, self._begun = self._begun, None
         try:
-            return self._child.finish(request, expected, seconds)
+            return self._group.finish(request, expected, seconds)
         except SideFailure as failure:
             name = self._plan.file(self._side).name
             reason = failure.reason if name in failure.reason else f"{name}: {failure.reason}"
@@ -221,7 +233,8 @@ class Judging:
     def judge(self, side: str, shape: Shape, prepare_seed: int, call: protocol.Call, *, timed: bool) -> Check:
         """How right a call was. Raises SideFailure with the status that it deserves if it was not."""
         name = self._plan.file(side).name
-        where = f"{name} at {_entries(shape)}, seed {call.seed}{', in a timed call' if timed else ''}"
+        rank = f", rank {call.rank}" if call.ranks > 1 else ""
+        where = f"{name} at {_entries(shape)}, seed {call.seed}{rank}{', in a timed call' if timed else ''}"
         if call.escaped:
             reason = f"{where}: the output still changed after step had returned; expected all work done by then"
             raise SideFailure(Status.STREAM_ESCAPE, reason)
@@ -237,6 +250,8 @@ class Judging:
             seed=call.seed,
             outputs=call.outputs,
             found=call.found,
+            rank=call.rank,
+            ranks=call.ranks,
         )
         judged = self._child.ask(request, protocol.Judged, self._bench.limit_s("prepare"))
         self.notes.update(judged.notes)

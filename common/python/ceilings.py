@@ -24,7 +24,8 @@ from common.python.device_helpers import device_helpers, sm_clock_hz
 from common.python.errors import SideFailure, Status
 from common.python.figures import bytes_text
 from common.python.host_ceilings import Call, Findings, HostSurvey, Way, product, read_storage, samples_of
-from common.python.protocol import Answer, AnyRequest
+from common.python.message import Answer
+from common.python.protocol import AnyRequest
 from common.python.timing import DeviceTimer, L2State, Sample
 
 _PTX = Path(__file__).with_suffix(".ptx")

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from common.python.protocol import Answer, AnyRequest, Failed, Message, Request
+from common.python.message import Answer, Failed, Message, Request
+from common.python.protocol import AnyRequest
 
 T = TypeVar("T", bound=Answer)
 

@@ -15,7 +15,8 @@ from common.python.cuda_launch import Names, check_source
 from common.python.directives import read_directives
 from common.python.errors import BenchmarkError, SideFailure
 from common.python.loader import load_workload
-from common.python.protocol import Answer, AnyRequest, ShapeEntries
+from common.python.message import Answer
+from common.python.protocol import AnyRequest, ShapeEntries
 from common.python.random_inputs import Inputs, leaves
 from common.python.workload import Shape, ShapeValue, Spec, Workload
 

@@ -19,7 +19,7 @@ import psutil
 from common.python import protocol
 from common.python.connection import Closed, Connection, ProtocolError, Silent, read_answer
 from common.python.errors import BenchmarkError, SideFailure, Status
-from common.python.protocol import Answer, Failed, Request
+from common.python.message import Answer, Failed, Request
 
 T = TypeVar("T", bound=Answer)
 
@@ -153,15 +153,23 @@ class Child:
         self.begin(request)
         return self.finish(request, expected, seconds)
 
+    def fileno(self) -> int:
+        """The descriptor on which the answer comes, for a select over several children."""
+        return self._connection.socket.fileno()
+
+    def resume(self) -> None:
+        """Let it go on: what answered is held still, and one that was at work may have stopped it."""
+        _signal_group(self._pid, signal.SIGCONT)
+
     def begin(self, request: Request) -> None:
         """Ask without waiting, so that several children can be at work at once; `finish` has the answer."""
-        _signal_group(self._pid, signal.SIGCONT)
+        self.resume()
         with contextlib.suppress(Closed):  # the answer will tell
             self._connection.send(request)
 
-    def finish(self, request: Request, expected: type[T], seconds: float) -> T:
-        """The answer to a request that `begin` sent. Raises as `ask` does."""
-        _signal_group(self._pid, signal.SIGCONT)  # again: one that was at work until now may have stopped it
+    def finish(self, request: Request, expected: type[T], seconds: float, limit_s: float | None = None) -> T:
+        """The answer to a request that `begin` sent. Raises as `ask` does; `seconds` may be what is left of a limit."""
+        self.resume()
         try:
             answer = read_answer(self._connection.receive(seconds), request, expected)
         except Closed:
@@ -171,7 +179,9 @@ class Child:
             ) from None
         except Silent:
             self.kill()
-            raise SideFailure(Status.TIMEOUT, f"{self._name(request)} took more than {seconds:g} s; expected an answer by then") from None
+            raise SideFailure(
+                Status.TIMEOUT, f"{self._name(request)} took more than {limit_s or seconds:g} s; expected an answer by then"
+            ) from None
         except ProtocolError as error:
             self.kill()
             raise SideFailure(Status.CRASHED, f"something wrote on the harness's socket: {error}") from error
@@ -183,7 +193,7 @@ class Child:
     def begin_close(self) -> None:
         """Let the child finish without waiting for it, so that several can end side by side: a CUDA context takes long to go."""
         if self._open:
-            _signal_group(self._pid, signal.SIGCONT)
+            self.resume()
             with contextlib.suppress(OSError):  # it has gone already
                 self._connection.socket.shutdown(socket.SHUT_WR)
 

@@ -28,7 +28,8 @@ from common.python.connection import Closed, Connection
 from common.python.describer import Describer
 from common.python.environment import profiler_attached
 from common.python.errors import BenchmarkError, SideFailure, Status
-from common.python.protocol import Answer, AnyRequest, Failed
+from common.python.message import Answer, Failed
+from common.python.protocol import AnyRequest
 from common.python.referee import Referee
 from common.python.seal import seal
 from common.python.worker import Worker

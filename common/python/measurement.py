@@ -252,8 +252,8 @@ class Measurement:
         self._notes.update(timed.notes)
         if len(timed.samples_ns) != count or not all(0 < sample < math.inf for sample in timed.samples_ns):
             raise SideFailure(Status.CRASHED, f"{side}: found {len(timed.samples_ns)} samples; expected {count} positive times")
-        if len(timed.picks) != len(picks):
-            raise SideFailure(Status.CRASHED, f"{side}: found {len(timed.picks)} kept outputs; expected {len(picks)}")
+        if len(timed.picks) != len(picks) * worker.ranks:
+            raise SideFailure(Status.CRASHED, f"{side}: found {len(timed.picks)} kept outputs; expected {len(picks) * worker.ranks}")
         for call in timed.picks:
             self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, call, timed=True))
         if not picks:  # keeping outputs takes time that is nobody's fault
@@ -273,7 +273,8 @@ class Measurement:
                     prepared = worker.prepare(self._shape, self._prepare_seed, seed := self._bench.new_seed())
                     check = protocol.Check(seeds=[seed], prefix=self._bench.dump_prefix())
                     checked = worker.ask(check, protocol.Checked, self._left())
-                    self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, checked.calls[0], timed=True))
+                    for call in checked.calls:
+                        self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, call, timed=True))
                     total_s = worker.load_s + prepared.seconds + checked.first_call_s
                     blocks[side].append(Block(seed=seed, samples_ns=(total_s * 1e9,)))
         return Unit(order=order * count, blocks={side: tuple(found) for side, found in blocks.items()})

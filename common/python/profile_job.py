@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from typing import Literal
 
-from common.python.protocol import Message, ShapeEntries
+from common.python.message import Message
+from common.python.protocol import ShapeEntries
 
 DONE = "done"
 

@@ -2,44 +2,17 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from common.python.ceiling import Ceiling
-from common.python.errors import Status
+from common.python.message import Answer, Message, Request
 from common.python.results import OutputError, ReportedMetric
 
 ShapeEntries = dict[str, int | float | bool | str]
 
 WARM_FILES: Final = "input files stayed in the page cache: their reads are warm"  # noted on times of reads that storage did not answer
-
-
-class Message(BaseModel):
-    """Base of all messages. A number keeps its type on the way: 1 stays an int, True stays a bool."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Request(Message):
-    """Something a child is asked to do."""
-
-    nonce: str = Field(default_factory=lambda: secrets.token_hex(8))
-
-
-class Answer(Message):
-    """What came of a request."""
-
-    nonce: str
-
-
-class Failed(Answer):
-    """The request ended with a status and one sentence."""
-
-    kind: Literal["failed"] = "failed"
-    status: Status
-    reason: str
 
 
 class Describe(Request):
@@ -110,7 +83,7 @@ class Load(Request):
     """Import a workload and one side of it. `library` is the built .cu, empty for Python; `folder` takes input files.
 
     `digest` is of both files' text as the run began, so that what is loaded is what was planned. With `watched`, CUPTI is
-    started first: before a `prepare` captures a graph, or its nodes might be told as one.
+    started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`.
     """
 
     kind: Literal["load"] = "load"
@@ -123,6 +96,8 @@ class Load(Request):
     cold: bool
     watched: bool
     digest: str
+    rank: int = 0
+    ranks: int = 1
 
 
 class Loaded(Answer):
@@ -176,7 +151,7 @@ class Check(Request):
 
 
 class Call(Message):
-    """One call: its inputs' seed and digest, inputs it changed, and its outputs; `escaped` says work went on after it returned.
+    """A call of `rank` of `ranks`: its inputs' seed and digest, inputs it changed, its outputs; `escaped`: work went on after it returned.
 
     `outputs` has all tensors of a state that evolves, `found` what they were before a timed call. A Check's call is the last of several
     then: `seed` is that of the first, the digest its own, and the rest of all of them.
@@ -188,6 +163,8 @@ class Call(Message):
     escaped: bool
     outputs: list[Dump]
     found: list[Dump] = []
+    rank: int = 0
+    ranks: int = 1
 
 
 class Checked(Answer):
@@ -315,7 +292,7 @@ class Observed(Answer):
 
 
 class Judge(Request):
-    """Compare outputs with the reference of the inputs that `prepare_seed` and `seed` make, at the tolerance of `side`.
+    """Compare outputs with the reference of the inputs that the two seeds make for `rank` of `ranks`, at the tolerance of `side`.
 
     With the state that a call `found`, they are those of one step from there.
     """
@@ -330,6 +307,8 @@ class Judge(Request):
     seed: int
     outputs: list[Dump]
     found: list[Dump] = []
+    rank: int = 0
+    ranks: int = 1
 
 
 class Judged(Answer):

@@ -164,13 +164,19 @@ def _random_bytes(count: int, seed: int) -> bytes:
 
 
 class Inputs:
-    """The inputs of a workload at a shape: made once from a seed, rewritten in place for every call that is checked or timed."""
+    """The inputs of a workload at a shape: made once from a seed, rewritten in place for every call that is checked or timed.
 
-    def __init__(self, workload: Workload, shape: Shape, seed: int, device: torch.device, folder: Path) -> None:
+    They are those of rank r of n processes, `place` being (r, n).
+    """
+
+    def __init__(
+        self, workload: Workload, shape: Shape, seed: int, device: torch.device, folder: Path, place: tuple[int, int] = (0, 1)
+    ) -> None:
         self._workload = workload
         self._shape = shape
+        self._place = place
         self._rand = Rand(seed, device, folder)
-        self.values: dict[str, Any] = workload.inputs(self._rand, **shape)
+        self.values: dict[str, Any] = workload.inputs_of(self._rand, shape, *place)
         self._kept = {*workload.constants, *(workload.in_place if workload.evolves else ())}
         constants = [leaf for name, leaf in leaves(self.values) if name.split(".")[0] in self._kept]
         # A constant may be a view of its draw: it is the storage that must keep its values.
@@ -187,7 +193,7 @@ class Inputs:
 
     def rewrite(self, seed: int) -> None:
         """Give every live input the values of `seed`, in the storage it has."""
-        again = dict(leaves(self._workload.inputs(self._rand.again(seed, self._keep, self._seeds), **self._shape)))
+        again = dict(leaves(self._workload.inputs_of(self._rand.again(seed, self._keep, self._seeds), self._shape, *self._place)))
         for name, leaf in leaves(self.values):
             if isinstance(leaf, torch.Tensor) and again[name] is not leaf and name.split(".")[0] not in self._kept:
                 leaf.copy_(again[name])

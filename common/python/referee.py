@@ -15,7 +15,8 @@ from common.python import protocol
 from common.python.dumps import read_dump
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.loader import load_workload
-from common.python.protocol import Answer, AnyRequest
+from common.python.message import Answer
+from common.python.protocol import AnyRequest
 from common.python.random_inputs import Inputs, leaves, mapped
 from common.python.results import OutputError
 from common.python.verification import compare, upcast
@@ -85,7 +86,9 @@ class Referee:
         if place not in self._inputs:
             self.close()
             device = torch.device(request.device)
-            self._inputs = {place: Inputs(workload, request.shape, request.prepare_seed, device, Path(request.folder))}
+            self._inputs = {
+                place: Inputs(workload, request.shape, request.prepare_seed, device, Path(request.folder), (request.rank, request.ranks))
+            }
         return self._inputs[place]
 
     def _reference(self, workload: Workload, request: protocol.Judge, inputs: Inputs) -> _Expected:
@@ -112,7 +115,7 @@ class Referee:
 
 
 def _place(request: protocol.Judge) -> str:
-    return f"{request.workload} {sorted(request.shape.items())} {request.prepare_seed}"
+    return f"{request.workload} {sorted(request.shape.items())} {request.prepare_seed} {request.rank} of {request.ranks}"
 
 
 def _answered(workload: Workload, request: protocol.Judge, inputs: Inputs, rows: Sequence[int]) -> _Expected:

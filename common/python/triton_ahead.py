@@ -142,7 +142,7 @@ def _observe(request: protocol.Ahead, device: torch.device, missed: str) -> Obse
         workload = load_workload(Path(request.workload))
         side = load_side(Path(request.side), workload, None)
         rand = _NoData(0, device, Path(request.prefix).parent)
-        step = side.prepare(workload.inputs(rand, **request.shape), request.shape)
+        step = side.prepare(workload.inputs_of(rand, request.shape, 0, 1), request.shape)
         step()  # what a first call sets up is not of the step
         driver.recording = True
         with operations:

@@ -21,7 +21,8 @@ from common.python.escape import HeldCall
 from common.python.identity import digest_of
 from common.python.launch_trace import compiled_kernels, start_tracing, trace
 from common.python.loader import Side, Step, load_side, load_workload
-from common.python.protocol import Answer, AnyRequest, Call
+from common.python.message import Answer
+from common.python.protocol import AnyRequest, Call
 from common.python.random_inputs import Inputs
 from common.python.results import ReportedMetric
 from common.python.seal import seal
@@ -151,7 +152,8 @@ class Worker:
         copies = []
         seconds = 0.0
         for side in sides:
-            inputs = Inputs(loaded.workload, request.shape, request.seed, loaded.device, Path(loaded.request.folder))
+            place = loaded.request.rank, loaded.request.ranks
+            inputs = Inputs(loaded.workload, request.shape, request.seed, loaded.device, Path(loaded.request.folder), place)
             poison_free_blocks(loaded.workload.outputs(**request.shape), loaded.device)
             _wait(loaded.device)
             begin = time.perf_counter()
@@ -230,7 +232,7 @@ class Worker:
 
     def _dump(self, tensors: dict[str, torch.Tensor], prefix: str) -> list[protocol.Dump]:
         self._dumped.append(tensors)
-        return dump(tensors, prefix)
+        return dump(tensors, f"{prefix}_{self._loaded.request.rank}")
 
     def _take(self, returned: object, copy: int = 0) -> dict[str, torch.Tensor]:
         loaded, prepared = self._loaded, self._prepared

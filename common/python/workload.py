@@ -13,6 +13,7 @@ from common.python.errors import BenchmarkError
 ShapeValue = int | float | bool | str
 Shape = Mapping[str, ShapeValue]
 DEFAULT_SHAPE = "default"
+RANK_NAMES = ("rank", "ranks")  # what `inputs` may ask for beside the shape
 
 Clock = Literal["device", "launch", "host"]
 Cache = Literal["cold", "hot"]
@@ -62,7 +63,8 @@ class Metric:
 class Workload:
     """The work of one pair.
 
-    inputs(rand, **shape)     named tensors, nested dicts, lists, paths and scalars
+    inputs(rand, **shape)     named tensors, nested dicts, lists, paths and scalars; with parameters `rank` and `ranks`, the shard of one
+                              of the processes that a side runs in (0 of 1 where there is no other)
     outputs(**shape)          each output's name and Spec
     reference(...)            the obvious slow answer, a tensor or a tuple in the order of `outputs`
     reference_rows(rows, ...) the same for some rows: of each output, along its first dimension, those in `rows` (int64, ascending,
@@ -152,6 +154,12 @@ class Workload:
         checks = [(f"check_at[{i}]", shape) for i, shape in enumerate(self.check_at)]
         return checks if self.cpu_at is None else [*checks, ("cpu_at", self.cpu_at)]
 
+    def inputs_of(self, rand: Any, shape: Shape, rank: int, ranks: int) -> dict[str, Any]:
+        """The inputs that `rand` makes at `shape` for process `rank` of `ranks`."""
+        asked = inspect.signature(self.inputs).parameters.keys()
+        place = {name: value for name, value in zip(RANK_NAMES, (rank, ranks), strict=True) if name in asked}
+        return self.inputs(rand, **place, **shape)
+
     @property
     def timed_shapes(self) -> dict[str, Shape]:
         """The shapes to time on a GPU, by name; a single one is called `default`."""
@@ -184,6 +192,8 @@ def _require_shape(name: str, shape: object) -> None:
     if not isinstance(shape, Mapping):
         raise BenchmarkError(f"shape {name} is {shape!r}; expected a dict of entries (a tuple of one needs its comma)")
     for key, value in shape.items():
+        if key in RANK_NAMES:
+            raise BenchmarkError(f"shape {name} has an entry {key!r}; expected another name: that is which process inputs() is asked for")
         if not isinstance(value, (int, float, bool, str)):
             raise BenchmarkError(f"shape {name} has {key}={value!r}; expected an int, a float, a bool or a str")
 

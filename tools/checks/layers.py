@@ -12,7 +12,7 @@ from tools.checks.source import Finding, Source
 LAYERS = (
     *("errors", "results", "exit_codes", "ceiling", "stats", "gate", "project", "settings", "features", "directives"),
     *("identity", "claims", "workload", "environment", "page_cache", "cache_files"),
-    *("discovery", "ladder", "targets", "revisions", "protocol", "connection", "disassembly"),
+    *("discovery", "ladder", "targets", "revisions", "message", "protocol", "connection", "disassembly"),
     *("step_trace", "ncu_tables", "nsys_tables", "evidence"),
     *("figures", "counters", "roofline", "advice", "report", "charts", "listings", "html_pair", "html_report", "artifacts"),
     *("metrics_extractor", "llm_analysis"),
@@ -23,7 +23,7 @@ LAYERS = (
     *("worker", "referee", "describer", "isolation_child"),
     *("isolation", "parallel_jobs", "telemetry", "doctor", "profiled_process"),
     *("planning", "standards", "acceptance", "regressions", "comparison"),
-    *("bench", "triton_compilations", "proving", "building", "profiling", "throttle", "stopping", "cores", "measurement"),
+    *("rank_group", "bench", "triton_compilations", "proving", "building", "profiling", "throttle", "stopping", "cores", "measurement"),
     *("benchmark_harness", "sanitizing", "suite", "trials"),
     *("peak", "terminal", "options", "show", "scaffold"),
 )

@@ -17,6 +17,8 @@ from tests.common.python.plans import H200, a_plan, standards_for
 class Worker(AbstractContextManager):
     """One side: its samples all take `ns`, and it needs `bytes` of memory."""
 
+    ranks = 1
+
     def __init__(self, bench, side):
         self.bench, self.side = bench, side
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from common.python import protocol
 from common.python.connection import Closed, Connection, ProtocolError, Silent, read_answer
 from common.python.errors import Status
-from common.python.protocol import Failed
+from common.python.message import Failed
 
 
 @pytest.fixture

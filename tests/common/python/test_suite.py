@@ -13,7 +13,7 @@ from common.python.artifacts import load
 from common.python.doctor import Finding
 from common.python.errors import BenchmarkError, ExitCode, SideFailure, Status, UnfitEnvironment
 from common.python.isolation_child import ROLES, answer_safely
-from common.python.protocol import Failed
+from common.python.message import Failed
 from common.python.settings import Settings
 from tests.commands import OPTIMIZED, Watcher, run_here, write_pair
 
