@@ -1,25 +1,30 @@
-// Baseline: ordinary loads. Whatever a block reads passes through the L1, the rows that nobody reads twice as well as the gains.
+// Baseline: sqrtf. It rounds as IEEE 754 asks: a first guess, a test for what the guess cannot take, a branch, and four more instructions.
 #include "common/cuda/launch.cuh"
 
-constexpr int THREADS = 256;
-constexpr int RUN = 4;  // rows a block
+constexpr int THREADS = 256;  // points a block, and landmarks that it keeps in shared memory at a time
 
-__global__ void __launch_bounds__(THREADS, 8) gather(const float4* __restrict__ received, const int* __restrict__ slot,
-                                                     const float4* __restrict__ gain, float4* y, int rows, int groups) {
-    const int first = blockIdx.x * RUN, end = min(first + RUN, rows);
-    for (int i = first; i < end; i++) {
-        const float4* from = received + size_t(slot[i]) * groups;
-        // 16 bytes of a row: 16 from DRAM and 16 to it; the gains are 16 KB, and lie in the L1 or in the L2.
-#pragma unroll 2
-        for (int j = threadIdx.x; j < groups; j += THREADS) {
-            float4 x = from[j], by = gain[j];
-            y[size_t(i) * groups + j] = {x.x * by.x, x.y * by.y, x.z * by.z, x.w * by.w};
+__global__ void __launch_bounds__(THREADS) distances(const float4* __restrict__ points, float* __restrict__ y, int n, int m) {
+    __shared__ float4 landmarks[THREADS];
+    const int i = blockIdx.x * THREADS + threadIdx.x;
+    const float4 own = points[min(i, n - 1)];
+    float sum = 0;
+    for (int first = 0; first < m; first += THREADS) {
+        __syncthreads();
+        landmarks[threadIdx.x] = first + threadIdx.x < m ? points[first + threadIdx.x] : float4{};  // of no weight
+        __syncthreads();
+        float part = 0;  // sums of 256 and then of the parts: fewer roundings in a row
+#pragma unroll 8
+        for (int j = 0; j < THREADS; j++) {
+            const float4 other = landmarks[j];
+            const float dx = own.x - other.x, dy = own.y - other.y, dz = own.z - other.z;
+            part += other.w * sqrtf(dx * dx + dy * dy + dz * dz);
         }
+        sum += part;
     }
+    if (i < n) y[i] = sum;
 }
 
-LAUNCH(const float* received, const int* slot, const float* gain, float* y, int rows, int cols, cudaStream_t stream) {
-    auto from = reinterpret_cast<const float4*>(received), by = reinterpret_cast<const float4*>(gain);
-    gather<<<ceil_div(rows, RUN), THREADS, 0, stream>>>(from, slot, by, reinterpret_cast<float4*>(y), rows, cols / 4);
+LAUNCH(const float* points, float* y, int n, int m, cudaStream_t stream) {
+    distances<<<ceil_div(n, THREADS), THREADS, 0, stream>>>(reinterpret_cast<const float4*>(points), y, n, m);
     return cudaGetLastError();
 }

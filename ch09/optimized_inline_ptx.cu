@@ -1,44 +1,42 @@
-// Optimized: PTX says what C++ cannot: a row passes the L1 by, comes to the L2 256 bytes at a time, and the next is on its way there.
-// expects: 1x, both move 8 bytes an element through DRAM, which takes the time; hints can spare the L2 no more than 4 of its 12, the gains
-// needs: tma
-// proves: /\bLDG\.E\.NA\.LTC256B\.128\b/
-// proves: bulk_l2_prefetch
+// Optimized: one instruction for the root. The SM has it, C++ has no name for it, and a line of PTX asks for it where it is wanted.
+// expects: 2x, a scheduler issues 18.5 instructions for a distance with sqrtf and 9.4 with the bare root, which keeps its unit busy for 8
+// proves: /\bMUFU\.SQRT\b/
+// proves: fewer /\bBSSY\b/
+// has: spills == 0
 #include "common/cuda/launch.cuh"
 
-constexpr int THREADS = 256;
-constexpr int RUN = 4;  // rows a block
+constexpr int THREADS = 256;  // points a block, and landmarks that it keeps in shared memory at a time
 
-// Not kept in the L1. `.nc` takes the data to stay as it is while the kernel runs: true of a buffer that the all-to-all has filled, and not
-// of one that peers still write to.
-__device__ float4 load_once(const float4* from) {
-    float4 x;
-    asm("ld.global.nc.L1::no_allocate.L2::256B.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "l"(from));
-    return x;
+// PTX ISA, sqrt.approx: off by 2^-23 of the root at most, where sqrtf is off by 2^-24. With .ftz what is below 2^-126 counts as 0, whose
+// root is 0; without it, three more instructions scale it up and its root down. A function of its argument alone, so not volatile.
+__device__ float root(float x) {
+    float y;
+    asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
 }
 
-// Brings `bytes`, a multiple of 16, to the L2: no register waits for them.
-__device__ void prefetch(const void* from, int bytes) {
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes));
-}
-
-__global__ void __launch_bounds__(THREADS, 8) gather(const float4* __restrict__ received, const int* __restrict__ slot,
-                                                     const float4* __restrict__ gain, float4* y, int rows, int groups) {
-    const int first = blockIdx.x * RUN, end = min(first + RUN, rows);
-    for (int i = first; i < end; i++) {
-        const float4* from = received + size_t(slot[i]) * groups;
-        // 16 KB for each of 8 blocks an SM: 17 MB of the L2.
-        if (threadIdx.x == 0 && i + 1 < end) prefetch(received + size_t(slot[i + 1]) * groups, 16 * groups);
-        // 16 bytes of a row: 16 from DRAM and 16 to it; the gains are 16 KB, and have the L1 to themselves.
-#pragma unroll 2
-        for (int j = threadIdx.x; j < groups; j += THREADS) {
-            float4 x = load_once(from + j), by = gain[j];
-            y[size_t(i) * groups + j] = {x.x * by.x, x.y * by.y, x.z * by.z, x.w * by.w};
+__global__ void __launch_bounds__(THREADS) distances(const float4* __restrict__ points, float* __restrict__ y, int n, int m) {
+    __shared__ float4 landmarks[THREADS];
+    const int i = blockIdx.x * THREADS + threadIdx.x;
+    const float4 own = points[min(i, n - 1)];
+    float sum = 0;
+    for (int first = 0; first < m; first += THREADS) {
+        __syncthreads();
+        landmarks[threadIdx.x] = first + threadIdx.x < m ? points[first + threadIdx.x] : float4{};  // of no weight
+        __syncthreads();
+        float part = 0;  // sums of 256 and then of the parts: fewer roundings in a row
+#pragma unroll 8
+        for (int j = 0; j < THREADS; j++) {
+            const float4 other = landmarks[j];
+            const float dx = own.x - other.x, dy = own.y - other.y, dz = own.z - other.z;
+            part += other.w * root(dx * dx + dy * dy + dz * dz);
         }
+        sum += part;
     }
+    if (i < n) y[i] = sum;
 }
 
-LAUNCH(const float* received, const int* slot, const float* gain, float* y, int rows, int cols, cudaStream_t stream) {
-    auto from = reinterpret_cast<const float4*>(received), by = reinterpret_cast<const float4*>(gain);
-    gather<<<ceil_div(rows, RUN), THREADS, 0, stream>>>(from, slot, by, reinterpret_cast<float4*>(y), rows, cols / 4);
+LAUNCH(const float* points, float* y, int n, int m, cudaStream_t stream) {
+    distances<<<ceil_div(n, THREADS), THREADS, 0, stream>>>(reinterpret_cast<const float4*>(points), y, n, m);
     return cudaGetLastError();
 }
