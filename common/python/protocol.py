@@ -121,11 +121,10 @@ class Prepare(Request):
 
 
 class Prepared(Answer):
-    """Set-up time in seconds, and the digest of the inputs at `live_seed`."""
+    """Set-up time in seconds."""
 
     kind: Literal["prepared"] = "prepared"
     seconds: float
-    digest: str
 
 
 class Dump(Message):

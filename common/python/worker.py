@@ -168,7 +168,7 @@ class Worker:
             _wait(loaded.device)
         self._maybe_prepared = _Prepared(request, tuple(copies), tuple(sides))
         self._outputs, self._sampler = {}, None
-        return protocol.Prepared(nonce=request.nonce, seconds=seconds, digest=copies[0][0].digest())
+        return protocol.Prepared(nonce=request.nonce, seconds=seconds)
 
     def _check(self, request: protocol.Check) -> Answer:
         calls = []

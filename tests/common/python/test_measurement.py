@@ -40,7 +40,7 @@ class Worker(AbstractContextManager):
         self.bench.prepared.append(copies)
 
     def finish_prepare(self):
-        return protocol.Prepared(nonce="", seconds=self.bench.prepare_s, digest="")
+        return protocol.Prepared(nonce="", seconds=self.bench.prepare_s)
 
     def ask(self, request, expected, seconds):
         ns = self.bench.ns[self.side]
