@@ -230,9 +230,10 @@ class Reach:
 
 @dataclass(frozen=True)
 class Dot:
-    """A side under the roof, with the ends of its interval; `number` is that of its pair, from 1."""
+    """A side under the roof, with the ends of its interval; `number` is that of its pair, from 1, `is_highest` of which one has it beside."""
 
     number: int
+    is_highest: bool
     kind: str
     x: float
     y: float
@@ -263,10 +264,11 @@ def roofline(pairs: Sequence[Sequence[Reach]]) -> Roofline:
         min(_LOWEST_SHARE, *(share.low for share in shares)) / _OVER_ROOF, max(1.0, *(share.high for share in shares)) * _OVER_ROOF, True
     )
     places = _apart([x.at(pair[0].ceiling_ns) for pair in pairs])
-    dots = [
-        [Dot(number, reach.kind, place, *map(y.from_top, (reach.share.estimate, reach.share.high, reach.share.low))) for reach in pair]
-        for number, (place, pair) in enumerate(zip(places, pairs, strict=True), start=1)
-    ]
+    dots = []
+    for number, (place, pair) in enumerate(zip(places, pairs, strict=True), start=1):
+        highest = max(pair, key=lambda reach: reach.share.estimate)
+        heights = [map(y.from_top, (reach.share.estimate, reach.share.high, reach.share.low)) for reach in pair]
+        dots.append([Dot(number, reach is highest, reach.kind, place, *found) for reach, found in zip(pair, heights, strict=True)])
     return Roofline(
         x_ticks=tuple(Tick(x.at(value), time_text(value)) for value in powers(x.low, x.high)),
         y_ticks=tuple(Tick(y.from_top(value), f"{100 * value:.4g} %") for value in powers(y.low, 1.0)),
@@ -277,11 +279,16 @@ def roofline(pairs: Sequence[Sequence[Reach]]) -> Roofline:
 
 
 def _apart(places: Sequence[float]) -> list[float]:
-    """`places` in percent, those that would cover each other moved to the right."""
-    gap = min(_WIDEST_GAP, 50 / len(places))
+    """`places` in percent, those that would cover each other moved to the right, and back from the right edge."""
+    gap = min(_WIDEST_GAP, 100 / (len(places) + 1))
+    order = sorted(range(len(places)), key=lambda index: places[index])
     moved: dict[int, float] = {}
     least = 0.0
-    for index in sorted(range(len(places)), key=lambda index: places[index]):
-        moved[index] = round(max(places[index], least), 2)
+    for index in order:
+        moved[index] = max(places[index], least)
         least = moved[index] + gap
-    return [moved[index] for index in range(len(places))]
+    most = 100.0
+    for index in reversed(order):
+        most = min(moved[index], most - gap)
+        moved[index] = most
+    return [round(moved[index], 2) for index in range(len(places))]

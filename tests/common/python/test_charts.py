@@ -199,6 +199,7 @@ def test_a_pair_stands_in_one_column_under_the_roof_as_far_apart_as_its_speedup(
     first, second, third, fourth = chart.dots
 
     assert [dot.number for dot in chart.dots] == [1, 1, 2, 2]
+    assert [dot.is_highest for dot in chart.dots] == [False, True, False, True]
     assert first.x == second.x < third.x == fourth.x
     assert chart.roof < second.top < second.y < second.bottom < first.y
     assert first.y - second.y == pytest.approx(third.y - fourth.y, abs=0.02)
@@ -215,10 +216,15 @@ def test_nothing_is_hidden_behind_another_pair_of_the_same_work():
     assert chart.dots[0].x < chart.dots[1].x < chart.dots[3].x < chart.dots[2].x
 
 
-def test_many_pairs_of_the_same_work_stay_inside():
-    chart = roofline([[Reach("optimized", an_interval(0.9, 0.01), 1e5)] for _ in range(80)])
+@pytest.mark.parametrize("count", [1, 9, 30, 80])
+def test_pairs_of_the_same_work_stay_inside_and_apart(count):
+    # The one far to the left has the others at the right edge.
+    others = [[Reach("optimized", an_interval(0.9, 0.01), 1e6)] for _ in range(count)]
+    chart = roofline([[Reach("optimized", an_interval(0.9, 0.01), 1e3)], *others])
+    places = [dot.x for dot in chart.dots]
 
-    assert all(0 <= dot.x <= 100 for dot in chart.dots)
+    assert all(0 <= place < 100 for place in places)
+    assert all(after - before >= min(2.9, 99 / (count + 2)) for before, after in itertools.pairwise(places))
 
 
 def test_a_share_above_one_is_above_the_roof_and_inside_the_plot():
