@@ -1,4 +1,7 @@
-"""What a step does on the GPU, as CUPTI tells it through torch's profiler: kernels with the shape of their launch, copies, graphs."""
+"""What a step does on the GPU, as CUPTI tells it through torch's profiler: kernels with the shape of their launch, copies, graphs.
+
+The profiler is that of torch.autograd, for entering that of torch.profiler imports torch's compiler, which takes seconds.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.profiler import ProfilerActivity, profile
+from torch.autograd.profiler import profile
 
 from common.python.errors import SideFailure, Status
 from common.python.protocol import Launch, Span
@@ -21,7 +24,7 @@ _DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 
 def start_tracing() -> None:
     """Have CUPTI in this process: before a `prepare` captures a graph, or its nodes might be told as one."""
-    with profile(activities=[ProfilerActivity.CUDA]):
+    with profile(use_cpu=False, use_device="cuda", use_kineto=True):
         torch.cuda.synchronize()
 
 
@@ -31,7 +34,7 @@ def trace(step: Callable[[], object]) -> tuple[list[Launch], list[Span]]:
     Raises SideFailure if nothing was seen, which is how a missing permission to use CUPTI shows.
     """
     torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as profiler:
+    with profile(use_device="cuda", use_kineto=True) as profiler:
         step()
         torch.cuda.synchronize()
     with tempfile.TemporaryDirectory() as folder:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import nvtx
 import torch
-from torch.profiler import ProfilerActivity, profile, record_function
+from torch.autograd.profiler import profile, record_function
 
 from common.python.launch_trace import start_tracing
 from common.python.loader import Side, Step, load_side, load_workload
@@ -88,8 +88,7 @@ class Child:
         nvtx.end_range(whole)
 
     def _traced(self, ready: _Ready) -> None:
-        activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if self._cuda else [])]
-        with profile(activities=activities) as profiler:
+        with profile(use_device="cuda" if self._cuda else None, use_kineto=True) as profiler:
             with record_function(ready.label):
                 ready.step()
             self._wait()

@@ -1,8 +1,12 @@
 """A trace's events become launches: what the host started once is one call, whatever it ran."""
 
+import subprocess
+import sys
+
 import pytest
 
 from common.python.launch_trace import read_trace
+from common.python.project import PROJECT_ROOT
 
 
 def host(name, correlation, category="cuda_runtime"):
@@ -92,3 +96,11 @@ def test_a_step_on_this_gpu():
     assert len(launches) >= 4
     assert any("HtoD" in span.name for span in spans)
     assert all(launch.registers and launch.block[0] for launch in launches)
+
+
+def test_the_profiler_does_not_import_the_compiler_which_takes_seconds():
+    trace = "from common.python.launch_trace import profile\nwith profile(use_kineto=True): torch.ones(2) + 1\n"
+    program = f"import sys, torch\n{trace}print('torch._dynamo' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", program], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True)
+
+    assert found.stdout.strip() == "False"
