@@ -1,4 +1,10 @@
-"""Fetch the vectors of some tokens from an embedding that is stored a feature a row: y[i, f] = embedding[f, token[i]], in float32."""
+"""Fetch the vectors of some tokens from an embedding that is stored a feature a row: y[i, f] = embedding[f, token[i]], in float32.
+
+Expected 4.5x, and 12.1x on an H200 (2026-11-22). 36 bytes a float were counted, against 8; but memory gives 64 at a time, two sectors, of
+which 4 bytes are used, and 68 against 8 are 8.5x. And the next float lies 128 KB away, in another page of the DRAM, which is opened for 64
+bytes: 68 bytes a float are 2.6 TB/s, 61 % of what a copy moves, where the optimized side moves 86 %; 8.5 x 86 / 61 are 12. That is an
+explanation: a profile confirms its first part if dram__bytes_read.sum of the baseline is 4.3 GB, and refutes it if 2.1, a sector a float.
+"""
 
 import torch
 
