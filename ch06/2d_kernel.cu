@@ -1,5 +1,5 @@
 // Two-dimensional blocks on a two-dimensional grid: x counts columns, so that neighbouring threads have neighbouring floats.
-// nvcc -std=c++17 -O3 ch06/2d_kernel.cu -o build/2d_kernel && build/2d_kernel
+// mkdir -p build && nvcc -std=c++17 -O3 ch06/2d_kernel.cu -o build/2d_kernel && build/2d_kernel
 #include <vector>
 
 #include "shared_check.cuh"

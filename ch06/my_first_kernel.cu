@@ -1,5 +1,5 @@
 // The smallest whole CUDA program: a kernel, its launch, and the two calls that ask whether it worked.
-// nvcc -std=c++17 -O3 ch06/my_first_kernel.cu -o build/my_first_kernel && build/my_first_kernel
+// mkdir -p build && nvcc -std=c++17 -O3 ch06/my_first_kernel.cu -o build/my_first_kernel && build/my_first_kernel
 #include <cstdio>
 #include <cuda_runtime.h>
 

@@ -1,5 +1,5 @@
 // What the occupancy API knows: for each block size, how many warps of a kernel an SM holds, and which size it would choose.
-// nvcc -std=c++17 -O3 ch06/occupancy_api.cu -o build/occupancy_api && build/occupancy_api
+// mkdir -p build && nvcc -std=c++17 -O3 ch06/occupancy_api.cu -o build/occupancy_api && build/occupancy_api
 #include "shared_check.cuh"
 
 __global__ void scale(float* x, float factor, int n) {
@@ -8,7 +8,7 @@ __global__ void scale(float* x, float factor, int n) {
 }
 
 int main() {
-    int device = 0, most_threads = 0;
+    int device = 0, most_threads = 0, most_warps = 0;
     CHECK(cudaGetDevice(&device));
     CHECK(cudaDeviceGetAttribute(&most_threads, cudaDevAttrMaxThreadsPerMultiProcessor, device));
     printf("threads a block  blocks an SM  warps an SM of %d\n", most_threads / 32);
@@ -22,9 +22,15 @@ int main() {
                     most_threads);
             return 1;
         }
+        if (warps > most_warps) most_warps = warps;
     }
-    int fewest_blocks = 0, threads = 0;
+    int fewest_blocks = 0, threads = 0, blocks = 0;
     CHECK(cudaOccupancyMaxPotentialBlockSize(&fewest_blocks, &threads, scale, 0, 0));
+    CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, scale, threads, 0));
+    if (blocks * threads < 32 * most_warps) {
+        fprintf(stderr, "occupancy_api: the choice is %d blocks of %d threads; expected %d warps\n", blocks, threads, most_warps);
+        return 1;
+    }
     printf("the API's choice: %d threads a block, at least %d blocks to fill the GPU\n", threads, fewest_blocks);
     return 0;
 }

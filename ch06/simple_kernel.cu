@@ -1,5 +1,5 @@
 // The life of data on a GPU: allocate, copy in, launch, copy out, check, free.
-// nvcc -std=c++17 -O3 ch06/simple_kernel.cu -o build/simple_kernel && build/simple_kernel
+// mkdir -p build && nvcc -std=c++17 -O3 ch06/simple_kernel.cu -o build/simple_kernel && build/simple_kernel
 #include <vector>
 
 #include "shared_check.cuh"

@@ -1,5 +1,5 @@
 // One pointer for host and device: pages of managed memory move to whoever touches them, unless they are sent ahead.
-// nvcc -std=c++17 -O3 ch06/unified_memory.cu -o build/unified_memory && build/unified_memory
+// mkdir -p build && nvcc -std=c++17 -O3 ch06/unified_memory.cu -o build/unified_memory && build/unified_memory
 #include "shared_check.cuh"
 
 __global__ void increment(int* x, int n) {
