@@ -1,4 +1,8 @@
-"""Squared distance of every point to the nearest of some centers: y[i] = min over c of |x[:, i] - centers[c]|^2, in 3 or 8 dimensions."""
+"""Squared distance of every point to the nearest of some centers: y[i] = min over c of |x[:, i] - centers[c]|^2, in 3 or 8 dimensions.
+
+Expected 2x, from the loads, and 2.72x on an H200, from the instructions: for a center of 8 features the baseline runs 75, as the compiler
+makes loops by 16, 8, 4 and 1 of one that may have any length, and the optimized side 28. Either side issues 0.7 a cycle and scheduler.
+"""
 
 import torch
 

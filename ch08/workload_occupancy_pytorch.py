@@ -1,4 +1,9 @@
-"""Softmax over a few long rows: how likely each of millions of candidates is, for a handful of queries."""
+"""Softmax over a few long rows: how likely each of millions of candidates is, for a handful of queries.
+
+Expected 6x, and 10.8x on an H200: a block does not get the 64 bytes a cycle that an SM can take. In the baseline one reads its row three
+times at 33 bytes a ns, a quarter of that: what 1024 threads with 16 bytes each in flight, as PyTorch's kernel has them, get at 490 ns a
+trip. The optimized side took 1.4 times as long as expected.
+"""
 
 import torch
 

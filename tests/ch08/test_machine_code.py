@@ -8,11 +8,13 @@ import pytest
 from common.python.directives import read_directives
 from common.python.disassembly import read_code
 from common.python.environment import find_tool
+from common.python.loader import load_workload
 from tests import cuda_sides
 from tests.teeth import ROOT
 
 CHAPTER = ROOT / "ch08"
 LINE = re.compile(r"/\*([0-9a-f]{4,})\*/ +([^;]+?) *;")
+BRANCH = re.compile(r"\bBRA\S* (?:\S+, )?0x([0-9a-f]+)$")
 
 
 @pytest.fixture(scope="module")
@@ -34,17 +36,60 @@ def test_only_the_optimized_threshold_loads_the_gain_before_it_knows_the_value(b
         assert [match[0] for match in found if match] == order
 
 
+@pytest.mark.parametrize("side", ["baseline", "optimized"])
+def test_a_warp_that_decodes_has_one_request_for_codes_in_flight(built, side):
+    text = [text for _, text in listing(built(side, "occupancy").library)]
+    decoding = text[max(i for i, instruction in enumerate(text) if "BAR.SYNC" in instruction) :]
+    assert sum("LDG" in instruction for instruction in decoding) == 1
+
+
 def test_the_sum_asks_for_its_next_tile_before_it_has_added_the_last(built):
     found = [re.search(r"LDG\.E\.128|FADD", text) for _, text in listing(built("optimized", "extreme_ilp").library)]
     order = "".join(match[0][0] for match in found if match)
     assert re.match(r"L{8}F{0,8}L{8}F{24,32}L{8}F", order)  # 32 additions of each tile: at most a quarter before the next tile's loads
 
 
+def shortest_way_round(code, loads):
+    """How many instructions the shortest way round any loop has on which `loads` of them load from global memory."""
+    at = {address: i for i, (address, _) in enumerate(code)}
+    jumps = {address: int(match[1], 16) for address, text in code if (match := BRANCH.search(text))}
+
+    def ways(i, left, length, head):
+        while i < len(code) and left >= 0:
+            address, text = code[i]
+            length, left = length + 1, left - ("LDG" in text)
+            if address in jumps:
+                if jumps[address] == head and not left:
+                    yield length
+                elif jumps[address] > address:
+                    yield from ways(at[jumps[address]], left, length, head)
+                if not text.startswith("@"):
+                    return
+            i += 1
+
+    heads = {target for address, target in jumps.items() if target < address}
+    return min(length for head in heads for length in ways(at[head], loads, 0, head))
+
+
+def test_the_ratio_of_loop_unrolling_is_that_of_the_instructions_of_a_center(built):
+    known, dims = load_workload(CHAPTER / "workload_loop_unrolling.py"), 8
+    assert known.time_at["dims"] == dims
+    baseline = shortest_way_round(listing(built("baseline", "loop_unrolling").library), 2 * dims)
+    code = listing(built("optimized", "loop_unrolling").library)
+    start = max(i for i, (address, _) in enumerate(code) if address == 0)  # kernels of 3 and of 8 dimensions
+    optimized = shortest_way_round(code[start:], 2 * dims) / 2  # two centers at a time
+    reason = (CHAPTER / "workload_loop_unrolling.py").read_text()
+    assert (int(re.search(r"the baseline runs (\d+)", reason)[1]), int(re.search(r"optimized side (\d+)", reason)[1])) == (
+        baseline,
+        optimized,
+    )
+
+
 def main_loop(code):
     """The shortest loop with 500 FMAs or more."""
     loops = []
     for end, text in code:
-        target = re.search(r"\bBRA\S* (?:\S+, )?0x([0-9a-f]+)$", text)
+        target = BRANCH.search(text)
         if target and int(target[1], 16) < end:
             body = [line for address, line in code if int(target[1], 16) <= address <= end]
             if sum("FFMA" in line for line in body) >= 500:
