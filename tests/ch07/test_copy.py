@@ -1,24 +1,18 @@
 """ch07:copy: the sides differ in which floats a thread takes, and that makes the sectors of a request what their comments count."""
 
 import re
-from pathlib import Path
 
 import pytest
 import torch
 
-from common.python.cuda_launch import Names, check_source
-from common.python.directives import read_directives
+from common.python.disassembly import read_code
 from common.python.loader import import_file, load_workload
+from tests.ch07.sides import CHAPTER, SECTOR, WARP, arguments, constants, text_of
+from tests.cuda_sides import built
 from tests.teeth import assert_teeth
 
-CHAPTER = Path(__file__).parents[2] / "ch07"
 WORKLOAD = load_workload(CHAPTER / "workload_copy.py")
 SECTORS = {"baseline_copy.cu": 32, "optimized_copy.cu": 4}
-SECTOR, WARP = 32, range(32)
-
-
-def text_of(side):
-    return (CHAPTER / side).read_text()
 
 
 class Indices:
@@ -26,7 +20,7 @@ class Indices:
 
     def __init__(self, side):
         text = text_of(side)
-        self.constants = {name: int(value) for name, value in re.findall(r"constexpr int (\w+) = (\d+);", text)}
+        self.constants = constants(side)
         self.first, self.index = (re.search(rf"int {name} = ([^;]+);", text)[1].replace(".x", "") for name in ("first", "i"))
 
     def __call__(self, block, thread, k):
@@ -40,9 +34,7 @@ def inputs(shape):
 
 @pytest.mark.parametrize("side", SECTORS)
 def test_every_argument_has_something_to_bind(side):
-    shape = WORKLOAD.check_at[0]
-    signatures = check_source(CHAPTER / side, Names.of(WORKLOAD, read_directives(CHAPTER / side), inputs(shape), shape))
-    assert [argument.name for argument in signatures.launch] == ["x", "y", "n", "stream"]
+    assert arguments(WORKLOAD, side) == ["x", "y", "n", "stream"]
 
 
 @pytest.mark.parametrize("side", SECTORS)
@@ -62,11 +54,15 @@ def test_a_request_touches_the_sectors_that_the_comment_counts(side):
     assert f"{SECTORS[side]} sectors a request" in text_of(side).splitlines()[0]
 
 
-def test_a_run_is_a_sector_and_seven_loads_are_56_kb_of_an_sm():
-    run = Indices("baseline_copy.cu").constants["RUN"]
+@pytest.mark.parametrize("side", SECTORS)
+def test_a_run_is_a_sector_and_seven_loads_are_56_kb_of_an_sm(side, tmp_path):
+    run = constants(side)["RUN"]
     assert 4 * run == SECTOR  # so all runs under way are 64 KB of an SM's L1, and stay in it
     assert 2048 * 4 * (run - 1) == 56 << 10
-    assert all("7 of its loads fly at once: 56 KB" in text_of(side) for side in SECTORS)
+    assert "7 of its loads fly at once: 56 KB" in text_of(side)
+    (kernel,) = read_code(built(CHAPTER / side, tmp_path).library)
+    accesses = [text.split()[0][:3] for text in kernel.instructions if text.startswith(("LDG", "STG"))]
+    assert accesses[: run + 1] == ["LDG"] * (run - 1) + ["STG"] * 2
 
 
 def test_the_sides_differ_in_nothing_but_the_two_indices():

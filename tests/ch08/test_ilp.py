@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from common.python.cuda_launch import Names, check_source
 from common.python.directives import read_directives
 from common.python.environment import find_tool
 from common.python.loader import load_workload
@@ -26,13 +25,6 @@ def text_of(side):
 
 def constants(side):
     return constants_of(CHAPTER / side)
-
-
-@pytest.mark.parametrize("side", SIDES)
-def test_every_argument_has_something_to_bind(side):
-    shape = WORKLOAD.check_at[1]
-    signatures = check_source(CHAPTER / side, Names.of(WORKLOAD, read_directives(CHAPTER / side), values_at(WORKLOAD, shape), shape))
-    assert [argument.name for argument in signatures.launch] == ["h", "z", "y", "points", "taps", "stream"]
 
 
 @dataclass

@@ -9,11 +9,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from common.python.directives import read_directives
 from common.python.loader import import_file, load_workload
-from common.python.random_inputs import Inputs
 from common.python.workload import call_by_name
-from tests.teeth import CPU, ROOT, accepts, assert_accepts, assert_teeth
+from tests import cuda_sides
+from tests.teeth import ROOT, accepts, assert_accepts, assert_teeth
 
 CHAPTER = ROOT / "ch08"
+SIDES = sorted(path for side in ("baseline", "optimized", "library") for path in CHAPTER.glob(f"{side}_*.cu"))
 IN_PYTORCH = ("occupancy_pytorch", "ilp_pytorch", "warp_divergence")
 REGISTERS, SHARED, RESERVED, MOST_WARPS = 65536, 228 << 10, 1 << 10, 64  # of an SM; shared memory that CUDA keeps of every block
 
@@ -27,15 +28,11 @@ def text_of(side, pair):
 
 
 def values_at(pair, shape):
-    return Inputs(workload_of(pair), shape, 1, CPU, ROOT).values
+    return cuda_sides.values_at(workload_of(pair), shape)
 
 
 def constants(side, pair):
-    """The `constexpr int`s of a source, in order, so that one may be stated by others."""
-    values = {}
-    for name, expression in re.findall(r"constexpr int (\w+) = ([^;]+);", text_of(side, pair)):
-        values[name] = eval(expression.replace("/", "//"), {}, values)
-    return values
+    return cuda_sides.constants_of(CHAPTER / f"{side}_{pair}.cu")
 
 
 def changed(pair):
@@ -49,6 +46,11 @@ def blocks_of_an_sm(threads, registers, shared=0):
     warps = threads // 32
     by_registers = REGISTERS // (-(-32 * registers // 256) * 256 * warps)
     return min(by_registers, MOST_WARPS // warps, SHARED // (shared + RESERVED))
+
+
+@pytest.mark.parametrize("side", SIDES, ids=lambda side: side.name)
+def test_every_argument_has_something_to_bind(side):
+    assert "stream" in cuda_sides.arguments_of(workload_of(side.stem.partition("_")[2]), side)
 
 
 @pytest.mark.parametrize("side", ["baseline", "optimized"])
