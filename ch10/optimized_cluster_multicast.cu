@@ -1,8 +1,9 @@
 // Optimized: blocks of a cluster, one below the other, share a tile of b: each loads a part of it into the shared memory of all.
-// expects: 1.1x, 48 KB a step and SM take the L2 659 ns of the 675 that products take, so that they wait for each other; 32 KB take 440
+// expects: 1.02x, 32 KB a step and SM from the L2 take less power than 48: with a block a tile, times were equal at 1.7 % more clock
 // proves: tma_multicast
 // proves: cluster_arrive
 // proves: cluster_wait
+// has: grid <= 132
 // has: wgmma_f16_bf16
 // has: setmaxnreg_inc
 // has: mbarrier_expect_tx
@@ -18,39 +19,42 @@ __global__ void __launch_bounds__(THREADS, 1)
     extern __shared__ __align__(SWIZZLE_PERIOD) unsigned char bytes[];
     Ring& ring = *reinterpret_cast<Ring*>(bytes);
     const Tiles<TILE_N> tiles(m, n, cluster);
-    const int rank = cluster_rank(), tile = blockIdx.x / cluster;
-    const int row = tiles.row(tile) + rank * TILE_M, column = tiles.column(tile), steps = ceil_div(k, TILE_K);
+    const int first = blockIdx.x / cluster, stride = gridDim.x / cluster, steps = ceil_div(k, TILE_K), rank = cluster_rank();
     if (threadIdx.x == 0) {
         ring.initialize(cluster * CONSUMERS * 4);
         show_barriers_to_cluster();
     }
     cluster_sync();
 
+    uint32_t step = 0;  // of all tiles
     if (threadIdx.x / WARPGROUP == CONSUMERS) {
         keep_registers<40>();
         if (threadIdx.x == CONSUMERS * WARPGROUP) {
             const int part = TILE_N / cluster * rank;
-            for (int step = 0; step < steps; step++) {
-                const Slot at(step);
-                barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // in all blocks: of the phase before, true at once the first time
-                barrier_expect(&ring.full[at.stage], STAGE_BYTES);   // all parts of b, whoever loads them
-                load_tile(ring.a[at.stage], &a, step * TILE_K, row, &ring.full[at.stage]);
-                load_tile_multicast(ring.b[at.stage] + part * TILE_K, &b, step * TILE_K, column + part, &ring.full[at.stage],
-                                    (1 << cluster) - 1);
+            for (int tile = first; tile < tiles.count(); tile += stride) {
+                const int row = tiles.row(tile) + rank * TILE_M, column = tiles.column(tile) + part;
+                for (int i = 0; i < steps; i++, step++) {
+                    const Slot at(step);
+                    barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // in all blocks: of the phase before, true at once the first time
+                    barrier_expect(&ring.full[at.stage], STAGE_BYTES);   // all parts of b, whoever loads them
+                    load_tile(ring.a[at.stage], &a, i * TILE_K, row, &ring.full[at.stage]);
+                    load_tile_multicast(ring.b[at.stage] + part * TILE_K, &b, i * TILE_K, column, &ring.full[at.stage], (1 << cluster) - 1);
+                }
             }
         }
     } else {
         take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168, with which the block began
         Sums sums;
-        for (int step = 0; step < steps; step++) {
-            const Slot at(step);
-            barrier_wait(&ring.full[at.stage], at.parity);
-            sums.add(ring, at.stage, step == 0);
-            wgmma_wait<1>();  // for the products of the step before
-            if (step > 0 && threadIdx.x % 32 < cluster) cluster_arrive(&ring.empty[Slot(step - 1).stage], threadIdx.x % 32);
+        for (int tile = first; tile < tiles.count(); tile += stride) {
+            for (int i = 0; i < steps; i++, step++) {
+                const Slot at(step);
+                barrier_wait(&ring.full[at.stage], at.parity);
+                sums.add(ring, at.stage, i == 0);
+                wgmma_wait<0>();  // the other warpgroup's products run on
+                if (threadIdx.x % 32 < cluster) cluster_arrive(&ring.empty[at.stage], threadIdx.x % 32);
+            }
+            sums.store(c, tiles.row(tile) + rank * TILE_M, tiles.column(tile), m, n);  // the next tile's operands arrive
         }
-        wgmma_wait<0>();
-        sums.store(c, row, column, m, n);
     }
     cluster_sync();  // peers may still arrive here
 }
@@ -65,6 +69,10 @@ LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, 
     CUtensorMap a_map, b_map;
     if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, TILE_M, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
     if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, TILE_N / cluster, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    const Clusters clusters{Tiles<TILE_N>(m, n, cluster).count(), cluster};
+    int device = 0, multiprocessors = 0;
+    if (cudaError_t error = cudaGetDevice(&device)) return error;
+    if (cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)) return error;
+    Clusters clusters{min(Tiles<TILE_N>(m, n, cluster).count(), multiprocessors / cluster), cluster};
+    if (cudaError_t error = clusters.limit(multiply, THREADS, sizeof(Ring))) return error;
     return clusters.launch(multiply, THREADS, sizeof(Ring), stream, a_map, b_map, c, m, n, k, cluster);
 }

@@ -19,7 +19,6 @@ WORKLOAD = clustered(
         "ch10/optimized_tma_2d_pipeline.cu",
         "wgmma",
         "ch10/optimized_warp_specialized_pipeline.cu",
-        "ch10/optimized_wgmma_triple_overlap.cu",
         "ch10/optimized_cluster_multicast.cu",
         "ch10/optimized_persistent_matmul.cu",
     ),

@@ -24,19 +24,21 @@ pytestmark = pytest.mark.slow
 
 HEADER = "shared_matmul_pipeline.cuh"
 WGMMA, SPECIALIZED, MULTICAST = "optimized_matmul_wgmma.cu", "optimized_warp_specialized_pipeline.cu", "optimized_cluster_multicast.cu"
-PERSISTENT, MATMUL = "optimized_persistent_matmul.cu", "optimized_matmul.cu"
-SIDES = [WGMMA, SPECIALIZED, MULTICAST, PERSISTENT, MATMUL]
+PER_TILE, PERSISTENT, MATMUL = "baseline_persistent_matmul.cu", "optimized_persistent_matmul.cu", "optimized_matmul.cu"
+SIDES = [WGMMA, SPECIALIZED, MULTICAST, PER_TILE, PERSISTENT, MATMUL]
+CLUSTERED = (MULTICAST, PER_TILE, PERSISTENT, MATMUL)
 WORKLOADS = {
     side: load_workload(CHAPTER / f"workload_{name}.py")
     for side, name in {
         WGMMA: "warp_specialized_pipeline",
         SPECIALIZED: "warp_specialized_pipeline",
         MULTICAST: "cluster_multicast",
+        PER_TILE: "persistent_matmul",
         PERSISTENT: "persistent_matmul",
         MATMUL: "matmul",
     }.items()
 }
-PAIRS = {SPECIALIZED: WGMMA, MULTICAST: SPECIALIZED, PERSISTENT: MULTICAST, MATMUL: "baseline_matmul.cu"}
+PAIRS = {SPECIALIZED: WGMMA, MULTICAST: SPECIALIZED, PERSISTENT: PER_TILE, MATMUL: "baseline_matmul.cu"}
 SOURCES = [
     ROOT / "common/cuda/operands.cuh",
     ROOT / "common/cuda/warpgroup.cuh",
@@ -62,8 +64,9 @@ FEW_STEPS = [Case(300, 648, k, 2, 4) for k in (64, 192, 256)]  # 1, 3 and 4, of 
 
 ROUNDS = {  # 8 steps in 4 stages; several tiles a block where it walks over tiles; with the last wave divided and a whole one before it
     WGMMA: [Case(140, 264, 456)],
-    SPECIALIZED: [Case(140, 264, 456)],
-    MULTICAST: [Case(140, 264, 456, 2)],
+    SPECIALIZED: [Case(300, 648, 456, 1, 2), Case(300, 648, 192, 1, 4)],
+    MULTICAST: [Case(300, 648, 456, 2, 4), Case(700, 392, 192, 4, 8)],
+    PER_TILE: [Case(140, 264, 456, 2)],
     PERSISTENT: [Case(300, 648, 456, 2, 4), *FEW_STEPS],
     MATMUL: [Case(300, 648, 456, 2, 4), Case(890, 136, 1496, 1, 3), *FEW_STEPS],
 }
@@ -137,7 +140,7 @@ WAITS = [
 
 
 def test_all_waits_were_found():
-    assert [len([wait for wait in WAITS if wait[0] == side]) for side in SIDES] == [5, 5, 7, 10, 7]
+    assert [len([wait for wait in WAITS if wait[0] == side]) for side in SIDES] == [5, 4, 6, 7, 10, 7]
 
 
 @pytest.mark.parametrize(("side", "place", "text"), WAITS)
@@ -191,22 +194,24 @@ def test_every_step_of_every_tile_is_multiplied_once_and_a_cluster_waits_only_fo
 
 
 def test_sizes_of_clusters_that_no_hardware_has_are_refused(emulated):
-    for side in (MULTICAST, PERSISTENT, MATMUL):
+    for side in CLUSTERED:
         for cluster in (0, 3, 16):
             with pytest.raises(RuntimeError):
                 emulated(side).is_right(Case(8, 8, 8, cluster))
 
 
-@pytest.mark.parametrize(("multiprocessors", "cluster", "blocks"), [(20, 4, 16), (20, 2, 20)])
-@pytest.mark.parametrize("side", [PERSISTENT, MATMUL])
-def test_no_more_clusters_are_launched_than_run_at_once(emulated, side, multiprocessors, cluster, blocks):
-    assert emulated(side).is_right(Case(cluster * TILE_M * multiprocessors // cluster, 8, 8, cluster, multiprocessors))
+@pytest.mark.parametrize(
+    ("side", "multiprocessors", "cluster", "blocks"),
+    [(SPECIALIZED, 20, 1, 20), *((side, 20, *size) for side in (MULTICAST, PERSISTENT, MATMUL) for size in ((4, 16), (2, 20), (1, 20)))],
+)
+def test_no_more_blocks_are_launched_than_run_at_once(emulated, side, multiprocessors, cluster, blocks):
+    assert emulated(side).is_right(Case(2 * TILE_M * multiprocessors, 8, 8, cluster, multiprocessors))
     assert emulated(side).blocks() == blocks
 
 
 @pytest.mark.parametrize("side", SIDES)
 def test_every_argument_has_something_to_bind(side):
-    named = ["cluster"] * (side in (MULTICAST, PERSISTENT, MATMUL)) + ["partial", "ready"] * (side == MATMUL)
+    named = ["cluster"] * (side in CLUSTERED) + ["partial", "ready"] * (side == MATMUL)
     assert arguments_of(WORKLOADS[side], CHAPTER / side) == ["a", "b", "c", "m", "n", "k", *named, "stream"]
 
 
@@ -236,11 +241,22 @@ def test_a_tile_is_stored_between_the_start_of_the_next_ones_products_and_the_wa
     assert found == [[4, 16, 1]] * 4 + [[4, 0, 0]]
 
 
+@pytest.mark.parametrize("side", [SPECIALIZED, MULTICAST])
+def test_a_tiles_last_stage_is_given_back_before_the_tile_is_stored(side, cache):
+    library = build_library(CHAPTER / side, ["90a"], cache=cache, root=ROOT).library
+    listing = subprocess.run([find_tool("cuobjdump"), "-sass", library], capture_output=True, text=True, check=True).stdout
+    order = re.findall(r"\b(?:HGMMA|WARPGROUP\.DEPBAR|SYNCS\.ARRIVE|STG\.E|EXIT|USETMAXREG)\b", listing)
+    of_a_tile = order[order.index("HGMMA") :]
+    end = of_a_tile.index("STG.E") + TILE_N // 4
+    assert of_a_tile[:end] == ["HGMMA"] * 4 + ["WARPGROUP.DEPBAR", "SYNCS.ARRIVE"] + ["STG.E"] * (TILE_N // 4)
+    assert of_a_tile[end] in ("EXIT", "USETMAXREG"), "the end of the role"
+
+
 @pytest.mark.parametrize("side", PAIRS)
 def test_what_a_side_claims_is_in_its_machine_code_and_not_in_its_baselines(side, cache):
     found = states(CHAPTER / side, CHAPTER / PAIRS[side], "90a", cache)
     assert {claim for claim, state in found.items() if state != "proven"} == {"grid <= 132"} & found.keys()
-    if side != MATMUL:
+    if side in (SPECIALIZED, MULTICAST):
         assert read_directives(WORKLOADS_OF[side]).baseline == f"ch10/{PAIRS[side]}"
 
 
@@ -248,7 +264,7 @@ WORKLOADS_OF = {side: CHAPTER / side.replace("optimized_", "workload_").replace(
 
 
 def test_the_registers_of_the_roles_fit_what_the_block_began_with():
-    for side in (SPECIALIZED, MULTICAST, PERSISTENT, MATMUL):
+    for side in (SPECIALIZED, *CLUSTERED):
         load, multiply = (int(number) for number in re.findall(r"_registers<(\d+)>", (CHAPTER / side).read_text()))
         assert load + 2 * multiply <= 3 * (65536 // 384 // 8 * 8) == 504
 
@@ -270,15 +286,20 @@ def test_a_step_takes_all_that_shared_memory_gives():
 
 
 def test_the_ratios_expected_are_those_of_the_cycles_and_bytes_that_are_named():
-    ratio, step, more = numbers_of(SPECIALIZED)
-    assert step == STEP
-    assert ratio == round(1 + more / step, 2)
+    ratio, k, deep_ratio, other, pause, shallow, deep, stored, pieces = numbers_of(SPECIALIZED)
+    assert [round(depth / TILE_K * STEP / CLOCK / 1000) for depth in (k, other)] == [shallow, deep]
+    assert pieces == TILE_M * TILE_N // 8
+    assert stored == round(pieces / CLOCK / 1000, 1)
+    assert [ratio, deep_ratio] == [round((products + pause) / (products + stored), 2) for products in (shallow, deep)]
 
-    ratio, baseline, taken, products, multicast, shared = numbers_of(MULTICAST)
+    ratio, shared, baseline, percent = numbers_of(MULTICAST)
     own, part = TILE_M * TILE_K * 2, TILE_N * TILE_K * 2
-    assert (baseline, multicast) == ((own + part) >> 10, (own + part // 2) >> 10)
-    assert (taken, shared) == (round((own + part) * SMS / L2), round((own + part // 2) * SMS / L2))
-    assert products == round(STEP / CLOCK)
+    assert (baseline, shared) == ((own + part) >> 10, (own + part // 2) >> 10)
+    assert ratio == round(1 + percent / 100, 2)
+    times = [round((own + loaded) * SMS / L2) for loaded in (part, part // 2)]
+    said = WORKLOADS_OF[MULTICAST].read_text()
+    assert f"{times[0]} ns a step and then {times[1]}" in said
+    assert f"products take {round(STEP / CLOCK)}" in said
 
     ratio, k, less, other, pause, shallow, deep = numbers_of(PERSISTENT)
     assert [round(depth / TILE_K * STEP / CLOCK / 1000) for depth in (k, other)] == [shallow, deep]
@@ -305,7 +326,7 @@ def test_the_library_is_right_on_values_it_had_not_seen(pair):
 
 
 def test_clusters_of_every_size_are_checked_and_those_of_two_timed():
-    for side in (MULTICAST, PERSISTENT, MATMUL):
+    for side in CLUSTERED:
         assert {shape["cluster"] for shape in WORKLOADS[side].check_at} == {1, 2, 4, 8}
         assert {shape["cluster"] for shape in WORKLOADS[side].timed_shapes.values()} == {2}
 

@@ -23,14 +23,14 @@ from tests.cuda_sides import skip_without_tools
 from tests.teeth import ROOT
 
 TWIN = {"mbarrier": 7, "stores": 2, "warpgroup": 2, "fence": 1, "block": 1, "warp": 1, "sums": 1, "products": 2}
-LADDER = {"mbarrier": 2, "products": 2, "sums": 1, "stores": 1, "warpgroup": 2, "fence": 1}  # some of them in a drain that not all use
+LADDER = {"mbarrier": 2, "products": 1, "sums": 1, "stores": 1, "warpgroup": 2, "fence": 1}  # some of them in a drain that not all use
 COUNTS = {
     "wgmma_triple_overlap": TWIN,
     "warp_spec_pingpong": TWIN,
     "warp_specialized_pipeline": LADDER | {"block": 1},
     "cluster_multicast": LADDER | {"cluster": 2, "fence": 2},
-    "persistent_matmul": LADDER | {"products": 1, "cluster": 2, "fence": 2, "stores": 2},
-    "matmul": LADDER | {"products": 1, "cluster": 2, "fence": 4, "stores": 2, "warpgroup": 4, "flag": 1},
+    "persistent_matmul": LADDER | {"cluster": 2, "fence": 2, "stores": 2},
+    "matmul": LADDER | {"cluster": 2, "fence": 4, "stores": 2, "warpgroup": 4, "flag": 1},
 }
 ORDERING = re.compile(r"\b\w*(?:wait|sync|fence|show_)\w*(?:<\d>)?\(|\bwhile \(atomic")
 

@@ -58,7 +58,6 @@ SURVIVORS = {
     "wgmma_fence();": _RESTORED,
     "wgmma_wait<0>();": _RESTORED,
     "wgmma_wait<1>();": _A_STEP_BEHIND,
-    "wgmma_wait<1>();  // for the products of the step before": _A_STEP_BEHIND,
     "show_barriers_to_cluster();": "the cluster's barrier that follows releases it too",
     "__threadfence();": "sums reach the L2 before a flag has been there and back",
 }

@@ -1,0 +1,66 @@
+// Baseline: a cluster a tile. It starts when all its SMs are free, loads, multiplies and stores, and then the next one may start.
+// has: tma_multicast
+// has: wgmma_f16_bf16
+// has: setmaxnreg_inc
+// has: mbarrier_expect_tx
+#include "common/cuda/cluster.cuh"
+#include "common/cuda/launch.cuh"
+#include "shared_matmul_pipeline.cuh"
+
+constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
+
+__global__ void __launch_bounds__(THREADS, 1)
+    multiply(const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b, Element* c, int m, int n, int k, int cluster) {
+    extern __shared__ __align__(SWIZZLE_PERIOD) unsigned char bytes[];
+    Ring& ring = *reinterpret_cast<Ring*>(bytes);
+    const Tiles<TILE_N> tiles(m, n, cluster);
+    const int rank = cluster_rank(), tile = blockIdx.x / cluster;
+    const int row = tiles.row(tile) + rank * TILE_M, column = tiles.column(tile), steps = ceil_div(k, TILE_K);
+    if (threadIdx.x == 0) {
+        ring.initialize(cluster * CONSUMERS * 4);
+        show_barriers_to_cluster();
+    }
+    cluster_sync();
+
+    if (threadIdx.x / WARPGROUP == CONSUMERS) {
+        keep_registers<40>();
+        if (threadIdx.x == CONSUMERS * WARPGROUP) {
+            const int part = TILE_N / cluster * rank;
+            for (int step = 0; step < steps; step++) {
+                const Slot at(step);
+                barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // in all blocks: of the phase before, true at once the first time
+                barrier_expect(&ring.full[at.stage], STAGE_BYTES);   // all parts of b, whoever loads them
+                load_tile(ring.a[at.stage], &a, step * TILE_K, row, &ring.full[at.stage]);
+                load_tile_multicast(ring.b[at.stage] + part * TILE_K, &b, step * TILE_K, column + part, &ring.full[at.stage],
+                                    (1 << cluster) - 1);
+            }
+        }
+    } else {
+        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168, with which the block began
+        Sums sums;
+        for (int step = 0; step < steps; step++) {
+            const Slot at(step);
+            barrier_wait(&ring.full[at.stage], at.parity);
+            sums.add(ring, at.stage, step == 0);
+            wgmma_wait<1>();  // for the products of the step before
+            if (step > 0 && threadIdx.x % 32 < cluster) cluster_arrive(&ring.empty[Slot(step - 1).stage], threadIdx.x % 32);
+        }
+        wgmma_wait<0>();
+        sums.store(c, row, column, m, n);
+    }
+    cluster_sync();  // peers may still arrive here
+}
+
+PREPARE(void** state) {
+    *state = nullptr;
+    return cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Ring));
+}
+
+LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, int cluster, cudaStream_t stream) {
+    if (cluster < 1 || 8 % cluster) return cudaErrorInvalidValue;
+    CUtensorMap a_map, b_map;
+    if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, TILE_M, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, TILE_N / cluster, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    const Clusters clusters{Tiles<TILE_N>(m, n, cluster).count(), cluster};
+    return clusters.launch(multiply, THREADS, sizeof(Ring), stream, a_map, b_map, c, m, n, k, cluster);
+}
