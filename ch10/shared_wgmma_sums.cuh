@@ -11,16 +11,16 @@ struct AsItIs {
     __device__ static float of(float sum) { return sum; }
 };
 
-// HALVES of a tile's 128 rows, 64 sums a thread each. With both a tile is one warpgroup's, and two warpgroups take turns at the tensor
-// cores; with one they share each tile.
-template <int HALVES, typename Finish = AsItIs>
+// HALVES of a tile's 128 rows, half as many sums a thread each as the tile has columns. With both a tile is one warpgroup's, and two
+// warpgroups take turns at the tensor cores; with one they share each tile.
+template <int HALVES, typename Finish = AsItIs, int COLUMNS = 128>
 struct WgmmaSums {
-    static constexpr int TILE_N = 128;
+    static constexpr int TILE_N = COLUMNS;
     static constexpr bool IN_REGISTERS = true;
     static constexpr int SHARING = 2 / HALVES;
     static constexpr int CONSUMERS = 4 * SHARING;  // warps, one arrival each
 
-    float sum[HALVES][64];
+    float sum[HALVES][TILE_N / 2];
     uint64_t* reading;  // the barrier of the stage whose products may still run
 
     __device__ explicit WgmmaSums(const uint32_t&) {}
@@ -41,7 +41,7 @@ struct WgmmaSums {
 #pragma unroll
             for (int half = 0; half < HALVES; half++) {
                 const uint64_t rows = (first_half + half) * 64 * SWIZZLE_ROW, columns = l * 32;
-                wgmma_64x128x16(sum[half], a_from + ((rows + columns) >> 4), b_from + (columns >> 4), !first || l > 0);
+                multiply(sum[half], a_from + ((rows + columns) >> 4), b_from + (columns >> 4), !first || l > 0);
             }
         }
         wgmma_commit();
@@ -80,6 +80,9 @@ struct WgmmaSums {
     __device__ static void give_back(uint64_t*) {}
 
   private:
+    __device__ static void multiply(float (&half)[64], uint64_t a, uint64_t b, bool add) { wgmma_64x128x16(half, a, b, add); }
+    __device__ static void multiply(float (&half)[96], uint64_t a, uint64_t b, bool add) { wgmma_64x192x16(half, a, b, add); }
+
     // All lanes have waited for the warp's products: one tells.
     __device__ static void arrive(uint64_t* barrier) {
         if (threadIdx.x % 32 == 0) barrier_arrive(barrier);

@@ -12,6 +12,7 @@ from common.python.directives import read_directives
 from common.python.errors import SideFailure
 from common.python.loader import load_workload
 from tests.ch10.emulated import CHAPTER, LAZINESS, SKELETON, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
+from tests.cuda_sides import constants_of
 from tests.teeth import BF16_BITS, ROOT, assert_accepts, assert_teeth
 
 pytestmark = pytest.mark.slow
@@ -20,7 +21,7 @@ WORKLOAD = load_workload(CHAPTER / "workload_wgmma_triple_overlap.py")
 SUMS = "shared_wgmma_sums.cuh"
 WGMMA, TMEM = "optimized_wgmma_triple_overlap.cu", "optimized_tmem_triple_overlap.cu"
 SIDES = [WGMMA, TMEM, "baseline_wgmma_triple_overlap.cu", "baseline_tmem_triple_overlap.cu"]
-ROUNDS = {"m": 300, "n": 648, "k": 456}  # 9 or 18 tiles of 8 steps on two multiprocessors: rings and accumulators go round
+ROUNDS = {"m": 300, "n": 648, "k": 392}  # 9 or 12 tiles on two multiprocessors: accumulators go round, and rings of 4 by tiles of 7 steps
 SHAPES = shapes_of(WORKLOAD, ROUNDS)
 SEEDS = range(8)
 
@@ -93,6 +94,17 @@ def test_both_workloads_are_the_same_work():
     assert read_directives(CHAPTER / "workload_tmem_triple_overlap.py").instead == "ch10:wgmma_triple_overlap"
 
 
+def test_both_sides_have_the_same_tile_and_its_bytes_are_those_that_the_ratio_is_expected_from():
+    columns = int(re.search(r"WgmmaSums<2, AsItIs, (\d+)>", (CHAPTER / WGMMA).read_text())[1])
+    assert constants_of(CHAPTER / "baseline_wgmma_triple_overlap.cu")["TILE_N"] == columns
+    read, written = 2 * 4 * (64 + columns) * 32, (128 + columns) * 128  # bytes: products of 64 rows, 16 deep, and a step's tiles
+    products, loading = (read + written) // 128, 2000
+    expects = read_directives(CHAPTER / WGMMA).expects
+    assert expects.startswith(f"{(loading + products) / (2 * products):.1f}x, ")
+    assert f"{loading} cycles of loading and {products} of products" in expects
+    assert expects.endswith(f"in {2 * products} of {loading + products}")
+
+
 def test_the_last_check_goes_round_on_every_gpu_that_can_run_it():
     shape, multiprocessors = WORKLOAD.check_at[-1], 148
     tiles = -(-shape["m"] // 128) * -(-shape["n"] // 256)
@@ -107,7 +119,7 @@ def test_the_registers_of_the_roles_fit_what_the_block_began_with():
     assert load + 2 * multiply <= 3 * began == 3 * 168
 
 
-@pytest.mark.parametrize(("side", "architecture"), [(WGMMA, "90a"), (TMEM, "100a")])
+@pytest.mark.parametrize(("side", "architecture"), [(WGMMA, "90a"), (TMEM, "100a"), ("baseline_wgmma_triple_overlap.cu", "90a")])
 def test_ptxas_spills_nothing_and_does_not_serialize(side, architecture, tmp_path):
     try:
         find_nvcc()

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 WORKLOAD = load_workload(CHAPTER / "workload_wgmma_triple_overlap.py")
 DEMO, SKELETON = "triple_overlap_trace.cu", "shared_triple_overlap.cuh"
-SIDES = {"optimized_wgmma_triple_overlap.cu": ("90a", 128), "optimized_tmem_triple_overlap.cu": ("100a", 256)}
+SIDES = {"optimized_wgmma_triple_overlap.cu": ("90a", 192), "optimized_tmem_triple_overlap.cu": ("100a", 256)}
 ASKED, LOADED, BEGUN, MULTIPLIED, DRAINED, POINTS = range(6)
 BLOCKS, MOST = 2, 64
 SHAPE = {"m": 300, "n": 520, "k": 200}

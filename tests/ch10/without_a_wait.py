@@ -37,13 +37,14 @@ TARGETS = (
 )
 RUNS, PATIENCE_S, LIMIT_S, AT_ONCE = 20, 2.0, 60.0, 4
 SHAPES = {
-    "deep": {"m": 2048, "n": 2304, "k": 2048},  # 288 tiles of 128 x 128, two and more an SM, of 32 steps: rings go round 5 times a tile
+    # The widest tiles but a ladder's are 128 x 192: 288 of them, two and more an SM, of 32 steps, so that a ring of 4 goes round 8 times.
+    "deep": {"m": 2048, "n": 3456, "k": 2048},
     "edges": {"m": 2300, "n": 2120, "k": 1096},  # 18 steps, tiles that end outside
-    "shallow": {"m": 4096, "n": 4104, "k": 200},  # 1056 tiles of 4 steps, fewer than a ring has stages
+    "shallow": {"m": 4096, "n": 4104, "k": 136},  # 704 tiles or more of 3 steps, fewer than a ring has stages
 }
 FOR_PRODUCTS = ("products", "sums")  # kinds of waits that ptxas may put back
 SANITIZERS, SANITIZED_RUNS, SANITIZED_PATIENCE_S, SANITIZED_LIMIT_S = ("racecheck", "memcheck", "synccheck"), 2, 60.0, 300.0
-SANITIZED = {"small": {"m": 2176, "n": 2176, "k": 456}}  # 289 tiles of 8 steps
+SANITIZED = {"small": {"m": 2176, "n": 2176, "k": 456}}  # 204 tiles or more of 8 steps
 
 # The waits that are expected to survive, by their lines; all others are expected to be missed. Where a line has no machine code of its
 # own, that is found when it is built, and not predicted.

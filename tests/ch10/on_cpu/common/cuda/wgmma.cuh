@@ -69,4 +69,5 @@ void multiply_64(float (&sum)[N / 2], uint64_t a, uint64_t b, bool add) {
     });
 }
 inline void wgmma_64x128x16(float (&sum)[64], uint64_t a, uint64_t b, bool add) { multiply_64<128>(sum, a, b, add); }
+inline void wgmma_64x192x16(float (&sum)[96], uint64_t a, uint64_t b, bool add) { multiply_64<192>(sum, a, b, add); }
 inline void wgmma_64x256x16(float (&sum)[128], uint64_t a, uint64_t b, bool add) { multiply_64<256>(sum, a, b, add); }
