@@ -230,7 +230,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class Dot:
-    """A side under the roof, with the ends of its interval; `number` is that of its pair, from 1, `is_highest` of which one has it beside."""
+    """A side under the roof, with the ends of its interval; `number` is its pair's, from 1, written beside the one that `is_highest`."""
 
     number: int
     is_highest: bool
