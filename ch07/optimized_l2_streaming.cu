@@ -1,7 +1,8 @@
-// Optimized: what is read and written once carries the L2's evict-first priority: it leaves the L2 before any row of the table does.
-// expects: 1.2x, a token takes 266 bytes of memory; before, 53 % of the rows had left the 44 MB that an L2 of 60 keeps: 328 bytes
+// Optimized: what is read and written once goes first when the L2 needs room, and the rows of the table, read 32 times, go last.
+// expects: 1.05x, 317 us to 301 in a tuning run on an H200; its L2 of 60 MB misses rows of a table of 17 even so: hits alone take 255
 // proves: /\bUMOV UR\d+, 0x120\b/
-// proves: counter dram__bytes_read.sum < 0.8 x baseline
+// proves: /\bUMOV UR\d+, 0x140\b/
+// proves: counter dram__bytes_read.sum < 0.97 x baseline
 #include <cstdint>
 
 #include "common/cuda/launch.cuh"
@@ -9,31 +10,35 @@
 constexpr int THREADS = 256;
 constexpr int LANES = 8;               // of a token: 16 bytes each
 constexpr int STEP = THREADS / LANES;  // tokens that a block has at a time
-constexpr int STEPS = 4;
+constexpr int STEPS = 2;
 
-// Before, this pair gained 2 % on an H200 (1.022x where 1.3x was expected, 2026-11-22). Its machine code shows two things that explain it:
-// - The streams were marked by __ldcs and __stcs. These compile to LDG.E.EF and STG.E.EF, as the PTX hint L1::evict_first does: a priority
-//   for the L1. What the L2 is told lies in the upper bits of an access's descriptor, and createpolicy puts 0x12F, evict-first, there.
-// - A thread asked for its floats of x only when the class had come, so it waited for memory twice, and a row that was asked for with x was
-//   there in time whether the L2 had it or not. 172 us were 62 rounds of 33792 tokens, all that 132 SMs hold at once, of 2.8 us each.
-// Which of the two weighed more a profile of that side tells: with dram__bytes_read.sum as in the baseline, the L2 had been told nothing.
+// __ldcs and __stcs would not do: they compile to LDG.E.EF and STG.E.EF, as the PTX hint L1::evict_first does, a priority for the L1. What
+// the L2 is told lies in the upper bits of an access's descriptor, where createpolicy puts 0x12F, evict-first, or 0x14F, evict-last.
+// Tuned (2026-11-22, 16 MiB of table): the streams alone marked 304 us, the rows alone 319, neither 317. Rows marked last outlive the
+// kernel and take room from the next one, until cudaCtxResetPersistingL2Cache gives it back, as the harness does before each timed call.
 __device__ uint64_t evict_first() {
     uint64_t policy;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
     return policy;
 }
 
-__device__ float4 load_once(const float4* from) {
+__device__ uint64_t evict_last() {
+    uint64_t policy;
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    return policy;
+}
+
+__device__ float4 load(const float4* from, uint64_t policy) {
     float4 v;
     asm("ld.global.nc.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], %5;"
         : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
-        : "l"(from), "l"(evict_first()));
+        : "l"(from), "l"(policy));
     return v;
 }
 
-__device__ void store_once(float4* to, float4 v) {
+__device__ void store(float4* to, float4 v, uint64_t policy) {
     asm volatile("st.global.L2::cache_hint.v4.f32 [%0], {%1, %2, %3, %4}, %5;" ::"l"(to), "f"(v.x), "f"(v.y), "f"(v.z), "f"(v.w),
-                 "l"(evict_first())
+                 "l"(policy)
                  : "memory");
 }
 
@@ -51,7 +56,7 @@ __global__ void add(const float4* __restrict__ x, const float4* __restrict__ tab
         if (k + 1 < STEPS && token + STEP < tokens) next = kind[token + STEP];
         const size_t i = size_t(token) * LANES + lane;
         // A token: 128 bytes in and 128 out, once; 128 of the table, of which other tokens read the same.
-        store_once(y + i, load_once(x + i) + table[size_t(row) * LANES + lane]);
+        store(y + i, load(x + i, evict_first()) + load(table + size_t(row) * LANES + lane, evict_last()), evict_first());
     }
 }
 

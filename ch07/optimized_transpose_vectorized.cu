@@ -9,8 +9,8 @@
 
 constexpr int TILE = 64;                // floats: a row of the tile is 256 bytes, 8 sectors, in x and in y
 constexpr int GROUPS = TILE / 4;        // groups of 4 floats, what a thread moves at a time; 16 lanes share a row
-constexpr int THREADS = 128;            // few, with much to move: 8 loads of 16 bytes in flight for each
-constexpr int STEP = THREADS / GROUPS;  // 8 rows, or groups of rows, in a pass of the block
+constexpr int THREADS = 256;            // 4 loads of 16 bytes in flight for each
+constexpr int STEP = THREADS / GROUPS;  // 16 rows, or groups of rows, in a pass of the block
 
 // Where the tile keeps rows 4 * group to 4 * group + 3 of column `column`. 16 bytes are 4 of the 32 banks, so 8 lanes at a time go
 // without conflict if their slots differ mod 8. Lanes write one group of columns 4 apart: column / 4 tells them apart, and no padding
@@ -68,7 +68,7 @@ __device__ void turn(float4* tile, const float* __restrict__ x, float* __restric
 
 __global__ void __launch_bounds__(THREADS) transpose(const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {
     __shared__ float4 tile[TILE * GROUPS];  // 16 KB
-    // The same for the whole block, and without predicates the compiler issues all 8 loads of a thread before it waits for one.
+    // The same for the whole block, and without predicates the compiler issues all 4 loads of a thread before it waits for one.
     const bool inside = (blockIdx.x + 1) * TILE <= rows && (blockIdx.y + 1) * TILE <= cols;
     const bool aligned = rows % 4 == 0 && cols % 4 == 0;
     if (inside && aligned)
@@ -81,6 +81,8 @@ LAUNCH(const float* x, float* y, int rows, int cols, cudaStream_t stream) {
     // blockIdx.x, which counts first, goes down x: blocks that run together write whole rows of y and read pieces of the rows of x. One of
     // the two must go in pieces, and writes suffer more: a tuning run on an H200 (2026-11-22, 8192 x 8192) took 131 us so, 135 the other
     // way round, and 127 for a copy of as many bytes. Pieces on one side alone, nothing turned: 4.3 us more if written, 1.5 if read.
+    // And loads in flight need room in the L1, which shares its 256 KB with the tiles: at 16384 x 16384 the 6 blocks of 256 threads that an
+    // SM holds took 517 us, 12 of 128, for which the driver leaves the L1 28 KB, 532; and so did any number that it was made to leave so.
     dim3 grid(ceil_div(rows, TILE), ceil_div(cols, TILE));
     transpose<<<grid, THREADS, 0, stream>>>(x, y, rows, cols);
     return cudaGetLastError();
