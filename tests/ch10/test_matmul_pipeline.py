@@ -27,6 +27,7 @@ WGMMA, SPECIALIZED, MULTICAST = "optimized_matmul_wgmma.cu", "optimized_warp_spe
 PER_TILE, PERSISTENT, MATMUL = "baseline_persistent_matmul.cu", "optimized_persistent_matmul.cu", "optimized_matmul.cu"
 SIDES = [WGMMA, SPECIALIZED, MULTICAST, PER_TILE, PERSISTENT, MATMUL]
 CLUSTERED = (MULTICAST, PER_TILE, PERSISTENT, MATMUL)
+STORED_BY_TMA = (SPECIALIZED, MULTICAST, PERSISTENT)  # and the last step of the ladder, as the one before it
 WORKLOADS = {
     side: load_workload(CHAPTER / f"workload_{name}.py")
     for side, name in {
@@ -134,13 +135,13 @@ BETWEEN_CLUSTERS = "warpgroup_sync(1 + threadIdx.x / WARPGROUP);"
 WAITS = [
     (side, *wait)
     for side in SIDES
-    for wait in (*waits(side, WAITING), *(waits(HEADER, WAITING) if side == PERSISTENT else ()))
+    for wait in (*waits(side, WAITING), *(waits(HEADER, WAITING) if side in STORED_BY_TMA else ()))
     if wait[1] != BETWEEN_CLUSTERS
 ]
 
 
 def test_all_waits_were_found():
-    assert [len([wait for wait in WAITS if wait[0] == side]) for side in SIDES] == [5, 4, 6, 7, 10, 7]
+    assert [len([wait for wait in WAITS if wait[0] == side]) for side in SIDES] == [5, 8, 10, 7, 10, 7]
 
 
 @pytest.mark.parametrize(("side", "place", "text"), WAITS)
@@ -242,14 +243,28 @@ def test_a_tile_is_stored_between_the_start_of_the_next_ones_products_and_the_wa
 
 
 @pytest.mark.parametrize("side", [SPECIALIZED, MULTICAST])
-def test_a_tiles_last_stage_is_given_back_before_the_tile_is_stored(side, cache):
+def test_a_tiles_last_stage_is_given_back_before_the_tile_is_stored_and_the_tma_is_shown_what_it_stores(side, cache):
     library = build_library(CHAPTER / side, ["90a"], cache=cache, root=ROOT).library
     listing = subprocess.run([find_tool("cuobjdump"), "-sass", library], capture_output=True, text=True, check=True).stdout
-    order = re.findall(r"\b(?:HGMMA|WARPGROUP\.DEPBAR|SYNCS\.ARRIVE|STG\.E|EXIT|USETMAXREG)\b", listing)
+    names = (
+        "HGMMA",
+        r"WARPGROUP\.DEPBAR",
+        r"SYNCS\.ARRIVE",
+        r"(?<!\.)DEPBAR\.LE",
+        r"BAR\.SYNC",
+        "STS",
+        r"FENCE\.VIEW\.ASYNC",
+        "UTMASTG",
+        "STG",
+        "EXIT",
+    )
+    order = re.findall(rf"\b(?:{'|'.join(names)})\b", listing)
     of_a_tile = order[order.index("HGMMA") :]
-    end = of_a_tile.index("STG.E") + TILE_N // 4
-    assert of_a_tile[:end] == ["HGMMA"] * 4 + ["WARPGROUP.DEPBAR", "SYNCS.ARRIVE"] + ["STG.E"] * (TILE_N // 4)
-    assert of_a_tile[end] in ("EXIT", "USETMAXREG"), "the end of the role"
+    end = len(of_a_tile) - of_a_tile[::-1].index("UTMASTG")
+    panel = ["DEPBAR.LE", "BAR.SYNC", *["STS"] * 16, "FENCE.VIEW.ASYNC", "BAR.SYNC", "UTMASTG"]
+    assert of_a_tile[:end] == ["HGMMA"] * 4 + ["WARPGROUP.DEPBAR", "SYNCS.ARRIVE"] + panel * (TILE_N // 64)
+    assert "STG" not in of_a_tile
+    assert of_a_tile[end:].index("DEPBAR.LE") < len(of_a_tile[end:]) - 1, "the block does not end before its last panels are read"
 
 
 @pytest.mark.parametrize("side", PAIRS)
@@ -286,12 +301,19 @@ def test_a_step_takes_all_that_shared_memory_gives():
 
 
 def test_the_ratios_expected_are_those_of_the_cycles_and_bytes_that_are_named():
-    ratio, k, deep_ratio, other, pause, shallow, deep, stored, pieces = numbers_of(SPECIALIZED)
+    ratio, k, deep_ratio, other, pause, deep_pause, shallow, deep, stored, panels, cycles = numbers_of(SPECIALIZED)
     assert [round(depth / TILE_K * STEP / CLOCK / 1000) for depth in (k, other)] == [shallow, deep]
-    assert pieces == TILE_M * TILE_N // 8
-    assert stored == round(pieces / CLOCK / 1000, 1)
-    assert [ratio, deep_ratio] == [round((products + pause) / (products + stored), 2) for products in (shallow, deep)]
+    assert panels == TILE_N // CONSTANTS["PANEL"]
+    assert stored == round(panels * cycles / CLOCK / 1000, 1)
+    assert ratio == round((shallow + pause) / (shallow + stored), 2)
+    assert deep_ratio == round((deep + deep_pause) / (deep + stored), 2)
+    said = WORKLOADS_OF[SPECIALIZED].read_text()
+    both = TILE_M * CONSTANTS["PANEL"] * 2
+    assert f"{cycles:g} cycles\nthat are expected for a panel of each warpgroup, {both >> 10} KB, {both // 128} write it" in said
+    assert f"{both // 64} send it on at 64" in said
+    assert f"16 waves of {shallow + pause:g} us and {deep + deep_pause:g} us, of which products take {shallow:g} and {deep:g}" in said
 
+    busy = [round(100 * products / (products + stored)) for products in (deep, shallow)]
     ratio, shared, baseline, percent = numbers_of(MULTICAST)
     own, part = TILE_M * TILE_K * 2, TILE_N * TILE_K * 2
     assert (baseline, shared) == ((own + part) >> 10, (own + part // 2) >> 10)
@@ -300,6 +322,7 @@ def test_the_ratios_expected_are_those_of_the_cycles_and_bytes_that_are_named():
     said = WORKLOADS_OF[MULTICAST].read_text()
     assert f"{times[0]} ns a step and then {times[1]}" in said
     assert f"products take {round(STEP / CLOCK)}" in said
+    assert "with stores by the TMA {} % and {} % are expected".format(*busy) in said
 
     ratio, k, less, other, pause, shallow, deep = numbers_of(PERSISTENT)
     assert [round(depth / TILE_K * STEP / CLOCK / 1000) for depth in (k, other)] == [shallow, deep]

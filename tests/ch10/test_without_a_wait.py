@@ -27,8 +27,8 @@ LADDER = {"mbarrier": 2, "products": 1, "sums": 1, "stores": 1, "warpgroup": 2, 
 COUNTS = {
     "wgmma_triple_overlap": TWIN,
     "warp_spec_pingpong": TWIN,
-    "warp_specialized_pipeline": LADDER | {"block": 1},
-    "cluster_multicast": LADDER | {"cluster": 2, "fence": 2},
+    "warp_specialized_pipeline": LADDER | {"block": 1, "stores": 2},
+    "cluster_multicast": LADDER | {"cluster": 2, "fence": 2, "stores": 2},
     "persistent_matmul": LADDER | {"cluster": 2, "fence": 2, "stores": 2},
     "matmul": LADDER | {"cluster": 2, "fence": 4, "stores": 2, "warpgroup": 4, "flag": 1},
 }
