@@ -1,4 +1,4 @@
-"""Why one side is faster, by what ncu counted in both: the counters that moved most, and their values in words."""
+"""What ncu counted in two sides, side by side: the counters that moved most, and their values in words."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from common.python.figures import bytes_text, significant, time_text
 from common.python.ncu_tables import STALL, TIME
 from common.python.results import BASELINE, PairResult
 
-_LEAST_COUNT, _LEAST_SHARE = 1.0, 0.1  # what a zero is taken for: three conflicts against none are little, three million much
+# What a zero is taken for, or conflicts in one of a thousand instructions, against none, would be the most that ever moved.
+_LEAST_COUNT, _LEAST_SHARE, _LEAST_BYTES, _OF_INSTRUCTIONS = 1.0, 0.1, 1024.0, 0.01
 _SAME = 1.05
+_INSTRUCTIONS = "smsp__inst_executed.sum"
 
 
 @dataclass(frozen=True)
@@ -22,12 +24,12 @@ class Moved:
     counter: str
     baseline: float
     value: float
+    least: float = _LEAST_COUNT
 
     @property
     def ratio(self) -> float:
-        """How many times the baseline's value it is."""
-        least = _LEAST_COUNT if self.counter.endswith(".sum") else _LEAST_SHARE
-        return max(self.value, least) / max(self.baseline, least)
+        """How many times the baseline's value it is; `least` stands for anything below it."""
+        return max(self.value, self.least) / max(self.baseline, self.least)
 
     @property
     def words(self) -> str:
@@ -48,9 +50,21 @@ def ranked(side: str, baseline: Mapping[str, float], counters: Mapping[str, floa
 
     The time, which they are to explain, is left out.
     """
-    both = [Moved(side, name, baseline[name], value) for name, value in counters.items() if name in baseline and name != TIME]
+    instructions = min(values.get(_INSTRUCTIONS, 0.0) for values in (baseline, counters))
+    both = [
+        Moved(side, name, baseline[name], value, _least(name, instructions))
+        for name, value in counters.items()
+        if name in baseline and name != TIME
+    ]
     different = [each for each in both if abs(math.log(each.ratio)) > math.log(same)]
     return sorted(different, key=lambda each: -abs(math.log(each.ratio)))
+
+
+def _least(counter: str, instructions: float) -> float:
+    """Below which a value of `counter` is as good as none, in a step of so many instructions of a warp."""
+    if counter.startswith("launch__shared_mem"):
+        return _LEAST_BYTES
+    return max(_LEAST_COUNT, _OF_INSTRUCTIONS * instructions) if counter.endswith(".sum") else _LEAST_SHARE
 
 
 def value_text(counter: str, value: float) -> str:

@@ -15,7 +15,6 @@ from typing import Literal
 
 from common.python.advice import diagnoses
 from common.python.charts import Effect, Strip, effect_of, strip
-from common.python.counters import moved
 from common.python.figures import (
     at_shape,
     error_text,
@@ -28,11 +27,11 @@ from common.python.listings import Listing, changes, whole
 from common.python.report import Column, Section, sections
 from common.python.results import BASELINE, OPTIMIZED, Check, Interval, PairResult, PairTiming, Run, SideResult, Unit
 from common.python.stats import climbed, median_ns
+from common.python.why_faster import reasons
 
 LIBRARY = "library"
 RUNG = "rung"
 _CLOCKS_DIFFER = 1.005
-_MOST_MOVED = 4
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def why(row: PairResult, _: Run) -> Iterator[Part]:
         facts += [(_of(title, side), result.directives[key]) for key, title in _WRITTEN.items() if key in result.directives]
     for state, title in _PROOF_STATES.items():
         facts.append((title, ", ".join(f"{proof.claim} in {proof.side}" for proof in row.proofs if proof.state == state)))
-    facts += [("Counters that moved most", "; ".join(each.words for each in list(moved(row))[:_MOST_MOVED]))]
+    facts += [(reason.title, reason.words) for reason in reasons(row)]
     bounds = [f"{found.side}{at_shape(found.shape)} {found.bottleneck}: {found.rests_on}" for found in diagnoses(row)]
     facts += [("Bound by", "; ".join(bounds))]
     told = [(name, one_line(text)) for name, text in facts if text]

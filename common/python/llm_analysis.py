@@ -25,6 +25,7 @@ from common.python.environment import variables_of
 from common.python.figures import at_shape, conditions_text, interval_text, machine_text, one_line, speedup_text
 from common.python.report import share_text
 from common.python.results import PairResult, Run
+from common.python.why_faster import reasons
 
 PROMPT_FILE = "llm_prompt.md"
 LIMIT_S = 180.0
@@ -123,6 +124,7 @@ def _told(row: PairResult, root: Path) -> Iterator[str]:
         if result.profile and result.profile.counters:
             counters = ", ".join(f"{name} {value_text(name, value)}" for name, value in result.profile.counters.items())
             yield f"- counters of a step of {side}: {counters}"
+    yield from (f"- {reason.title}: {reason.words}" for reason in reasons(row))
     if most := list(moved(row))[:_MOST_MOVED]:
         yield f"- counters that moved most: {'; '.join(each.words for each in most)}"
     yield from _sources(row, root)

@@ -37,6 +37,7 @@ from common.python.figures import (
 from common.python.results import Interval, PairResult, PairTiming, Run, Spread, VerdictKind
 from common.python.stats import climbed
 from common.python.step_trace import gap_share
+from common.python.why_faster import reasons
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _MARKDOWN_SYNTAX = re.compile(r"([\\`*|<&~]|\](?=\()|(?<![^\W_])_|_(?![^\W_]))")
@@ -94,6 +95,7 @@ def sections(rows: Sequence[PairResult]) -> list[Section]:
         _bounds,
         _kernels,
         _steps,
+        _reasons,
         _counted,
         _moved,
         _device,
@@ -284,6 +286,11 @@ def _counted(rows: Sequence[PairResult]) -> Section:
         for kernel, counters in result.profile.kernels.items()
     ]
     return Section("Counters of a step", columns, entries)
+
+
+def _reasons(rows: Sequence[PairResult]) -> Section:
+    entries = [(row.target, reason.title, reason.words) for row in rows for reason in reasons(row)]
+    return Section("Why a side is faster or slower", _columns("target, what, by the counters"), entries)
 
 
 def _moved(rows: Sequence[PairResult]) -> Section:

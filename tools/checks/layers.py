@@ -14,7 +14,7 @@ LAYERS = (
     *("identity", "claims", "workload", "environment", "page_cache", "cache_files"),
     *("discovery", "ladder", "targets", "revisions", "message", "protocol", "connection", "disassembly"),
     *("step_trace", "ncu_tables", "nsys_tables", "evidence"),
-    *("figures", "counters", "roofline", "advice", "report", "charts", "listings", "html_pair", "html_report", "artifacts"),
+    *("figures", "counters", "why_faster", "roofline", "advice", "report", "charts", "listings", "html_pair", "html_report", "artifacts"),
     *("metrics_extractor", "llm_analysis"),
     *("machine_ceilings", "noise", "expectations"),
     *("random_inputs", "cuda_build", "cuda_launch", "loader", "cuda_driver", "device_helpers"),
