@@ -70,13 +70,19 @@ def headlines(row: PairResult) -> list[Headline]:
     """A headline a shape and side that has a speedup."""
     found = []
     for shape, timing in row.timings.items():
-        for side, speedup in timing.speedups.items():
+        for side in _compared(timing):
+            speedup = timing.speedups[side]
             effect = effect_of(speedup)
             times = " → ".join(time_text(timing.time_ns[name].estimate) for name in (BASELINE, side))
             over = [f"; {speedup_text(timing.rungs[side])} over {before}" for before, after in climbed(timing) if after == side]
             label = " ".join(filter(None, ("" if side == OPTIMIZED else side, at_shape(shape).strip())))
             found.append(Headline(label, speedup_text(speedup), effect, f"{times}: {_EFFECTS[effect]}{''.join(over)}"))
     return found
+
+
+def _compared(timing: PairTiming) -> list[str]:
+    """The sides that have a speedup: the optimized one, then the others in the order in which they are stated."""
+    return sorted((side for side in timing.time_ns if side in timing.speedups), key=lambda side: side != OPTIMIZED)
 
 
 _EFFECTS: dict[Effect, str] = {
@@ -112,7 +118,7 @@ def _of(title: str, side: str) -> str:
 def samples(row: PairResult, _: Run) -> Iterator[Part]:
     """Every raw sample: the speedup of each process pair, then the times of each side, then the clocks they were taken at."""
     for shape, timing in row.timings.items():
-        panels = [_ratios(timing, side) for side in timing.speedups]
+        panels = [_ratios(timing, side) for side in _compared(timing)]
         panels += [_times(timing, side) for side in timing.time_ns]
         panels += [panel for side in timing.time_ns for panel in _clocks(timing, side)]
         entries = ", ".join(f"{key}={value}" for key, value in timing.shape.items())

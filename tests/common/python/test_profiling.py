@@ -228,6 +228,19 @@ def test_a_declaration_that_a_side_meets_is_none(profiled):
     assert not any("DRAM traffic" in note for note in profiled(work={"default": {"dram_read": 260e6}}).notes)
 
 
+@pytest.mark.parametrize(
+    ("work", "is_finding"),
+    [
+        ({"dram_read": 268e6, "dram_write": 50e6}, False),  # the L2 may have all that was written
+        ({"dram_read": 268e6, "dram_write": 100e6}, True),  # but not more than it holds
+        ({"dram_read": 320e6}, True),  # what was read came from somewhere
+    ],
+)
+def test_what_was_written_last_may_be_in_the_l2(profiled, work, is_finding):
+    found = profiled(work={"default": work}, choices={"cache_bytes": 60_000_000})
+    assert any("DRAM traffic" in note for note in found.notes) is is_finding
+
+
 def test_sets_are_the_first_column_of_what_ncu_lists():
     listed = (STAND_INS / "ncu").read_text().split('SETS = """')[1].split('"""')[0]
     assert sets_in(listed) == ("basic", "detailed", "full", "roofline")
