@@ -5,8 +5,8 @@
 #include "common/cuda/wgmma.cuh"
 #include "shared_tile.cuh"
 
-constexpr int TILE_N = 192;
-constexpr int THREADS = 256;  // two warpgroups, each with 64 rows of the tile: 96 sums a thread, of the 128 registers that two blocks leave
+constexpr int TILE_N = 128;
+constexpr int THREADS = 256;  // two warpgroups, each with 64 rows of the tile: 64 sums a thread
 
 __global__ void __launch_bounds__(THREADS, 2)
     multiply(const Element* __restrict__ a, const Element* __restrict__ b, Element* __restrict__ c, int m, int n, int k) {
@@ -17,7 +17,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     const uint64_t a_from = wgmma_operand(shared_address(a_tile + warpgroup * 64 * SWIZZLE_ROW));
     const uint64_t b_from = wgmma_operand(shared_address(b_tile));
 
-    float sum[TILE_N / 2];
+    float sum[64];
     for (int first = 0; first < k; first += TILE_K) {
         Share<TILE_M, THREADS> a_share;
         Share<TILE_N, THREADS> b_share;
@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(THREADS, 2)
 #pragma unroll
         for (int l = 0; l < TILE_K / 16; l++) {
             const uint64_t columns = l * 32 >> 4;
-            wgmma_64x192x16(sum, a_from + columns, b_from + columns, first > 0 || l > 0);
+            wgmma_64x128x16(sum, a_from + columns, b_from + columns, first > 0 || l > 0);
         }
         wgmma_commit();
         wgmma_wait<0>();

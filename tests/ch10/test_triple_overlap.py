@@ -94,15 +94,43 @@ def test_both_workloads_are_the_same_work():
     assert read_directives(CHAPTER / "workload_tmem_triple_overlap.py").instead == "ch10:wgmma_triple_overlap"
 
 
-def test_both_sides_have_the_same_tile_and_its_bytes_are_those_that_the_ratio_is_expected_from():
-    columns = int(re.search(r"WgmmaSums<2, AsItIs, (\d+)>", (CHAPTER / WGMMA).read_text())[1])
-    assert constants_of(CHAPTER / "baseline_wgmma_triple_overlap.cu")["TILE_N"] == columns
+def test_the_ratios_expected_are_those_of_the_times_that_are_named_and_of_the_tiles_that_took_them():
+    deep, at, shallow, at_shallow, *times = (
+        float(number) for number in re.findall(r"\d+(?:\.\d+)?", expected_of(WGMMA).replace("H200", ""))
+    )
+    assert [at, at_shallow] == [WORKLOAD.timed_shapes[name]["k"] for name in ("deep", "shallow")]
+    baseline, optimized = times[:2], times[2:]
+    assert [deep, shallow] == [pytest.approx(before / after, abs=0.006) for before, after in zip(baseline, optimized, strict=True)]
+    columns = {side: columns_of(side) for side in (WGMMA, "baseline_wgmma_triple_overlap.cu")}
+    assert list(columns.values()) == [192, 128]
+    said = (CHAPTER / "workload_wgmma_triple_overlap.py").read_text()
+    of_the_baseline = [(columns * 128 // 256, (128 + columns) * 64 * 2 // 256 // 4) for columns in (128, 192)]  # sums, chunks: registers
+    assert (
+        "with 128 columns {} and {}\nregisters, with 192 columns {} and {}, of the 128".format(*of_the_baseline[0], *of_the_baseline[1])
+        in said
+    )
+    assert f"it took an H200 {baseline[0] / 1000:.2f} ms and {baseline[1] / 1000:.2f} ms\nwith 128 columns" in said
+    assert f"{optimized[0] / 1000:.2f} ms and {optimized[1] / 1000:.2f} ms with 192" in said
+
+
+def expected_of(side):
+    return read_directives(CHAPTER / side).expects
+
+
+def columns_of(side):
+    """Of the tiles of c that a side multiplies."""
+    if found := re.search(r"WgmmaSums<2, AsItIs, (\d+)>", (CHAPTER / side).read_text()):
+        return int(found[1])
+    return constants_of(CHAPTER / side)["TILE_N"]
+
+
+def test_a_step_takes_shared_memory_as_long_as_is_said():
+    columns = columns_of(WGMMA)
     read, written = 2 * 4 * (64 + columns) * 32, (128 + columns) * 128  # bytes: products of 64 rows, 16 deep, and a step's tiles
-    products, loading = (read + written) // 128, 2000
-    expects = read_directives(CHAPTER / WGMMA).expects
-    assert expects.startswith(f"{(loading + products) / (2 * products):.1f}x, ")
-    assert f"{loading} cycles of loading and {products} of products" in expects
-    assert expects.endswith(f"in {2 * products} of {loading + products}")
+    said = (CHAPTER / WGMMA).read_text()
+    assert f"a step's products, {128 * columns // 32} cycles, which read {read >> 10} KB while the TMA writes {written >> 10} KB" in said
+    assert f"it takes {(read + written) // 128}." in said
+    assert f"With 128 columns it would take {(2 * 4 * (64 + 128) * 32 + 256 * 128) // 128} for {128 * 128 // 32}." in said
 
 
 def test_the_last_check_goes_round_on_every_gpu_that_can_run_it():
