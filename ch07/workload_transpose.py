@@ -1,15 +1,20 @@
 """Transpose a float32 matrix: y[c, r] = x[r, c].
 
-At 8192 x 8192 an H200 gave 7.3x where 3x was expected (2026-11-22). The 3x took what the L2 moves of sectors that lie side by side, 6 TB/s,
-as the baseline of copy shows: 36 bytes a float in 402 us. There a request to the L2 is for a line of 128 bytes and brings 4 sectors; here
-each of a warp's 32 sectors lies in a line of its own: four times as many requests for as many sectors, 1035 us. That requests are what
-takes the time is an explanation. A profile confirms it by lts__t_requests_srcunit_tex_op_write.sum, one for every float, and in copy one
-for every four, and refutes it if dram__bytes_write.sum is much more than y: then sectors left the L2 before their 8 floats were there.
+Expected 3x, and 7.22x on an H200 with the padded tile (2026-11-22). The 3x took what the L2 takes in of sectors that lie side by side, 6
+TB/s: 36 bytes a float. Here each of a warp's 32 sectors lies in a line of its own, so that each is a request. Confirmed: the requests are
+one for every float (lts__t_requests_srcunit_tex_op_write.sum, 268 M), and one for 6.4 in the baseline of copy (10.6 M for 67 M), where the
+L1 also joins a third of the writes before they leave. What is full is the L2's input from the crossbar, 81.5 % here and 85.9 there
+(lts__xbar2lts_cycles_active), and its cycles add up: one for a request, and one for each sector that it writes in part. That is 2 a float
+here, and 0.8 there. Also, half of y's sectors leave the L2 in two parts, and are read in between: dram__bytes_write.sum is 1.5 times y, and
+as much more is read. That was to refute the explanation; but memory is 16 % busy (gpu__dram_throughput), so that it does not set the pace.
 
-Expected at time_at, of the ceiling of a copy, which is 501 us at 4.29 TB/s: four times what 8192 x 8192 took, but for the 2 us of a launch.
-baseline               12 %  4.1 ms, a request to the L2 for every float as before
-padded and swizzled    89 %  563 us: a row of a tile is 128 bytes, and what blocks write at a time comes in such pieces
-vectorized             97 %  515 us: rows of 256 bytes, and pieces only where they are read
+Of the ceiling of a copy, which is 501 us at 4.29 TB/s: expected at time_at before it was timed, four times what 8192 x 8192 took but for
+the 2 us of a launch; and measured.
+baseline               12 %  12 %  a request to the L2 for every float as before
+padded and swizzled    89 %  86 %  a row of a tile is 128 bytes, and what blocks write at a time comes in such pieces
+vectorized             97 %  97 %  rows of 256 bytes, and pieces only where they are read
+Pieces are what is left to stop the padded tile at 86 %: no byte is moved twice (dram__bytes.sum, 2.13 GB), 96 % of all warps are there
+(sm__warps_active), and wait for loads (long_scoreboard, 19.3 of 32.1 cycles an instruction), with memory 77 % busy and the L2 83.
 """
 
 import torch
