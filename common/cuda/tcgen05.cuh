@@ -5,8 +5,8 @@
 #include "common/cuda/mbarrier.cuh"
 #include "common/cuda/operands.cuh"
 
-// PTX ISA, tcgen05.alloc: a whole warp waits for columns, a power of two from 32 to 512, and their address is written to shared memory. A
-// block must give them back before it ends, by tcgen05.dealloc; after relinquish_alloc_permit it asks for no more.
+// PTX ISA 9.7.16.7.1, tcgen05.alloc: a whole warp waits for columns, a power of two from 32 to 512, and their address is written to shared
+// memory. A block must give them back before it ends, by tcgen05.dealloc; after relinquish_alloc_permit it asks for no more.
 __device__ inline void tensor_memory_take(uint32_t* address, uint32_t columns) {
     asm volatile("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(shared_address(address)), "r"(columns)
                  : "memory");
@@ -16,12 +16,13 @@ __device__ inline void tensor_memory_give_back(uint32_t address, uint32_t column
     asm volatile("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %0, %1;" ::"r"(address), "r"(columns) : "memory");
 }
 
-// PTX ISA 9.7.16.6, memory consistency: tcgen05 operations are ordered between threads only by a fence before the one arrives and another
-// after the other has waited. A commit is its own fence before.
+// PTX ISA 9.7.16.6, memory consistency, and 9.7.16.11.1, tcgen05.fence: tcgen05 operations are ordered between threads only by a fence
+// before the one arrives and another after the other has waited. A commit is its own fence before.
 __device__ inline void tcgen05_fence_before() { asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory"); }
 __device__ inline void tcgen05_fence_after() { asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory"); }
 
-// PTX ISA, tcgen05.mma: one thread; sum (+)= a b^T with a M x 16 and b N x 16. Products with one accumulator and shape run in order.
+// PTX ISA 9.7.16.10.9.1, tcgen05.mma: one thread; sum (+)= a b^T with a M x 16 and b N x 16. Products with one accumulator and shape run in
+// order.
 __device__ inline void tcgen05_multiply(uint32_t sum, uint64_t a, uint64_t b, uint32_t instruction, bool add) {
     asm volatile(
         "{\n"
@@ -33,13 +34,14 @@ __device__ inline void tcgen05_multiply(uint32_t sum, uint64_t a, uint64_t b, ui
         : "memory");
 }
 
-// PTX ISA, tcgen05.commit: the barrier gets one arrival when all products that this thread has started are complete.
+// PTX ISA 9.7.16.12.1, tcgen05.commit: the barrier gets one arrival when all products that this thread has started are complete.
 __device__ inline void tcgen05_commit(uint64_t* barrier) {
     asm volatile("tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];" ::"r"(shared_address(barrier)) : "memory");
 }
 
-// PTX ISA, tcgen05.ld .32x32b: lane l of the warp gets 64 columns of tensor lane l past `address`. 9.7.16.8.1: of the 128 lanes, warp w of
-// a warpgroup reaches those from 32 w on. The wait is in the same statement, so that nothing can use the registers before it.
+// PTX ISA 9.7.16.8.3, tcgen05.ld .32x32b: lane l of the warp gets 64 columns of tensor lane l past `address`. 9.7.16.8.1: of the 128 lanes,
+// warp w of a warpgroup reaches those from 32 w on. 9.7.16.8.5, tcgen05.wait: it is in the same statement, so that nothing can use the
+// registers before it.
 __device__ inline void tcgen05_load(uint32_t (&column)[64], uint32_t address) {
     asm volatile(
         "tcgen05.ld.sync.aligned.32x32b.x64.b32 {"

@@ -3,8 +3,8 @@
 #include "common/cuda/tcgen05.cuh"
 #include "common/cuda/tma.cuh"
 
-// PTX ISA, tcgen05.alloc with .cta_group::2: a warp of each block of the pair takes as many columns, and they wait for each other. All
-// tcgen05 statements of a kernel are of one group size.
+// PTX ISA 9.7.16.7.1, tcgen05.alloc with .cta_group::2: a warp of each block of the pair takes as many columns, and they wait for each
+// other. All tcgen05 statements of a kernel are of one group size.
 __device__ inline void tensor_memory_take_pair(uint32_t* address, uint32_t columns) {
     asm volatile("tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%0], %1;" ::"r"(shared_address(address)), "r"(columns)
                  : "memory");
@@ -14,8 +14,9 @@ __device__ inline void tensor_memory_give_back_pair(uint32_t address, uint32_t c
     asm volatile("tcgen05.dealloc.cta_group::2.sync.aligned.b32 %0, %1;" ::"r"(address), "r"(columns) : "memory");
 }
 
-// PTX ISA, tcgen05.mma with .cta_group::2 and M = 256: block r of the pair holds rows 128 r to 128 r + 127 of a, as many of the N rows of b
-// from N / 2 r on, each where the descriptor says in its own shared memory, and the sums of its rows of a in its own tensor memory.
+// PTX ISA 9.7.16.10.9.1, tcgen05.mma with .cta_group::2 and M = 256: block r of the pair holds rows 128 r to 128 r + 127 of a, as many of
+// the N rows of b from N / 2 r on, each where the descriptor says in its own shared memory, and the sums of its rows of a in its own tensor
+// memory.
 __device__ inline void tcgen05_multiply_pair(uint32_t sum, uint64_t a, uint64_t b, uint32_t instruction, bool add) {
     asm volatile(
         "{\n"
@@ -27,7 +28,7 @@ __device__ inline void tcgen05_multiply_pair(uint32_t sum, uint64_t a, uint64_t 
         : "memory");
 }
 
-// PTX ISA, tcgen05.commit, .multicast::cluster: the barrier that lies there in either block gets an arrival.
+// PTX ISA 9.7.16.12.1, tcgen05.commit, .multicast::cluster: the barrier that lies there in either block gets an arrival.
 __device__ inline void tcgen05_commit_pair(uint64_t* barrier) {
     asm volatile(
         "tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%0], %1;" ::"r"(shared_address(barrier)),
@@ -35,8 +36,8 @@ __device__ inline void tcgen05_commit_pair(uint64_t* barrier) {
         : "memory");
 }
 
-// PTX ISA, cp.async.bulk.tensor with .cta_group::2: the tile lands in this block, and its bytes complete on the barrier that lies in block
-// 0 of the pair where `barrier` lies in this one. Without it, tile and barrier are of one block.
+// PTX ISA 9.7.9.25.5.2, cp.async.bulk.tensor with .cta_group::2: the tile lands in this block, and its bytes complete on the barrier that
+// lies in block 0 of the pair where `barrier` lies in this one. Without it, tile and barrier are of one block.
 __device__ inline void load_tile_for_pair(void* tile, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
     asm volatile(
         "{\n"

@@ -8,8 +8,9 @@
 
 #include "common/cuda/mbarrier.cuh"
 
-// PTX ISA, cp.async.bulk.tensor: coordinates are those of the tile's first element, the fastest dimension first. Outside the matrix zeros
-// are loaded, which count as bytes like all others, and nothing is stored. A tile is aligned to 128 bytes, a swizzled one to its pattern.
+// PTX ISA 9.7.9.25.5.2, cp.async.bulk.tensor: coordinates are those of the tile's first element, the fastest dimension first. Outside the
+// matrix zeros are loaded, which count as bytes like all others, and nothing is stored. A tile is aligned to 128 bytes, a swizzled one to
+// its pattern.
 __device__ inline void load_tile(void* tile, const CUtensorMap* map, int column, int row, uint64_t* barrier) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
                      shared_address(tile)),
@@ -17,8 +18,9 @@ __device__ inline void load_tile(void* tile, const CUtensorMap* map, int column,
                  : "memory");
 }
 
-// PTX ISA, cp.async.bulk.tensor, .multicast::cluster: the tile is read once and lands in every block of the cluster whose bit is set, where
-// `tile` lies in this one, and there its bytes complete on the barrier that lies where `barrier` does. So every block announces its own.
+// PTX ISA 9.7.9.25.5.2, cp.async.bulk.tensor, .multicast::cluster: the tile is read once and lands in every block of the cluster whose bit
+// is set, where `tile` lies in this one, and there its bytes complete on the barrier that lies where `barrier` does. So every block
+// announces its own.
 __device__ inline void load_tile_multicast(void* tile, const CUtensorMap* map, int column, int row, uint64_t* barrier, uint16_t blocks) {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], [%4], "
@@ -27,7 +29,7 @@ __device__ inline void load_tile_multicast(void* tile, const CUtensorMap* map, i
         : "memory");
 }
 
-// PTX ISA, cp.async.bulk.commit_group: the store is a group of the thread that asked for it, and that thread can wait for it.
+// PTX ISA 9.7.9.25.6.1, cp.async.bulk.commit_group: the store is a group of the thread that asked for it, and that thread can wait for it.
 __device__ inline void store_tile(const CUtensorMap* map, int column, int row, const void* tile) {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];" ::"l"(map), "r"(column), "r"(row),
                  "r"(shared_address(tile))
@@ -35,10 +37,11 @@ __device__ inline void store_tile(const CUtensorMap* map, int column, int row, c
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-// PTX ISA, cp.async.bulk.wait_group.read: until all stores that this thread asked for have read their tiles.
+// PTX ISA 9.7.9.25.6.2, cp.async.bulk.wait_group.read: until all stores that this thread asked for have read their tiles.
 __device__ inline void wait_until_stores_have_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
-// PTX ISA, fence.proxy.async: what this thread wrote to shared memory is seen by the TMA and by tensor cores that are told of it later.
+// PTX ISA 9.7.13.4, fence.proxy.async: what this thread wrote to shared memory is seen by the TMA and by tensor cores that are told of it
+// later.
 __device__ inline void show_to_async_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 template <typename T>
@@ -46,7 +49,8 @@ constexpr CUtensorMapDataType TENSOR_MAP_TYPE = CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
 template <>
 constexpr CUtensorMapDataType TENSOR_MAP_TYPE<__nv_bfloat16> = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
 
-// A row-major matrix as the TMA sees it, in tiles of at most 256 x 256 elements. Its address and its rows are whole 16 bytes.
+// A row-major matrix as the TMA sees it. CUDA driver API, cuTensorMapEncodeTiled: its address and its rows are whole 16 bytes; a tile has
+// at most 256 x 256 elements, rows of whole 16 bytes, and where it is swizzled no longer ones than the swizzle.
 template <typename T>
 struct Tiled {
     const T* matrix;
@@ -55,7 +59,8 @@ struct Tiled {
     CUtensorMapSwizzle swizzle = CU_TENSOR_MAP_SWIZZLE_NONE;
 };
 
-// Makes the map. The runtime finds the driver's function: nothing here is linked to libcuda.
+// Makes the map; cudaErrorInvalidValue where the driver refuses. The runtime finds the driver's function: nothing here is linked to
+// libcuda.
 template <typename T>
 inline cudaError_t encode(CUtensorMap* map, const Tiled<T>& tiled) {
     static_assert(sizeof(T) == (TENSOR_MAP_TYPE<T> == CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 ? 2 : 4), "float or bf16");

@@ -4,17 +4,17 @@
 
 constexpr int WARPGROUP = 128;  // threads: four warps, the first of them a multiple of four
 
-// PTX ISA, elect.sync: true for one lane of a converged warp, always the same one.
+// PTX ISA 9.7.13.14, elect.sync: true for one lane of a converged warp, always the same one.
 __device__ inline bool elect() {
     uint32_t elected;
     asm volatile("{ .reg .pred one; elect.sync _|one, 0xffffffff; selp.u32 %0, 1, 0, one; }" : "=r"(elected));
     return elected;
 }
 
-// PTX ISA, bar.sync: until all threads of a warpgroup are here; 0 is the barrier of __syncthreads.
+// PTX ISA 9.7.13.1, bar.sync: until all threads of a warpgroup are here; 0 is the barrier of __syncthreads.
 __device__ inline void warpgroup_sync(int barrier) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(WARPGROUP) : "memory"); }
 
-// PTX ISA, setmaxnreg: all warps of a warpgroup give registers back to the block, or wait until it has so many for them.
+// PTX ISA 9.7.19.5, setmaxnreg: all warps of a warpgroup give registers back to the block, or wait until it has so many for them.
 template <int REGISTERS>
 __device__ inline void keep_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));

@@ -4,20 +4,21 @@
 
 #include "common/cuda/operands.cuh"
 
-// PTX ISA, wgmma.fence: orders what the warpgroup did to its sums before the products that follow.
+// PTX ISA 9.7.15.7.1, wgmma.fence: orders what the warpgroup did to its sums before the products that follow.
 __device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
-// PTX ISA, wgmma.commit_group: the products since the last commit are a group.
+// PTX ISA 9.7.15.7.2, wgmma.commit_group: the products since the last commit are a group.
 __device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-// PTX ISA, wgmma.wait_group: until at most PENDING of the newest groups still run; the operands of the others may be overwritten.
+// PTX ISA 9.7.15.7.3, wgmma.wait_group: until at most PENDING of the newest groups still run; the operands of the others may be
+// overwritten.
 template <int PENDING>
 __device__ inline void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
-// PTX ISA, wgmma.mma_async m64n128k16: sum (+)= a b^T with a 64 x 16 and b 128 x 16, both K-major, in bf16. Of the sums, 64 x 128, the
-// thread t of the warpgroup holds sum[4 j + 2 i + e] = element (t / 32 * 16 + t % 32 / 4 + 8 i, 8 j + t % 4 * 2 + e).
+// PTX ISA 9.7.15.5.2, wgmma.mma_async m64n128k16: sum (+)= a b^T with a 64 x 16 and b 128 x 16, both K-major, in bf16. 9.7.15.5.1.1: of the
+// sums, 64 x 128, the thread t of the warpgroup holds sum[4 j + 2 i + e] = element (t / 32 * 16 + t % 32 / 4 + 8 i, 8 j + t % 4 * 2 + e).
 __device__ inline void wgmma_64x128x16(float (&sum)[64], uint64_t a, uint64_t b, bool add) {
     asm volatile(
         "{\n"
@@ -45,7 +46,8 @@ __device__ inline void wgmma_64x128x16(float (&sum)[64], uint64_t a, uint64_t b,
     "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), "+f"(sum[i + 4]), "+f"(sum[i + 5]), "+f"(sum[i + 6]), \
         "+f"(sum[i + 7])
 
-// PTX ISA, wgmma.mma_async m64n192k16: the same with b 192 x 16 and sums 64 x 192. In its 96 cycles it reads 6 KB of b and 2 KB of a.
+// PTX ISA 9.7.15.5.2, wgmma.mma_async m64n192k16: the same with b 192 x 16 and sums 64 x 192. In its 96 cycles it reads 6 KB of b and 2 KB
+// of a.
 __device__ inline void wgmma_64x192x16(float (&sum)[96], uint64_t a, uint64_t b, bool add) {
     asm volatile(
         "{\n"
@@ -65,8 +67,8 @@ __device__ inline void wgmma_64x192x16(float (&sum)[96], uint64_t a, uint64_t b,
         : "l"(a), "l"(b), "r"(int(add)));
 }
 
-// PTX ISA, wgmma.mma_async m64n256k16: the same with b 256 x 16 and sums 64 x 256, the widest product. In its 128 cycles
-// it reads 8 KB of b and 2 KB of a.
+// PTX ISA 9.7.15.5.2, wgmma.mma_async m64n256k16: the same with b 256 x 16 and sums 64 x 256, the widest product. In its 128 cycles it
+// reads 8 KB of b and 2 KB of a.
 __device__ inline void wgmma_64x256x16(float (&sum)[128], uint64_t a, uint64_t b, bool add) {
     asm volatile(
         "{\n"
