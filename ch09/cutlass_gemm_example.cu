@@ -1,5 +1,5 @@
 // CUTLASS, whole and at its shortest: a product of bf16 matrices in a type and a call, on an A100 and after, checked by CUTLASS's own.
-// src=$(echo .venv/lib/python3*/site-packages/cutlass_library/source)
+// src=$(echo .venv/lib/python3*/site-packages/cutlass_library/source) && mkdir -p build
 // nvcc -std=c++17 -O3 -arch=sm_80 -isystem $src/include -isystem $src/tools/util/include -o build/cutlass_gemm ch09/cutlass_gemm_example.cu
 // build/cutlass_gemm
 #include <cutlass/gemm/device/gemm.h>

@@ -1,5 +1,5 @@
 // Inline PTX, whole: two kinds of load, a prefetch and two special registers that C++ has no name for. Compute capability 9.0 and above.
-// nvcc -std=c++17 -O3 -arch=sm_90 ch09/inline_ptx_example.cu -o build/inline_ptx_example && build/inline_ptx_example
+// mkdir -p build && nvcc -std=c++17 -O3 -arch=sm_90 ch09/inline_ptx_example.cu -o build/inline_ptx_example && build/inline_ptx_example
 #include <vector>
 
 #include "../ch06/shared_check.cuh"

@@ -175,7 +175,7 @@ def test_the_tolerance_has_teeth():
 def test_the_demo_builds_with_its_own_lines_and_checks_its_calls(tmp_path):
     skip_without_tools()
     headers, compiler, run = (line.removeprefix("// ") for line in (CHAPTER / f"{DEMO}.cu").read_text().splitlines()[1:4])
-    assert headers == "src=$(echo .venv/lib/python3*/site-packages/cutlass_library/source)"
+    assert headers == "src=$(echo .venv/lib/python3*/site-packages/cutlass_library/source) && mkdir -p build"
     try:
         source = importlib.metadata.distribution("nvidia-cutlass").locate_file("cutlass_library/source")
     except importlib.metadata.PackageNotFoundError:

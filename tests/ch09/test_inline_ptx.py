@@ -118,8 +118,8 @@ def test_the_tolerance_has_teeth():
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
 @pytest.mark.parametrize("architecture", ["sm_90", "sm_100"])
 def test_the_demo_builds_with_its_own_line_and_checks_its_calls(architecture, tmp_path):
-    command, run = text_of(DEMO).splitlines()[1].removeprefix("// ").split(" && ")
-    assert run == "build/inline_ptx_example"
+    folder, command, run = text_of(DEMO).splitlines()[1].removeprefix("// ").split(" && ")
+    assert (folder, run) == ("mkdir -p build", "build/inline_ptx_example")
     built_demo = tmp_path / "demo"
     words = [str(built_demo) if word == run else word.replace("sm_90", architecture) for word in shlex.split(command)]
     subprocess.run(words, cwd=ROOT, check=True, capture_output=True)

@@ -132,11 +132,12 @@ def test_without_trace_the_machine_code_is_as_if_no_stamp_were_there(side, tmp_p
 @pytest.mark.parametrize("side", SIDES)
 def test_the_demo_builds_with_its_own_line_and_checks_its_calls(side, tmp_path):
     first, blackwell = (CHAPTER / DEMO).read_text().splitlines()[1:3]
-    command, run = first.removeprefix("// ").split(" && ")
+    folder, command, run = first.removeprefix("// ").split(" && ")
+    assert folder == "mkdir -p build"
     words = [str(tmp_path / "demo") if word == run else word for word in shlex.split(command)]
     if side != "optimized_wgmma_triple_overlap.cu":
-        target, define = re.search(r"(arch=\S+) and (-DSIDE=\S+)\.$", blackwell).groups()
-        words = [*(target if word.startswith("arch=") else word for word in words), *shlex.split(define)]
+        target, define = re.search(r"(-arch=\S+) and (-DSIDE=\S+)\.$", blackwell).groups()
+        words = [*(target if word.startswith("-arch=") else word for word in words), *shlex.split(define)]
         assert side in words[-1]
     subprocess.run(words, cwd=ROOT, check=True, capture_output=True)
     ended = subprocess.run([tmp_path / "demo"], capture_output=True, text=True, check=False)
