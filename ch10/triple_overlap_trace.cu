@@ -1,6 +1,6 @@
 // When each role of the triple overlap was busy: its kernel, built to stamp what it does, multiplies once, and the stamps are added up.
-// mkdir -p build && nvcc -std=c++17 -O3 -arch=sm_90a -DTRACE -I. ch10/triple_overlap_trace.cu -o build/trace && build/trace
-// Blackwell's: -arch=sm_100a and -DSIDE='"optimized_tmem_triple_overlap.cu"'.
+// mkdir -p build && nvcc -O3 -gencode arch=compute_90a,code=sm_90a -DTRACE -I. ch10/triple_overlap_trace.cu -o build/trace && build/trace
+// Blackwell's: arch=compute_100a,code=sm_100a and -DSIDE='"optimized_tmem_triple_overlap.cu"'.
 #include <vector>
 
 #include "../ch06/shared_check.cuh"

@@ -136,8 +136,8 @@ def test_the_demo_builds_with_its_own_line_and_checks_its_calls(side, tmp_path):
     assert folder == "mkdir -p build"
     words = [str(tmp_path / "demo") if word == run else word for word in shlex.split(command)]
     if side != "optimized_wgmma_triple_overlap.cu":
-        target, define = re.search(r"(-arch=\S+) and (-DSIDE=\S+)\.$", blackwell).groups()
-        words = [*(target if word.startswith("-arch=") else word for word in words), *shlex.split(define)]
+        target, define = re.search(r"(arch=\S+) and (-DSIDE=\S+)\.$", blackwell).groups()
+        words = [*(target if word.startswith("arch=") else word for word in words), *shlex.split(define)]
         assert side in words[-1]
     subprocess.run(words, cwd=ROOT, check=True, capture_output=True)
     ended = subprocess.run([tmp_path / "demo"], capture_output=True, text=True, check=False)
