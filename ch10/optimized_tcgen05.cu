@@ -10,6 +10,9 @@
 // proves: fewer mma_sync_f16_bf16
 // has: mbarrier_expect_tx
 // has: spills == 0
+//
+// Nothing of this has run on a GPU. What is not proved without one is listed at the head of optimized_tmem_triple_overlap.cu; here it is
+// also that two blocks of an SM get their half of tensor memory each.
 #include "common/cuda/launch.cuh"
 #include "common/cuda/tcgen05.cuh"
 #include "common/cuda/tma.cuh"

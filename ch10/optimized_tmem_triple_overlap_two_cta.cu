@@ -12,8 +12,10 @@
 // has: mbarrier_expect_tx
 // has: spills == 0
 //
-// Nothing of this has run on a GPU. What no stand-in can show: that an SM gets 64 bytes a cycle from the L2, that a remote arrival between
-// their fences orders the tcgen05 operations of two blocks as a local one does those of one, and that all SMs find a pair.
+// Nothing of this has run on a GPU. What no stand-in can show, beside what the head of optimized_tmem_triple_overlap.cu lists: that tensor
+// cores of two SMs find rows and halves of b where tcgen05_pair.cuh says, that bytes which land in block 1 complete on the barrier of block
+// 0, that a remote arrival between their fences orders the tcgen05 operations of two blocks as a local one does those of one, that an SM
+// gets 64 bytes a cycle from the L2, and that all SMs find a pair.
 #include "common/cuda/cluster.cuh"
 #include "common/cuda/launch.cuh"
 #include "common/cuda/tcgen05_pair.cuh"

@@ -133,6 +133,26 @@ def test_a_step_takes_shared_memory_as_long_as_is_said():
     assert f"With 128 columns it would take {(2 * 4 * (64 + 128) * 32 + 256 * 128) // 128} for {128 * 128 // 32}." in said
 
 
+def test_blackwells_predictions_take_the_same_rate_from_the_l2_and_the_same_bytes():
+    found = re.match(r"1x, at (\d+) bytes .* step, (\d+) KB, in (\d+) cycles .* in (\d+);", read_directives(CHAPTER / TMEM).expects)
+    rate, kilobytes, loading, products = map(int, found.groups())
+    rows, depth, columns = 128, 64, constants_of(CHAPTER / "baseline_tmem_triple_overlap.cu")["TILE_N"]
+    assert f"TILE_N = {columns};" in (CHAPTER / TMEM).read_text()
+    assert kilobytes == (rows + columns) * depth * 2 >> 10
+    assert loading == (kilobytes << 10) // rate
+    assert products == rows * columns * depth // 4096 < loading  # so of the baseline's two blocks one can always load
+    for other in ("optimized_tmem_triple_overlap_two_cta.cu", "optimized_tcgen05.cu"):
+        assert {rate, kilobytes, loading} <= {int(number) for number in re.findall(r"\b\d+\b", read_directives(CHAPTER / other).expects)}
+
+
+def test_what_is_not_proved_of_blackwells_sides_is_said_at_their_head():
+    heads = {path.name: re.match(r"(//.*\n)+", path.read_text())[0] for path in CHAPTER.glob("optimized_t*.cu")}
+    blackwells = {name: head for name, head in heads.items() if "tcgen05_ld" in head}
+    assert set(blackwells) == {TMEM, "optimized_tmem_triple_overlap_two_cta.cu", "optimized_tcgen05.cu"}
+    assert all("\n// Nothing of this has run on a GPU. " in head for head in blackwells.values())
+    assert all(f"head of {TMEM}" in head for name, head in blackwells.items() if name != TMEM)
+
+
 def test_the_last_check_goes_round_on_every_gpu_that_can_run_it():
     shape, multiprocessors = WORKLOAD.check_at[-1], 148
     tiles = -(-shape["m"] // 128) * -(-shape["n"] // 256)
