@@ -24,6 +24,7 @@ int main() {
     show("instruction_64", uint32_t(UMMA::make_instr_desc<Element, Element, float, 128, 64, K_MAJOR, K_MAJOR>()));
     show("instruction_128", uint32_t(UMMA::make_instr_desc<Element, Element, float, 128, 128, K_MAJOR, K_MAJOR>()));
     show("instruction_256", uint32_t(UMMA::make_instr_desc<Element, Element, float, 128, 256, K_MAJOR, K_MAJOR>()));
+    show("instruction_pair", uint32_t(UMMA::make_instr_desc<Element, Element, float, 256, 256, K_MAJOR, K_MAJOR>()));
     const Swizzle<3, 4, 3> swizzle;  // of bytes: the layout of B128 in the comment on make_umma_desc
     for (int row = 0; row < 128; row++) {
         for (int chunk = 0; chunk < 8; chunk++) std::printf("swizzled_%d_%d %x\n", row, chunk, swizzle(row * 128 + chunk * 16));

@@ -13,6 +13,7 @@ int main() {
         std::printf("tcgen05_%x %llx\n", address, static_cast<unsigned long long>(tcgen05_operand(address)));
     }
     for (int n = 64; n <= 256; n *= 2) std::printf("instruction_%d %x\n", n, tcgen05_instruction(128, n));
+    std::printf("instruction_pair %x\n", tcgen05_instruction(256, 256));
     for (int row = 0; row < 128; row++) {
         for (int chunk = 0; chunk < 8; chunk++) std::printf("swizzled_%d_%d %x\n", row, chunk, swizzled(row, chunk));
     }

@@ -73,11 +73,11 @@ def test_operands_by_the_isa(ours, address):
     assert fields(ours[f"tcgen05_{address:x}"], TCGEN05) == expected
 
 
-@pytest.mark.parametrize("n", [64, 128, 256])
-def test_the_instruction_by_the_isa(ours, n):
+@pytest.mark.parametrize(("name", "m", "n"), [("64", 128, 64), ("128", 128, 128), ("256", 128, 256), ("pair", 256, 256)])
+def test_the_instruction_by_the_isa(ours, name, m, n):
     fp32, bf16 = 1, 1
-    expected = {**dict.fromkeys(INSTRUCTION, 0), "d": fp32, "a": bf16, "b": bf16, "n": n >> 3, "m": 128 >> 4}
-    assert fields(ours[f"instruction_{n}"], INSTRUCTION) == expected
+    expected = {**dict.fromkeys(INSTRUCTION, 0), "d": fp32, "a": bf16, "b": bf16, "n": n >> 3, "m": m >> 4}
+    assert fields(ours[f"instruction_{name}"], INSTRUCTION) == expected
 
 
 def test_a_tensor_address_has_the_lane_in_its_upper_half(ours):
@@ -114,7 +114,7 @@ def test_cutlass_gives_the_same(ours, tmp_path):
     program = tmp_path / "cutlass_descriptors"
     output(nvcc, "-std=c++17", "-arch=sm_100a", "-w", "-isystem", headers, HERE / "cutlass_descriptors.cu", "-o", program)
     theirs = numbers(output(program))
-    assert len(theirs) == 5 + 128 * 8
+    assert len(theirs) == 6 + 128 * 8
     assert {name: ours[name] for name in theirs} == theirs
 
 
