@@ -1,4 +1,9 @@
-"""Product of two bfloat16 matrices, summed and returned in float32: c[i, j] = sum over l of a[i, l] * b[l, j]."""
+"""Product of two bfloat16 matrices, summed and returned in float32: c[i, j] = sum over l of a[i, l] * b[l, j].
+
+Expected 11x, and 5.46x on an H200: each side takes longer than its busiest unit. Of 993 pairs of tiles, at 1.98 GHz, an SM takes 7260
+cycles each with FFMA, not 5440, and 1330 with mma.sync, not 512. Not the instruction is slow: here it makes 206 TFLOP/s, and 508 in
+ch10:pipeline_3stage, whose tiles are twice as wide and on their way two steps before. What a warp waits for here has not been profiled.
+"""
 # reason: tensor cores make 16 times the FMAs of the CUDA cores in a cycle, and take no instruction to turn bf16 into float
 
 import torch
