@@ -1,0 +1,39 @@
+"""The roofline script of chapter 9: a line for each row that was accepted, with the flops a byte and the speeds that follow from it."""
+
+import subprocess
+import sys
+from itertools import pairwise
+
+import pytest
+
+from common.python.expectations import read_expectations
+from tests.ch09.sides import CHAPTER
+from tests.teeth import ROOT
+
+ACCEPTED = read_expectations(CHAPTER / "expectations_h200.json").pairs
+
+
+@pytest.fixture(scope="module")
+def lines():
+    command = [sys.executable, CHAPTER / "roofline.py"]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    return [line.split() for line in printed]
+
+
+def test_every_row_that_was_accepted_has_a_line(lines):
+    assert [line[:2] for line in lines[1:]] == [[pair, shape] for pair, by_shape in ACCEPTED.items() for shape in by_shape]
+
+
+def test_a_square_product_of_n_does_n_sixths_of_a_flop_for_a_byte_of_float32(lines):
+    (tiling,) = [line for line in lines if line[0] == "tiling"]
+    assert int(tiling[2]) == round(4096 / 6)
+    assert tiling[3] == "fp32"
+
+
+def test_speeds_follow_from_the_times_that_were_accepted(lines):
+    (tiling,) = [line for line in lines if line[0] == "tiling"]
+    sides = ACCEPTED["tiling"]["default"].sides
+    speeds = [float(word) for word, unit in pairwise(tiling) if unit == "TFLOP/s"]
+    expected = [2 * 4096**3 / sides[side].time_ns.estimate / 1e3 for side in ("baseline", "optimized")]
+    assert speeds[1:] == pytest.approx(expected, abs=0.05)
+    assert speeds[0] == pytest.approx(expected[1] / sides["optimized"].share.share, abs=0.05)
