@@ -229,7 +229,9 @@ def _scattered(facts: Facts) -> str:
         if not facts.counters.get(requests) or sectors not in facts.counters:
             continue
         each = facts.counters[sectors] / facts.counters[requests]
-        if each > _WIDEST_SECTORS:
+        declared = facts.timing.work.get("dram_read" if kind == "ld" else "dram_write", 0.0)
+        # An access that starts inside a sector touches one more: only a request that carries mostly what nobody asked for is scattered.
+        if each > _WIDEST_SECTORS and declared < MOST * 32 * facts.counters[sectors]:
             return (
                 f"{sectors} is {significant(each)} for each of {requests}, over the {_WIDEST_SECTORS} sectors of 32 B that a warp's widest "
                 f"access of 16 B a thread fills: give neighbouring threads neighbouring addresses in these {direction}"
@@ -259,12 +261,19 @@ def _idle_tensor_cores(facts: Facts) -> str:
     )
 
 
+_WAVES = "launch__waves_per_multiprocessor"
+
+
+def _fills(facts: Facts) -> bool:
+    """Whether the launch has blocks for every place on the device: if not, neither limits of an SM nor uneven blocks leave it empty."""
+    return facts.counters.get(_WAVES, 1.0) >= 1
+
+
 def _few_blocks(facts: Facts) -> str:
-    waves = facts.counters.get("launch__waves_per_multiprocessor", 1.0)
-    if waves >= 1:
+    if _fills(facts):
         return ""
     return (
-        f"launch__waves_per_multiprocessor is {significant(waves)}, under the 1 that fills this device's SMs: launch more blocks, by "
+        f"{_WAVES} is {significant(facts.counters[_WAVES])}, under the 1 that fills this device's SMs: launch more blocks, by "
         "smaller tiles or by splitting the reduction"
     )
 
@@ -272,7 +281,7 @@ def _few_blocks(facts: Facts) -> str:
 def _limited(facts: Facts) -> str:
     most = facts.counters.get("sm__maximum_warps_per_active_cycle_pct", 100.0)
     limits = {name: value for name, value in facts.counters.items() if name.startswith("launch__occupancy_limit_")}
-    if most >= 100 or not limits:
+    if most >= 100 or not limits or not _fills(facts):
         return ""
     lowest = min(limits, key=lambda name: limits[name])
     return (
@@ -283,7 +292,7 @@ def _limited(facts: Facts) -> str:
 
 def _uneven(facts: Facts) -> str:
     achieved, most = (facts.counters.get(name) for name in (ncu_tables.OCCUPANCY, "sm__maximum_warps_per_active_cycle_pct"))
-    if achieved is None or most is None or achieved >= MOST * most:
+    if achieved is None or most is None or achieved >= MOST * most or not _fills(facts):
         return ""
     return (
         f"{ncu_tables.OCCUPANCY} is {significant(achieved)} % of the {significant(most)} % that this launch allows on this device: blocks "

@@ -3,19 +3,23 @@
 ncu gives each unit's share of its peak; times the step, that is how long the unit was busy. A unit that was busy for most of the slower
 step, and whose busy time changed by a third at least of what the step's did, explains it, and of its counters those that changed the same
 way say how. Where there is none, the side waits less: then what warps waited for, over all instructions, and how many threads there were
-to wait, say it.
+to wait, say it. Which side is faster is what was timed, not what a profiler saw: where the kernels' times do not account for it, what a
+trace saw around them does, or nothing is said.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from common.python.charts import effect_of
 from common.python.counters import Moved, ranked, value_text
 from common.python.figures import significant, time_text
 from common.python.ncu_tables import DRAM_PERCENT, L1_PERCENT, L2_PERCENT, SM_PERCENT, STALL, TIME
-from common.python.results import BASELINE, PairResult
+from common.python.results import BASELINE, PairResult, PairTiming, SideProfile, StepTrace
+from common.python.step_trace import gap_share
 
 _EXPLAINS = 1 / 3  # of the step's change of time
 _MOST = 0.5  # of the slower step's time
@@ -60,14 +64,56 @@ class Reason:
         """What it is the reason of."""
         return f"Why {self.side} is {'faster' if self.is_faster else 'slower'}"
 
+    @property
+    def headline(self) -> str:
+        """What explains most of it, in one line of a terminal: `optimized is faster: the L2 was busy for ...`."""
+        return f"{self.side} is {'faster' if self.is_faster else 'slower'}: {self.words.partition('; ')[0]}"
+
 
 def reasons(row: PairResult) -> Iterator[Reason]:
-    """A sentence for each side that ncu counted, if it counted the baseline too and their steps took different times."""
-    profiles = {side: result.profile.counters for side, result in row.sides.items() if result.profile}
-    baseline = profiles.get(BASELINE, {})
-    for side, counters in profiles.items():
-        if side != BASELINE and baseline.get(TIME) and counters.get(TIME) and (words := _why(side, baseline, counters)):
-            yield Reason(side, counters[TIME] < baseline[TIME], words)
+    """A sentence for each side that a profiler saw, if it saw the baseline too and their times differ."""
+    timing = next(iter(row.timings.values()), None)  # it is the first shape that is profiled
+    profiles = {side: result.profile for side, result in row.sides.items() if result.profile}
+    if BASELINE not in profiles or (timing and timing.mode == "cold_start"):  # most of a cold start is set-up
+        return
+    for side, profile in profiles.items():
+        if side != BASELINE and (reason := _reason(side, profiles[BASELINE], profile, timing)):
+            yield reason
+
+
+def _reason(side: str, baseline: SideProfile, profile: SideProfile, timing: PairTiming | None) -> Reason | None:
+    """What the kernels do differently, as far as that is what was timed, and what a step does around them, as far as it is not."""
+    before, after = baseline.counters.get(TIME), profile.counters.get(TIME)
+    speedup = timing.speedups.get(side) if timing else None
+    if timing is None or speedup is None:
+        words = _why(side, baseline.counters, profile.counters) if before and after else ""
+        return Reason(side, (after or 0.0) < (before or 0.0), words) if words else None
+    if effect_of(speedup) == "undecided":
+        return None
+    explained = math.log(before / after) / math.log(speedup.estimate) if before and after else 0.0
+    parts = [_why(side, baseline.counters, profile.counters)] if explained >= _EXPLAINS else []
+    if explained < 1 - _EXPLAINS and (around := _around(baseline.step, profile.step, timing, is_faster=speedup.estimate > 1)):
+        took = f"the kernels took {time_text(before)}, now {time_text(after)} ({TIME}), the rest is " if before and after else ""
+        parts.append(f"{took}around them: {around}" if took else around)
+    words = "; ".join(filter(None, parts))
+    return Reason(side, speedup.estimate > 1, words) if words else None
+
+
+def _around(baseline: StepTrace | None, step: StepTrace | None, timing: PairTiming, *, is_faster: bool) -> str:
+    """What a step does less of around its kernels, or more if it is slower, by a trace; the host counts where its time is in the figure."""
+    if baseline is None or step is None:
+        return ""
+    known: list[tuple[str, float, float, str, str]] = []
+    if baseline.kernels and step.kernels:  # a copy is another call, not a launch less
+        known.append(("launches", baseline.launches, step.launches, f"{baseline.launches:,}", f"{step.launches:,}"))
+    if not (timing.clock == "device" and timing.launch_latency_hidden):
+        gaps = gap_share(baseline), gap_share(step)
+        known.append(("host", baseline.host_ns, step.host_ns, time_text(baseline.host_ns), time_text(step.host_ns)))
+        known.append(("gaps on the GPU", *gaps, f"{100 * gaps[0]:.0f} %", f"{100 * gaps[1]:.0f} %"))
+    changed = [f"{name} {was} → {now}" for name, before, after, was, now in known if was != now and (after < before) is is_faster]
+    if baseline.overlap_share is not None and step.overlap_share is not None and (step.overlap_share > baseline.overlap_share) is is_faster:
+        changed.append(f"copies under kernels {100 * baseline.overlap_share:.0f} % → {100 * step.overlap_share:.0f} %")
+    return f"{', '.join(changed)} (by {step.source})" if changed else ""
 
 
 def _why(side: str, baseline: Mapping[str, float], counters: Mapping[str, float]) -> str:
@@ -129,4 +175,4 @@ def _of_waiting(baseline: Mapping[str, float], counters: Mapping[str, float], *,
         parts.append(f"threads {value_text('.sum', threads[0])} → {value_text('.sum', threads[1])} ({_GRID} x {_BLOCK})")
     less, waited = ("less", "waited less") if faster else ("more", "waited more")
     told = ": " + ", ".join(parts) if parts else "; what for, the counters of deep_dive say"
-    return f"no unit had so much {less} to do, so it {waited}{told}"
+    return f"no unit was busy for so much {less} time, so its warps {waited}{told}"

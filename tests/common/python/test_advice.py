@@ -94,6 +94,13 @@ def test_launches_are_a_ceiling_where_they_count():
     )
 
 
+def test_where_blocks_are_too_few_no_limit_of_an_sm_and_no_uneven_block_is_blamed():
+    launch = {MOST_WARPS: 50.0, "launch__occupancy_limit_registers": 4.0, ncu_tables.OCCUPANCY: 2.0}
+    few, enough = (diagnosis(READ_4_GB, 8e6, CACHES | launch | {WAVES: waves}) for waves in (0.08, 3.0))
+    assert [len(sentences_with(name, few)) for name in (WAVES, MOST_WARPS, ncu_tables.OCCUPANCY)] == [1, 0, 0]
+    assert [len(sentences_with(name, enough)) for name in (WAVES, MOST_WARPS, ncu_tables.OCCUPANCY)] == [0, 1, 1]
+
+
 # --- the ridge point is this machine's
 
 
@@ -141,7 +148,8 @@ def test_without_ceilings_the_device_s_own_peak_counts():
 @pytest.mark.parametrize(
     ("name", "firing", "silent"),
     [
-        (SECTORS, {SECTORS: 170.0, REQUESTS: 10.0}, {SECTORS: 160.0, REQUESTS: 10.0}),
+        (SECTORS, {SECTORS: 340e6, REQUESTS: 20e6}, {SECTORS: 320e6, REQUESTS: 20e6}),
+        (SECTORS, {SECTORS: 251e6, REQUESTS: 10e6}, {SECTORS: 249e6, REQUESTS: 10e6}),  # twice the 4 GB that are asked for
         (CONFLICTS, {CONFLICTS: 50.0, WAVEFRONTS: 100.0}, {CONFLICTS: 49.0, WAVEFRONTS: 100.0}),
         (WAVES, {WAVES: 0.9}, {WAVES: 1.0}),
         (MOST_WARPS, {MOST_WARPS: 50.0, "launch__occupancy_limit_registers": 4.0}, {MOST_WARPS: 100.0}),

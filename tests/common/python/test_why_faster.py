@@ -5,9 +5,9 @@ import pytest
 from common.python.html_report import html
 from common.python.ncu_tables import DRAM_PERCENT, L1_PERCENT, L2_PERCENT, SM_PERCENT, TIME
 from common.python.report import markdown
-from common.python.results import SideProfile
+from common.python.results import SideProfile, StepTrace
 from common.python.why_faster import reasons
-from tests.common.python.factories import a_row, a_run, a_side
+from tests.common.python.factories import a_row, a_run, a_side, a_timing
 from tests.common.python.html_page import Page
 
 SECTORS, REQUESTS = (f"l1tex__t_{what}_pipe_lsu_mem_global_op_st.sum" for what in ("sectors", "requests"))
@@ -37,9 +37,13 @@ BY_TILES = BY_COLUMNS | {
 }
 
 
-def row_of(baseline, optimized):
-    profiles = {"baseline": baseline, "optimized": optimized}
-    return a_row(sides={side: a_side(side, profile=SideProfile(counters=counters)) for side, counters in profiles.items()})
+def row_of(baseline, optimized, steps=(None, None), **timing):
+    """A row that was timed at what ncu counted, unless `timing` says otherwise."""
+    counted = {"baseline": baseline, "optimized": optimized}
+    profiles = {side: SideProfile(counters=counted[side], step=step) for side, step in zip(counted, steps, strict=True)}
+    times = {side: counters.get(TIME, 1e6) for side, counters in counted.items()}
+    timings = {"default": a_timing(**{"sides_ns": times} | timing)}
+    return a_row(sides={side: a_side(side, profile=profile) for side, profile in profiles.items()}, timings=timings)
 
 
 def why(baseline, optimized):
@@ -79,7 +83,9 @@ def test_a_unit_whose_time_fell_by_less_than_a_third_of_what_was_saved_is_not_th
     }
     after = before | {TIME: 260e3, L2_PERCENT: 90.0, STALLED.format("long_scoreboard"): 12.0, STALLED.format("wait"): 1.5}
     words = why(before, after)
-    assert words.startswith("no unit had so much less to do, so it waited less: long_scoreboard 30,000,000 → 12,000,000 warp cycles")
+    assert words.startswith(
+        "no unit was busy for so much less time, so its warps waited less: long_scoreboard 30,000,000 → 12,000,000 warp cycles"
+    )
     assert "wait 1" not in words
 
 
@@ -94,6 +100,58 @@ def test_threads_that_wait_side_by_side_are_told_where_stalls_were_not_counted()
 @pytest.mark.parametrize("optimized", [BY_COLUMNS | {TIME: 4.10e6}, {}])
 def test_steps_of_one_time_and_a_side_that_was_not_counted_have_no_reason(optimized):
     assert why(BY_COLUMNS, optimized) == ""
+
+
+# --- what was timed says which side is faster
+
+
+def a_step(**changes):
+    fields = {"source": "nsys", "launches": 40, "kernels": 40, "copies": 0, "host_ns": 900e3, "span_ns": 1000e3, "busy_ns": 400e3}
+    return StepTrace(**fields | changes)
+
+
+ONE_LAUNCH = a_step(launches=1, host_ns=20e3, span_ns=420e3)
+TIMED = {"sides_ns": {"baseline": 1000e3, "optimized": 430e3}}
+
+
+def test_what_the_kernels_do_not_explain_happens_around_them():
+    (reason,) = reasons(row_of({TIME: 400e3}, {TIME: 395e3}, (a_step(), ONE_LAUNCH), clock="launch", **TIMED))
+    assert reason.title == "Why optimized is faster"
+    assert reason.words == (
+        f"the kernels took 400 µs, now 395 µs ({TIME}), the rest is around them: "
+        "launches 40 → 1, host 900 µs → 20.0 µs, gaps on the GPU 60 % → 5 % (by nsys)"
+    )
+
+
+def test_a_step_that_was_only_traced_has_a_reason_too_and_time_that_is_hidden_is_none():
+    row = row_of({}, {}, (a_step(), ONE_LAUNCH), clock="launch", **TIMED)
+    assert [reason.words for reason in reasons(row)] == ["launches 40 → 1, host 900 µs → 20.0 µs, gaps on the GPU 60 % → 5 % (by nsys)"]
+    (reason,) = reasons(row_of({}, {}, (a_step(), ONE_LAUNCH), **TIMED))
+    assert reason.words == "launches 40 → 1 (by nsys)"  # its clock does not see the host, nor a gap that it leaves
+    assert not list(reasons(row_of({}, {}, (a_step(), a_step(kernels=0, launches=0, copies=1)), **TIMED)))
+
+
+def test_copies_under_kernels_are_a_reason():
+    overlapped = a_step(copies=4, overlap_share=0.95, span_ns=500e3)
+    (reason,) = reasons(row_of({}, {}, (a_step(copies=4, overlap_share=0.0), overlapped), **TIMED))
+    assert reason.words == "copies under kernels 0 % → 95 % (by nsys)"
+
+
+@pytest.mark.parametrize("mode", ["burst", "cold_start"])
+def test_kernels_that_contradict_what_was_timed_explain_nothing(mode):
+    slower = {"sides_ns": {"baseline": 574e3, "optimized": 800e3}}
+    assert not list(reasons(row_of(BY_COLUMNS, BY_TILES, mode=mode, **slower)))
+
+
+def test_a_pair_that_is_not_decided_has_no_reason():
+    alike = {"sides_ns": {"baseline": 1001e3, "optimized": 1000e3}}
+    assert not list(reasons(row_of(BY_COLUMNS, BY_TILES, **alike)))
+    assert not list(reasons(row_of(BY_COLUMNS, BY_TILES, mode="cold_start")))
+
+
+def test_a_row_that_was_not_timed_says_what_was_counted():
+    row = row_of(BY_COLUMNS, BY_TILES).model_copy(update={"timings": {}})
+    assert [reason.title for reason in reasons(row)] == ["Why optimized is faster"]
 
 
 def test_both_reports_say_it():
