@@ -24,7 +24,7 @@ from common.python.figures import (
     time_text,
 )
 from common.python.listings import Listing, changes, whole
-from common.python.report import Column, Section, sections
+from common.python.report import REASONS, Column, Section, sections
 from common.python.results import BASELINE, OPTIMIZED, Check, Interval, PairResult, PairTiming, Run, SideResult, Unit
 from common.python.stats import climbed, median_ns
 from common.python.why_faster import reasons
@@ -206,7 +206,7 @@ def _listing(root: Path, *files: str) -> Listing:
 def tables(row: PairResult, _: Run) -> Iterator[Part]:
     """The tables of `report.sections` for this row alone; the target, the same in every line, gives way to the shape."""
     for section in sections([row]):
-        if section.folded:
+        if section.folded and section.title != REASONS:  # they stand first, in `why`
             entries = [(entry[0].removeprefix(row.target).strip(), *entry[1:]) for entry in section.rows]
             yield Part("table", section.title, compact(Section(section.title, (Column("shape"), *section.columns[1:]), entries)))
 

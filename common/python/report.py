@@ -12,7 +12,7 @@ import jinja2
 
 from common.python import ncu_tables
 from common.python.advice import diagnoses
-from common.python.counters import moved, stall_text, value_text
+from common.python.counters import Moved, moved, stall_text, value_text
 from common.python.errors import Status
 from common.python.figures import (
     at_shape,
@@ -39,6 +39,7 @@ from common.python.stats import climbed
 from common.python.step_trace import gap_share
 from common.python.why_faster import reasons
 
+REASONS = "Why a side is faster or slower"
 _TEMPLATES = Path(__file__).parent / "templates"
 _MARKDOWN_SYNTAX = re.compile(r"([\\`*|<&~]|\](?=\()|(?<![^\W_])_|_(?![^\W_]))")
 # Everything but the characters that XML 1.0 allows; a compiler's coloured message has others.
@@ -225,7 +226,7 @@ def _bounds(rows: Sequence[PairResult]) -> Section:
             str(found.bottleneck),
             found.rests_on,
             found.intensity.words if found.intensity else "",
-            "; ".join(f"({number}) {sentence}" for number, sentence in enumerate(found.advice, start=1)),
+            "\n".join(f"({number}) {sentence}" for number, sentence in enumerate(found.advice, start=1)),
         )
         for row in rows
         for found in diagnoses(row)
@@ -290,7 +291,7 @@ def _counted(rows: Sequence[PairResult]) -> Section:
 
 def _reasons(rows: Sequence[PairResult]) -> Section:
     entries = [(row.target, reason.title, reason.words) for row in rows for reason in reasons(row)]
-    return Section("Why a side is faster or slower", _columns("target, what, by the counters"), entries)
+    return Section(REASONS, _columns("target, what, by the counters"), entries)
 
 
 def _moved(rows: Sequence[PairResult]) -> Section:
@@ -301,12 +302,20 @@ def _moved(rows: Sequence[PairResult]) -> Section:
             each.side,
             each.counter,
             *(value_text(each.counter, value) for value in (each.baseline, each.value)),
-            f"{each.ratio:.2f}x",
+            ratio_text(each),
         )
         for row in rows
         for each in moved(row)
     ]
     return Section("Counters that moved", columns, entries)
+
+
+def ratio_text(each: Moved) -> str:
+    """How many times the baseline's value it is; empty where that is nothing."""
+    if not each.baseline:
+        return ""
+    ratio = each.value / each.baseline
+    return f"{ratio:.2f}x" if ratio >= 0.01 else f"{significant(ratio)}x"
 
 
 def _device(rows: Sequence[PairResult]) -> Section:

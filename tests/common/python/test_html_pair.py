@@ -10,6 +10,7 @@ from common.python.results import Block, Share, Unit
 from common.python.settings import Settings
 from tests.common.python.factories import a_proof, a_row, a_run, a_side, a_timing, an_interval
 from tests.common.python.html_page import Page
+from tests.common.python.profiles import profiled_row
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +89,12 @@ def test_tables_of_one_pair_do_not_repeat_its_name(page):
 
     assert "ch07:transpose" not in table
     assert table.startswith("Each side side time [95 %] share of ceiling [95 %] largest error")  # and no column that says nothing
+
+
+def test_why_a_side_is_faster_is_told_once():
+    texts = html(a_run(), [profiled_row()])
+    assert texts.count("so its warps waited less") == 1
+    assert texts.count("Counters that moved") == 1
 
 
 def test_checks_are_told_by_shape_and_side(page):

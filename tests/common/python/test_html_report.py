@@ -239,6 +239,23 @@ def test_the_roofline_has_the_sides_whose_ceiling_was_measured(page):
     assert len(page.all("circle", class_="reach")) == 2 + 3
 
 
+def test_what_is_optimized_is_drawn_over_the_others():
+    shares = {side: Share(key="dram", share=0.5, ceiling_ns=1e6, floor_ns=1e6, at_held_clock=None) for side in ("optimized", "library")}
+    timing = a_timing({"optimized": 1e6, "library": 2e6}, shares=shares)
+    page = Page(html(a_run(), [a_row(timings={"default": timing})]))
+    kinds = [found["class"] for found, _ in page.all("g")]
+    assert kinds[-1] == "optimized"
+    assert kinds == sorted(kinds, key=lambda kind: kind == "optimized")
+
+
+def test_on_a_phone_a_branch_s_time_is_not_called_that_of_the_optimized_side(text):
+    (table,) = re.findall(r'<table class="results">.*?</table>', text, re.DOTALL)
+    branches = [line for line in table.splitlines() if "└" in line]
+    assert branches
+    assert all('data-label="time"' in line and 'data-label="optimized"' not in line for line in branches)
+    assert 'data-label="optimized"' in table
+
+
 def test_without_ceilings_there_is_no_roofline():
     assert "roofline" not in [found.get("id") for found, _ in Page(html(a_run(), [a_row()])).all("section")]
 
