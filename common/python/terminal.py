@@ -24,10 +24,12 @@ from common.python.figures import Line, at_shape, counts_text, lines_of, machine
 from common.python.planning import Plan
 from common.python.results import OPTIMIZED, Metrics, PairResult, Run
 from common.python.roofline import value_text
+from common.python.why_faster import reasons
 
 PIPED_WIDTH = 140
 _GAP = 2
 _NARROWEST_NAME = 20
+_FEW = 2  # targets, that a line can name
 _BREAKS_NAMES, _ALWAYS = 5, 9
 
 
@@ -134,19 +136,30 @@ _COLUMNS = (
 
 
 def print_results(rows: Sequence[PairResult], run: Run, console: Console) -> None:
-    """The table of all rows, then in whole sentences why rows did not pass and what to know of those that did, then the counts."""
+    """The table of all rows, then in whole sentences why rows did not pass, what to know of those that did, and why sides are faster."""
     _say(console, Text(machine_text(run.environment)))
     if rows:
         console.print()
         console.print(_table([line for row in rows for line in lines_of(row)], console.width))
     sentences = [_sentence(row) for row in rows if row.status is not Status.PASSED]
-    sentences += [Text(remark) for row in rows for remark in remarks(row)]
+    sentences += [Text(sentence) for sentence in _shared([remark for row in rows for remark in remarks(row)], len(rows))]
+    sentences += [Text(f"{row.target}: {reason.headline}") for row in rows for reason in reasons(row) if reason.side != "library"]
     for number, sentence in enumerate(sentences):
         if number == 0:
             console.print()
         _say(console, sentence)
     console.print()
     _say(console, Text(f"{counts_text(rows)}{', interrupted' if run.interrupted else ''}"))
+
+
+def _shared(remarks_of_rows: Sequence[str], rows: int) -> list[str]:
+    """Remarks of the form `target: sentence`, where several rows share a sentence as one line that names them."""
+    targets: dict[str, list[str]] = {}
+    for remark in remarks_of_rows:
+        target, _, sentence = remark.partition(": ")
+        targets.setdefault(sentence, []).append(target)
+    named = {sentence: list(dict.fromkeys(found)) for sentence, found in targets.items()}
+    return [f"{f'all {rows} targets' if len(found) == rows > _FEW else ', '.join(found)}: {sentence}" for sentence, found in named.items()]
 
 
 def print_comparison(before: Mapping[str, PairResult], after: Sequence[PairResult], missing: Iterable[str], console: Console) -> None:

@@ -13,6 +13,7 @@ from common.python.errors import Status
 from common.python.results import Metrics, Share
 from common.python.terminal import Progress, console_for, print_ceilings, print_document, print_results
 from tests.common.python.factories import a_failure, a_proof, a_row, a_run, a_timing, a_verdict
+from tests.common.python.profiles import profiled_row
 from tests.common.python.synthetic_ceilings import CEILINGS, a_ceiling, synthetic_ceilings
 
 LONG = "ch10:warp_specialized_two_pipelines_multistream"
@@ -121,6 +122,21 @@ def test_the_proofs_of_a_skipped_row_are_printed():
 
 def test_a_verdict_that_says_more_says_it_under_the_table():
     assert "ch07:transpose: INCONCLUSIVE: about 14 more units\n" in shown(ROWS, 80)
+
+
+def test_what_several_rows_share_is_told_once():
+    rows = [a_row(f"ch07:pair{number}", notes=("profile: ncu counted", *(("odd",) if number else ()))) for number in range(3)]
+    text = shown(rows, 140)
+    assert text.count("profile: ncu counted") == 1
+    assert "all 3 targets: profile: ncu counted\n" in text
+    assert "ch07:pair1, ch07:pair2: odd\n" in text
+
+
+def test_why_a_side_is_faster_is_told_by_what_explains_most_of_it():
+    row = profiled_row()
+    text = shown([row, row.model_copy(update={"target": "ch07:plain", "sides": {}, "timings": {}})], 400)
+    assert "ch07:transpose: optimized is faster: no unit was busy for so much less time, so its warps waited less\n" in text
+    assert "ch07:plain: optimized" not in text
 
 
 def test_the_last_line_counts():
