@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -27,8 +28,10 @@ from common.python.regressions import standing
 from common.python.results import OPTIMIZED, Interval, PairResult, PairTiming, Run, StopReason, Verdict, VerdictKind
 from common.python.standards import changes_of, name_of, verdict_of
 from common.python.stats import PAIR, Mean, gated_logs, median_ns, rungs_timed, shortest_ns
+from common.python.terminal import console_for
 
 REPORT_FILE = "expectations_drift.json"
+_GAP = 2
 
 
 @dataclass(frozen=True)
@@ -173,15 +176,24 @@ def report(run: Run, rows: Sequence[PairResult], root: Path) -> tuple[dict[str, 
     return told, drifts
 
 
+_TITLES = ("target", "figure", "accepted", "found", "change [99 %]", "verdict")
+
+
 def print_drifts(drifts: Sequence[Drift], left_out: dict[str, str], console: Console) -> None:
-    """The table, and a line for each timing that is not in it."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for title in ("target", "figure", "accepted", "found", "change [99 %]", "verdict"):
-        table.add_column(title, overflow="fold")
-    for drift in drifts:
-        entries = (drift.target + at_shape(drift.shape), drift.figure, drift.accepted, drift.found, drift.change, drift.verdict)
-        table.add_row(*map(Text, entries))
-    if drifts:
+    """The table, and a line for each timing that is not in it. Where it is narrow, intervals are left to the JSON: no number is cut."""
+    lines: list[tuple[str, ...]] = [
+        (each.target + at_shape(each.shape), each.figure, each.accepted, each.found, each.change, each.verdict) for each in drifts
+    ]
+    if lines and sum(max(cell_len(line[column]) for line in (_TITLES, *lines)) + _GAP for column in range(len(_TITLES))) > console.width:
+        lines = [(*line[:2], *(text.partition(" [")[0] for text in line[2:5]), line[5]) for line in lines]
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    for title in _TITLES:
+        table.add_column(
+            title.partition(" [")[0] if lines and "[" not in lines[0][4] else title, no_wrap=title != "target", overflow="fold"
+        )
+    for line in lines:
+        table.add_row(*map(Text, line))
+    if lines:
         console.print(table)
     for target, why in left_out.items():
         console.print(Text(f"{target}: not compared: {why}"), soft_wrap=True)
@@ -195,13 +207,16 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         run, rows = load(chosen.run)
-        told, drifts = report(run, rows, chosen.root or Path(run.settings["root"]))
+        root = chosen.root or Path(run.settings["root"])
+        if not root.is_dir():
+            raise BenchmarkError(f"{root}: no such folder; expected the targets and their expectations in it, or another --root")
+        told, drifts = report(run, rows, root)
         path = folder_of(chosen.run) / REPORT_FILE
         write_whole(path, json.dumps(told, indent=2) + "\n")
     except BenchmarkError as error:
         print(f"error: {error}", file=sys.stderr)
         return int(error.exit_code)
-    print_drifts(drifts, told["not_compared"], Console(highlight=False, emoji=False))
+    print_drifts(drifts, told["not_compared"], console_for(json_output=False))
     print(path)
     return int(ExitCode.GOOD)
 

@@ -1,31 +1,36 @@
 """What the profiles of sides say against each other, in Markdown: counters a side, and for each comparison those that moved most.
 
-Compared are the sides of each row with its baseline, the sides of further rows with those of the first that have their names, and ncu's
-tables with the first of them.
+Compared are the sides of each row with its baseline, and what a further folder holds with the first folder's row of the same target, or
+with its only one; ncu's tables likewise, where the NVTX ranges that the harness sets tell the sides in them apart.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common.python import ncu_tables
-from common.python.artifacts import METRICS_FILE, RUN_FILE, load, read_document, write_whole
+from common.python.artifacts import METRICS_FILE, RUN_FILE, folder_of, load, read_document, write_whole
 from common.python.counters import ranked, stall_text, value_text
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.figures import time_text
-from common.python.results import BASELINE, PairResult, StepTrace
+from common.python.report import ratio_text
+from common.python.results import BASELINE, PairResult, SideMetrics, SideProfile, StepTrace
 from common.python.step_trace import gap_share
+from common.python.why_faster import reasons
 
 _MOST = 12
+_RANGE = re.compile(r"<default domain>:(?P<target>[^:\s]+:[^:/\s]+)/(?P<side>\w+):")
 
 
 @dataclass(frozen=True)
 class Subject:
-    """One side of a row, or one table of ncu's: its counters over a step, and what else is known of the step."""
+    """One side of a row, or of a table of ncu's: its counters over a step, what else is known of the step, and why it is faster."""
 
     name: str
     side: str
@@ -33,47 +38,112 @@ class Subject:
     counters: Mapping[str, float]
     step: StepTrace | None = None
     share: str = ""
+    reason: str = ""
 
 
-def subjects_of(row: PairResult) -> list[Subject]:
+@dataclass(frozen=True)
+class Group:
+    """The sides of one target in one argument; a table that names no target has one side, and neither a name."""
+
+    target: str
+    subjects: tuple[Subject, ...]
+
+    def like(self, subject: Subject, alone: bool) -> Subject | None:
+        """The side that `subject` is held against: of its name, or the only one if `subject` is `alone` too."""
+        same = next((each for each in self.subjects if each.side == subject.side), None)
+        return self.subjects[0] if same is None and alone and len(self.subjects) == 1 else same
+
+
+def groups_in(path: Path) -> list[Group]:
+    """What was profiled in a run's folder, in a target's, or in a side's. Raises BenchmarkError."""
+    folder = folder_of(path)
+    if (folder / RUN_FILE).exists():
+        return [group_of(row) for row in load(folder)[1]]
+    try:
+        alone = read_document(folder / METRICS_FILE, SideMetrics)
+    except BenchmarkError:
+        return [group_of(read_document(folder / METRICS_FILE, PairResult))]
+    return [Group(alone.target, (_subject(alone.target, alone.side, alone.result.profile),) if alone.result.profile else ())]
+
+
+def group_of(row: PairResult) -> Group:
     """The sides of a row that were profiled."""
     shares = {side: f"{100 * share.share:.1f} % of {share.key}" for timing in row.timings.values() for side, share in timing.shares.items()}
-    return [
-        Subject(f"{row.target} {side}", side, len(profile.kernels), profile.counters, profile.step, shares.get(side, ""))
-        for side, result in row.sides.items()
-        if (profile := result.profile)
-    ]
+    why = {reason.side: f"{reason.title}: {reason.words}." for reason in reasons(row)}
+    profiles = {side: result.profile for side, result in row.sides.items() if result.profile}
+    return Group(
+        row.target,
+        tuple(
+            replace(_subject(row.target, side, profile), share=shares.get(side, ""), reason=why.get(side, ""))
+            for side, profile in profiles.items()
+        ),
+    )
 
 
-def subject_of(path: Path) -> Subject:
-    """A table that ncu printed. Raises BenchmarkError."""
+def _subject(target: str, side: str, profile: SideProfile) -> Subject:
+    return Subject(f"{target} {side}", side, len(profile.kernels), profile.counters, profile.step)
+
+
+def groups_of_table(path: Path) -> list[Group]:
+    """The sides in a table that ncu printed; one, of the file's name, where no range of the harness is in it. Raises BenchmarkError."""
     try:
         launches = ncu_tables.read_file(path)
     except ncu_tables.UnreadableTable as error:
         raise BenchmarkError(str(error)) from error
-    return Subject(path.stem, "", len(ncu_tables.by_kernel(launches)), ncu_tables.telling(ncu_tables.together(launches)))
+    found: dict[str, dict[str, list[ncu_tables.Profiled]]] = {}
+    for launch in launches:
+        named = _RANGE.search(launch.ranges)
+        target, side = (named["target"], named["side"]) if named else ("", "")
+        found.setdefault(target, {}).setdefault(side, []).append(launch)
+    return [
+        Group(target, tuple(_counted_in(path, f"{target} {side}".strip(), side, each) for side, each in sides.items()))
+        for target, sides in found.items()
+    ]
 
 
-def rows_in(folder: Path) -> tuple[PairResult, ...]:
-    """The rows of a run's folder, or the row of a target's. Raises BenchmarkError."""
-    if (folder / RUN_FILE).exists():
-        return load(folder)[1]
-    return (read_document(folder / METRICS_FILE, PairResult),)
+def _counted_in(path: Path, name: str, side: str, launches: Sequence[ncu_tables.Profiled]) -> Subject:
+    counters = ncu_tables.telling(ncu_tables.together(launches))
+    return Subject(name or path.stem, side, len(ncu_tables.by_kernel(launches)), counters)
 
 
-def pairs_of(groups: Sequence[Sequence[Subject]], tables: Sequence[Subject]) -> Iterator[tuple[Subject, Subject]]:
+def told_apart(arguments: Sequence[tuple[Path, Sequence[Group]]]) -> list[list[Group]]:
+    """The groups of each argument that have something in them; a name that two of them share gets the argument before it."""
+    names = Counter(subject.name for _, groups in arguments for group in groups for subject in group.subjects)
+    return [
+        [
+            replace(
+                group,
+                subjects=tuple(
+                    replace(subject, name=f"{path}: {subject.name}") if names[subject.name] > 1 else subject for subject in group.subjects
+                ),
+            )
+            for group in groups
+            if group.subjects
+        ]
+        for path, groups in arguments
+    ]
+
+
+def pairs_of(arguments: Sequence[Sequence[Group]]) -> Iterator[tuple[Subject, Subject]]:
     """What is compared with what: the first of two is what the other is told against."""
-    for number, group in enumerate(groups):
-        by_side = {subject.side: subject for subject in group}
-        yield from ((by_side[BASELINE], subject) for subject in group if BASELINE in by_side and subject.side != BASELINE)
-        first = {subject.side: subject for subject in groups[0]} if number else {}
-        yield from ((first[side], subject) for side, subject in by_side.items() if side in first)
-    yield from ((tables[0], table) for table in tables[1:])
+    for number, groups in enumerate(arguments):
+        for group in groups:
+            baseline = next((subject for subject in group.subjects if subject.side == BASELINE), None)
+            yield from ((baseline, subject) for subject in group.subjects if baseline and subject is not baseline)
+            if number and (other := _same_target(group, arguments[0])):
+                for subject in group.subjects:
+                    if first := other.like(subject, len(group.subjects) == 1):
+                        yield replace(first, reason=""), replace(subject, reason="")  # which is of another comparison
 
 
-def markdown(groups: Sequence[Sequence[Subject]], tables: Sequence[Subject]) -> str:
+def _same_target(group: Group, groups: Sequence[Group]) -> Group | None:
+    only = groups[0] if len(groups) == 1 else None
+    return next((each for each in groups if each.target == group.target), only)
+
+
+def markdown(folders: Sequence[Sequence[Group]], tables: Sequence[Sequence[Group]]) -> str:
     """The report."""
-    subjects = [*(subject for group in groups for subject in group), *tables]
+    subjects = [subject for groups in (*folders, *tables) for group in groups for subject in group.subjects]
     lines = [
         "# Profiles",
         "",
@@ -82,19 +152,20 @@ def markdown(groups: Sequence[Sequence[Subject]], tables: Sequence[Subject]) -> 
     if traced := [(subject.name, subject.step) for subject in subjects if subject.step]:
         heads = ("side", "traced by", "launches", "kernels", "host", "on the GPU", "gaps", "copies under kernels")
         lines += ["", "## A step in time", "", *_table(heads, (_traced(name, step) for name, step in traced))]
-    for one, other in pairs_of(groups, tables):
+    for one, other in (*pairs_of(folders), *pairs_of(tables)):
         found = ranked(other.side, one.counters, other.counters)[:_MOST]
         values = [
-            (each.counter, value_text(each.counter, each.baseline), value_text(each.counter, each.value), f"{each.ratio:.2f}x")
+            (each.counter, value_text(each.counter, each.baseline), value_text(each.counter, each.value), ratio_text(each))
             for each in found
         ]
-        lines += [
-            "",
-            f"## {one.name} → {other.name}",
-            "",
-            *(_table(("counter", "first", "second", "ratio"), values) or ["No counter moved."]),
-        ]
+        lines += ["", f"## {one.name} → {other.name}", "", *((other.reason, "") if other.reason else ())]
+        lines += _table(("counter", "first", "second", "ratio"), values) or [_nothing_moved(one, other)]
     return "\n".join(lines) + "\n"
+
+
+def _nothing_moved(one: Subject, other: Subject) -> str:
+    uncounted = [subject.name for subject in (one, other) if not subject.counters]
+    return f"Nothing was counted in {' and '.join(uncounted)}." if uncounted else "No counter moved."
 
 
 def _counted(subject: Subject) -> tuple[str, ...]:
@@ -116,18 +187,18 @@ def _table(heads: Sequence[str], rows: Iterator[tuple[str, ...]] | Sequence[tupl
 def main(arguments: list[str] | None = None) -> int:
     """Write the report beside the first thing that it is about, or print it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folders", nargs="*", type=Path, help="of runs, or of targets in them")
+    parser.add_argument("folders", nargs="*", type=Path, help="of runs, of targets in them, or of their sides")
     parser.add_argument("--ncu-csv", action="append", type=Path, default=[], help="what `ncu --csv` printed; repeatable")
     parser.add_argument("--print-markdown", action="store_true", help="print the report and write nothing")
     chosen = parser.parse_args(arguments)
     try:
-        groups = [subjects_of(row) for folder in chosen.folders for row in rows_in(folder)]
-        tables = [subject_of(path) for path in chosen.ncu_csv]
-        if not any(groups) and not tables:
+        folders = told_apart([(folder, groups_in(folder)) for folder in chosen.folders])
+        tables = told_apart([(path, groups_of_table(path)) for path in chosen.ncu_csv])
+        if not any((*folders, *tables)):
             raise BenchmarkError("found nothing that was profiled; expected folders of a run with --profile, or --ncu-csv FILE")
-        text = markdown([group for group in groups if group], tables)
+        text = markdown(folders, tables)
         if not chosen.print_markdown:
-            place = chosen.folders[0] if chosen.folders else chosen.ncu_csv[0].parent
+            place = folder_of(chosen.folders[0]) if chosen.folders else chosen.ncu_csv[0].parent
             write_whole(place / "profile_report.md", text)
     except BenchmarkError as error:
         print(f"error: {error}", file=sys.stderr)

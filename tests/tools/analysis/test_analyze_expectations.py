@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from rich.console import Console
 
 from common.python.artifacts import RunFolder
 from common.python.expectations import expectations_path, keep_expectations
@@ -21,6 +22,7 @@ from tests.common.python.factories import (
     recorded_units,
 )
 from tests.common.python.plans import H200
+from tools.analysis import analyze_expectations
 from tools.analysis.analyze_expectations import REPORT_FILE, main
 
 GPUS = {"gpus": [H200.model_dump(mode="json")]}
@@ -135,6 +137,27 @@ def test_what_cannot_be_compared_says_why(analyse, tmp_path, row, settings, why)
 def test_a_pair_that_nobody_measured_here_is_named(analyse):
     _, _, told = analyse(a_timed_row().model_copy(update={"target": "ch07:copy"}))
     assert told["not_compared"]["ch07:copy"].startswith("nothing is expected of it on this GPU model in ")
+
+
+def test_a_narrow_terminal_loses_intervals_and_no_number_is_cut(analyse, monkeypatch):
+    monkeypatch.setattr(analyze_expectations, "console_for", lambda **_: Console(width=80, highlight=False))
+    _, printed, told = analyse(a_timed_row())
+    assert max(map(len, printed.out.splitlines()[:-1])) <= 80
+    for drift in told["drifts"]:
+        assert drift["found"].partition(" [")[0] in printed.out
+    assert "[" not in printed.out
+
+
+def test_a_pipe_has_room_for_intervals(analyse):
+    _, printed, told = analyse(a_timed_row())
+    assert all(drift["found"] in printed.out for drift in told["drifts"])
+    assert "change [99 %]" in printed.out
+
+
+def test_a_root_that_is_not_here_is_one_sentence(analyse, tmp_path, capsys):
+    analyse(a_timed_row())
+    assert main([str(tmp_path / "run"), "--root", str(tmp_path / "elsewhere")]) == 1
+    assert "elsewhere: no such folder; expected" in capsys.readouterr().err
 
 
 def test_what_is_no_run_is_one_sentence(tmp_path, capsys):

@@ -57,6 +57,49 @@ def test_a_second_folder_is_compared_side_by_side_with_the_first(run, tmp_path, 
     assert "| dram__bytes.sum | 128 MiB | 256 MiB | 2.00x |" in text
 
 
+def test_two_sides_are_compared_with_each_other(run, capsys):
+    assert main([str(run / "ch07_transpose" / side) for side in ("baseline", "optimized")] + ["--print-markdown"]) == 0
+    text = capsys.readouterr().out
+    assert "## ch07:transpose baseline → ch07:transpose optimized" in text
+    assert "| dram__bytes.sum | 256 MiB | 128 MiB | 0.50x |" in text
+
+
+def test_a_run_is_compared_with_another_target_by_target(run, tmp_path, capsys):
+    other = RunFolder.create(Settings(artifacts_dir=tmp_path / "other"), "20260102_030405")
+    for row in (profiled_row(), profiled_row(target="ch07:vectorized")):
+        other.write_pair(row)
+    other.write_run(a_run())
+    assert main([str(other.path), str(run / "run.json"), "--print-markdown"]) == 0
+    compared = [line for line in capsys.readouterr().out.splitlines() if line.startswith("## ") and "→" in line]
+    mine, theirs = f"{other.path}: ch07:transpose", f"{run / 'run.json'}: ch07:transpose"
+    assert compared == [
+        f"## {mine} baseline → {mine} optimized",
+        "## ch07:vectorized baseline → ch07:vectorized optimized",
+        f"## {theirs} baseline → {theirs} optimized",
+        f"## {mine} baseline → {theirs} baseline",
+        f"## {mine} optimized → {theirs} optimized",
+    ]
+
+
+def test_why_a_side_is_faster_stands_over_its_counters(run, capsys):
+    assert main([str(run), "--print-markdown"]) == 0
+    assert "\nWhy optimized is faster: no unit was busy for so much less time, so its warps waited less" in capsys.readouterr().out
+
+
+def test_sides_in_one_table_of_ncu_are_told_apart_by_their_ranges(tmp_path, capsys):
+    path = tmp_path / "profile_counters.csv"
+    lines = [
+        f'"{number}"," ""{number}:<default domain>:ch07:copy/{side}:none:none:RGB"" ","copy(float *)","{count}","{time}"'
+        for number, (side, count, time) in enumerate([("baseline", 2000, 84700), ("optimized", 1000, 36700)])
+    ]
+    header = '"ID","Id:Domain:Start/Stop_Range:PL_Type","Kernel Name","dram__bytes.sum","gpu__time_duration.sum"\n"","","","byte","ns"\n'
+    path.write_text(header + "\n".join(lines) + "\n")
+    assert main(["--ncu-csv", str(path), "--print-markdown"]) == 0
+    text = capsys.readouterr().out
+    assert "| ch07:copy baseline | 1 | 84.7 µs | 1.95 KiB |" in text
+    assert "## ch07:copy baseline → ch07:copy optimized" in text
+
+
 def test_tables_of_ncu_are_compared_with_the_first(tables, capsys):
     assert main([word for path in tables for word in ("--ncu-csv", str(path))] + ["--print-markdown"]) == 0
     text = capsys.readouterr().out
