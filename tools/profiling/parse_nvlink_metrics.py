@@ -29,6 +29,8 @@ def metrics_of(database: Path) -> dict[str, Any]:
         for metric, value in tables.rows("GPU_METRICS", "metricId, value"):
             if metric in names:
                 samples[names[metric]].append(value)
+        if not (copies or kernels or names or tables.strings):  # nsys names at least what it traced
+            raise UnreadableTrace(f"{database}: found nothing that nsys records; expected what `nsys export --type sqlite` writes")
     spans = [(float(start), float(end)) for start, end, _ in copies]
     busy_ns = length(merged(spans))
     moved = sum(count for *_, count in copies)

@@ -53,6 +53,15 @@ def test_a_report_without_peers_has_none(report, capsys):
     assert (found["peer_copies"], found["peer_gb_per_second"], found["nvlink"]) == (0, 0.0, {})
 
 
+def test_a_database_of_something_else_has_no_figures(report, capsys):
+    report.with_suffix(".sqlite").unlink()
+    connection = sqlite3.connect(report.with_suffix(".sqlite"))
+    connection.executescript("CREATE TABLE orders (id INTEGER)")
+    connection.close()
+    assert main([str(report)]) == 1
+    assert "found nothing that nsys records; expected" in capsys.readouterr().err
+
+
 def test_a_report_that_nobody_exported_is_exported_by_nsys(report, tmp_path, monkeypatch, capsys):
     report.with_suffix(".sqlite").unlink()
     put_on_path(monkeypatch, "nsys", folder=tmp_path / "tools")
