@@ -1,4 +1,4 @@
-// What the kernels of the ladder share from wgmma on: a tile, a ring of stages that the TMA fills, and a warpgroup's products and sums.
+// What kernels share from wgmma on: a tile, a ring of stages that the TMA fills, a warpgroup's products and sums; and the ladder's tile.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/mbarrier.cuh"
@@ -7,119 +7,137 @@
 #include "common/cuda/wgmma.cuh"
 #include "shared_tile.cuh"
 
-// Shared memory moves 128 bytes a cycle. A product of 64 x 256 x 16 reads 80 in each of its 128 cycles, and a step of a tile of 128 x 256,
-// eight such products, is 48 KB in 1024 cycles, 48 in each: a smaller tile, or narrower products, would wait for shared memory.
+// The ladder's tile. Shared memory moves 128 bytes a cycle. A product of 64 x 256 x 16 reads 80 in each of its 128 cycles, and a step of a
+// tile of 128 x 256, eight such products, is 48 KB in 1024 cycles, 48 in each: a smaller tile, or narrower products, would wait for shared
+// memory.
 constexpr int TILE_N = 256;
 constexpr int CONSUMERS = 2;  // warpgroups that multiply, each 64 rows of the tile: 128 sums a thread
 constexpr int ROWS = TILE_M / CONSUMERS;
 constexpr int STAGES = 4;  // 192 of the 227 KB that a block may have
 constexpr int PANEL = 64;  // columns of c that the TMA stores at once: rows of 128 bytes too
-constexpr int PANELS = TILE_N / PANEL;
-constexpr int STAGE_BYTES = (TILE_M + TILE_N) * SWIZZLE_ROW;
 
-// Where a step is in the ring, and the parity of the phase that fills its stage.
-struct Slot {
-    int stage;
-    uint32_t parity;
-    __device__ explicit Slot(uint32_t step) : stage(step % STAGES), parity(step / STAGES % 2) {}
-};
+// What is made of a block's tile, of any size: CONSUMERS warpgroups multiply 64 rows of it each, and the TMA is up to STAGES steps ahead.
+template <int CONSUMERS, int TILE_N, int STAGES>
+struct Pipeline {
+    static constexpr int PANELS = TILE_N / PANEL;
+    static constexpr int STAGE_BYTES = (CONSUMERS * ROWS + TILE_N) * SWIZZLE_ROW;
 
-// A step's tiles of a and b, STAGES times. `full` is complete when the TMA has written all bytes of a stage, `empty` when `readers` have
-// arrived for it: a warp arrives when its products have read the stage.
-struct alignas(SWIZZLE_PERIOD) Ring {
-    Element a[STAGES][TILE_M * TILE_K], b[STAGES][TILE_N * TILE_K];
-    uint64_t full[STAGES], empty[STAGES];
+    // Where a step is in the ring, and the parity of the phase that fills its stage.
+    struct Slot {
+        int stage;
+        uint32_t parity;
+        __device__ explicit Slot(uint32_t step) : stage(step % STAGES), parity(step / STAGES % 2) {}
+    };
 
-    __device__ void initialize(int readers) {
-        for (int i = 0; i < STAGES; i++) {
-            barrier_init(&full[i], 1);
-            barrier_init(&empty[i], readers);
+    // A step's tiles of a and b, STAGES times. `full` is complete when the TMA has written all bytes of a stage, `empty` when `readers`
+    // have arrived for it: a warp arrives when its products have read the stage.
+    struct alignas(SWIZZLE_PERIOD) Ring {
+        Element a[STAGES][CONSUMERS * ROWS * TILE_K], b[STAGES][TILE_N * TILE_K];
+        uint64_t full[STAGES], empty[STAGES];
+
+        __device__ void initialize(int readers) {
+            for (int i = 0; i < STAGES; i++) {
+                barrier_init(&full[i], 1);
+                barrier_init(&empty[i], readers);
+            }
         }
-    }
-};
+    };
 
-// A warpgroup's 64 rows of a tile of c.
-struct Sums {
-    float sum[TILE_N / 2];
+    // A warpgroup's 64 rows of a tile of c.
+    struct Sums {
+        float sum[TILE_N / 2];
 
-    // Begins the four products of a step, which run on. Warpgroup 0 or 1 of the block has the upper or the lower rows of a.
-    __device__ void add(const Ring& ring, int stage, bool first) {
-        const uint64_t a = wgmma_operand(shared_address(ring.a[stage] + threadIdx.x / WARPGROUP * (ROWS * TILE_K)));
-        const uint64_t b = wgmma_operand(shared_address(ring.b[stage]));
-        hold(sum);
-        wgmma_fence();
+        // Begins the four products of a step, which run on. Warpgroups of the block have 64 rows of a each, in their order.
+        __device__ void add(const Ring& ring, int stage, bool first) {
+            const uint64_t a = wgmma_operand(shared_address(ring.a[stage] + threadIdx.x / WARPGROUP * (ROWS * TILE_K)));
+            const uint64_t b = wgmma_operand(shared_address(ring.b[stage]));
+            hold(sum);
+            wgmma_fence();
 #pragma unroll
-        for (int l = 0; l < TILE_K / 16; l++) {
-            const uint64_t columns = l * 32 >> 4;
-            wgmma_64x256x16(sum, a + columns, b + columns, !first || l > 0);
+            for (int l = 0; l < TILE_K / 16; l++) {
+                const uint64_t columns = l * 32 >> 4;
+                multiply(sum, a + columns, b + columns, !first || l > 0);
+            }
+            wgmma_commit();
         }
-        wgmma_commit();
-    }
 
-    // To c from registers: a quad writes 16 bytes of a row, half of what the L2 takes at once.
-    __device__ void store(Element* c, int first_row, int first_column, int m, int n) {
-        hold(sum);
-        const int row = first_row + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, column = first_column + threadIdx.x % 4 * 2;
+        // To c from registers: a quad writes 16 bytes of a row, half of what the L2 takes at once.
+        __device__ void store(Element* c, int first_row, int first_column, int m, int n) {
+            hold(sum);
+            const int row = first_row + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, column = first_column + threadIdx.x % 4 * 2;
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
+            for (int i = 0; i < 2; i++) {
 #pragma unroll
-            for (int j = 0; j < TILE_N / 8; j++) {
-                if (row + 8 * i < m && column + 8 * j < n) {
-                    *reinterpret_cast<__nv_bfloat162*>(c + size_t(row + 8 * i) * n + column + 8 * j) =
-                        __floats2bfloat162_rn(sum[4 * j + 2 * i], sum[4 * j + 2 * i + 1]);
+                for (int j = 0; j < TILE_N / 8; j++) {
+                    if (row + 8 * i < m && column + 8 * j < n) {
+                        *reinterpret_cast<__nv_bfloat162*>(c + size_t(row + 8 * i) * n + column + 8 * j) =
+                            __floats2bfloat162_rn(sum[4 * j + 2 * i], sum[4 * j + 2 * i + 1]);
+                    }
                 }
             }
         }
-    }
-};
 
-// For kernels that store with the TMA.
-struct RingAndPanels : Ring {
-    alignas(SWIZZLE_PERIOD) Element panel[CONSUMERS][ROWS * PANEL];
-};
+      private:
+        __device__ static void multiply(float (&sum)[64], uint64_t a, uint64_t b, bool add) { wgmma_64x128x16(sum, a, b, add); }
+        __device__ static void multiply(float (&sum)[128], uint64_t a, uint64_t b, bool add) { wgmma_64x256x16(sum, a, b, add); }
+    };
 
-// A warpgroup's rows of a tile whose products are done, rounded: half as many registers as the sums, which the next tile's products take.
-// It goes to c 64 columns at a time, each time by way of a panel that the TMA stores, while products run.
-struct Rounded {
-    int row, column;
-    __nv_bfloat162 pair[TILE_N / 4];
+    // For kernels that store with the TMA.
+    struct RingAndPanels : Ring {
+        alignas(SWIZZLE_PERIOD) Element panel[CONSUMERS][ROWS * PANEL];
+    };
 
-    __device__ void take(Sums& sums, int first_row, int first_column) {
-        row = first_row, column = first_column;
-        hold(sums.sum);
+    // A warpgroup's rows of a tile whose products are done, rounded: half as many registers as the sums, which the next tile's products
+    // take. It goes to c 64 columns at a time, each time by way of a panel that the TMA stores, while products run.
+    struct Rounded {
+        int row, column;
+        __nv_bfloat162 pair[TILE_N / 4];
+
+        __device__ void take(Sums& sums, int first_row, int first_column) {
+            row = first_row, column = first_column;
+            hold(sums.sum);
 #pragma unroll
-        for (int i = 0; i < TILE_N / 4; i++) pair[i] = __floats2bfloat162_rn(sums.sum[2 * i], sums.sum[2 * i + 1]);
-    }
+            for (int i = 0; i < TILE_N / 4; i++) pair[i] = __floats2bfloat162_rn(sums.sum[2 * i], sums.sum[2 * i + 1]);
+        }
 
-    __device__ void store(int panel, Element* staged, const CUtensorMap* c) const {
-        const int barrier = 1 + threadIdx.x / WARPGROUP;
-        const bool leads = threadIdx.x % WARPGROUP == 0;
-        if (leads) wait_until_stores_have_read();
-        warpgroup_sync(barrier);
-        write(panel, reinterpret_cast<unsigned char*>(staged));
-        show_to_async_proxy();
-        warpgroup_sync(barrier);
-        if (leads) store_tile(c, column + panel * PANEL, row, staged);
-    }
-    __device__ void store_all(Element* staged, const CUtensorMap* c) const {
+        __device__ void store(int panel, Element* staged, const CUtensorMap* c) const {
+            const int barrier = 1 + threadIdx.x / WARPGROUP;
+            const bool leads = threadIdx.x % WARPGROUP == 0;
+            if (leads) wait_until_stores_have_read();
+            warpgroup_sync(barrier);
+            write(panel, reinterpret_cast<unsigned char*>(staged));
+            show_to_async_proxy();
+            warpgroup_sync(barrier);
+            if (leads) store_tile(c, column + panel * PANEL, row, staged);
+        }
+        __device__ void store_all(Element* staged, const CUtensorMap* c) const {
 #pragma unroll
-        for (int panel = 0; panel < PANELS; panel++) store(panel, staged, c);
-    }
+            for (int panel = 0; panel < PANELS; panel++) store(panel, staged, c);
+        }
 
-  private:
-    // A quad writes 16 bytes, the quads of a warp 8 rows of a column of chunks: all 32 banks.
-    __device__ void write(int panel, unsigned char* staged) const {
-        const int row = threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
+      private:
+        // A quad writes 16 bytes, the quads of a warp 8 rows of a column of chunks: all 32 banks.
+        __device__ void write(int panel, unsigned char* staged) const {
+            const int row = threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
 #pragma unroll
-        for (int chunk = 0; chunk < PANEL / 8; chunk++) {
+            for (int chunk = 0; chunk < PANEL / 8; chunk++) {
 #pragma unroll
-            for (int i = 0; i < 2; i++) {
-                *reinterpret_cast<__nv_bfloat162*>(staged + swizzled(row + 8 * i, chunk) + threadIdx.x % 4 * 4) =
-                    pair[2 * (PANEL / 8 * panel + chunk) + i];
+                for (int i = 0; i < 2; i++) {
+                    *reinterpret_cast<__nv_bfloat162*>(staged + swizzled(row + 8 * i, chunk) + threadIdx.x % 4 * 4) =
+                        pair[2 * (PANEL / 8 * panel + chunk) + i];
+                }
             }
         }
-    }
+    };
 };
+
+using Ladder = Pipeline<CONSUMERS, TILE_N, STAGES>;
+using Slot = Ladder::Slot;
+using Ring = Ladder::Ring;
+using Sums = Ladder::Sums;
+using RingAndPanels = Ladder::RingAndPanels;
+using Rounded = Ladder::Rounded;
+constexpr auto PANELS = Ladder::PANELS, STAGE_BYTES = Ladder::STAGE_BYTES;
 
 // A grid of `count` clusters of `blocks` blocks.
 struct Clusters {
