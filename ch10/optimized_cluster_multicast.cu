@@ -1,63 +1,61 @@
 // Optimized: blocks of a cluster, one below the other, share a tile of b: each loads a part of it into the shared memory of all.
-// expects: 1.01x, 32 KB a step and SM from the L2 take less power than 48: some 1.4 % more clock, as where tiles left from registers
+// expects: 1.3x, of 24 KB a step the L2 sends an SM 16: shared memory takes 226 ns for them, the L2 for 24 KB 305; 4 us a call are others
 // proves: tma_multicast
 // proves: cluster_arrive
 // proves: cluster_wait
-// has: grid <= 132
-// has: tma_store
+// proves: counter lts__t_sectors.sum < 0.8 x baseline
 // has: wgmma_f16_bf16
-// has: setmaxnreg_inc
+// has: tma_store
 // has: mbarrier_expect_tx
+// has: grid <= 132
 // has: spills == 0
 #include "common/cuda/cluster.cuh"
 #include "common/cuda/launch.cuh"
-#include "shared_matmul_pipeline.cuh"
-
-constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
+#include "shared_cluster_multicast.cuh"
 
 __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b,
                                                        const __grid_constant__ CUtensorMap c, int m, int n, int k, int cluster) {
     extern __shared__ __align__(SWIZZLE_PERIOD) unsigned char bytes[];
-    RingAndPanels& ring = *reinterpret_cast<RingAndPanels*>(bytes);
-    const Tiles<TILE_N> tiles(m, n, cluster);
+    Small::RingAndPanels& ring = *reinterpret_cast<Small::RingAndPanels*>(bytes);
+    const SmallTiles tiles(m, n, cluster);
     const int first = blockIdx.x / cluster, stride = gridDim.x / cluster, steps = ceil_div(k, TILE_K), rank = cluster_rank();
     if (threadIdx.x == 0) {
-        ring.initialize(cluster * CONSUMERS * 4);
+        ring.initialize(cluster * 4);
         show_barriers_to_cluster();
     }
     cluster_sync();
 
     uint32_t step = 0;  // of all tiles
-    if (threadIdx.x / WARPGROUP == CONSUMERS) {
-        keep_registers<40>();
-        if (threadIdx.x == CONSUMERS * WARPGROUP) {
-            const int part = TILE_N / cluster * rank;
-            for (int tile = first; tile < tiles.count(); tile += stride) {
-                const int row = tiles.row(tile) + rank * TILE_M, column = tiles.column(tile) + part;
-                for (int i = 0; i < steps; i++, step++) {
-                    const Slot at(step);
-                    barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // in all blocks: of the phase before, true at once the first time
-                    barrier_expect(&ring.full[at.stage], STAGE_BYTES);   // all parts of b, whoever loads them
-                    load_tile(ring.a[at.stage], &a, i * TILE_K, row, &ring.full[at.stage]);
-                    load_tile_multicast(ring.b[at.stage] + part * TILE_K, &b, i * TILE_K, column, &ring.full[at.stage], (1 << cluster) - 1);
-                }
+    if (threadIdx.x == WARPGROUP) {
+        const int part = COLUMNS / cluster * rank;
+        for (int tile = first; tile < tiles.count(); tile += stride) {
+            const int row = tiles.row(tile) + rank * ROWS, column = tiles.column(tile) + part;
+            for (int i = 0; i < steps; i++, step++) {
+                const Small::Slot at(step);
+                barrier_wait(&ring.empty[at.stage], at.parity ^ 1);        // in all blocks: of the phase before, true at once at first
+                barrier_expect(&ring.full[at.stage], Small::STAGE_BYTES);  // all parts of b, whoever loads them
+                load_tile(ring.a[at.stage], &a, i * TILE_K, row, &ring.full[at.stage]);
+                load_tile_multicast(ring.b[at.stage] + part * TILE_K, &b, i * TILE_K, column, &ring.full[at.stage], (1 << cluster) - 1);
             }
         }
-    } else {
-        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168, with which the block began
-        const int warpgroup = threadIdx.x / WARPGROUP;
-        Sums sums;
-        Rounded made;
+    } else if (threadIdx.x < WARPGROUP) {
+        const auto give_back = [&](int stage) {
+            if (threadIdx.x % 32 < cluster) cluster_arrive(&ring.empty[stage], threadIdx.x % 32);
+        };
+        Small::Sums sums;
+        Small::Rounded made;
         for (int tile = first; tile < tiles.count(); tile += stride) {
             for (int i = 0; i < steps; i++, step++) {
-                const Slot at(step);
+                const Small::Slot at(step);
                 barrier_wait(&ring.full[at.stage], at.parity);
-                sums.add(ring, at.stage, i == 0);
-                wgmma_wait<0>();  // the other warpgroup's products run on
-                if (threadIdx.x % 32 < cluster) cluster_arrive(&ring.empty[at.stage], threadIdx.x % 32);
+                sums.add(ring, at.stage, i == 0);  // its products run on while those of the step before are waited for
+                wgmma_wait<1>();
+                if (i > 0) give_back(Small::Slot(step - 1).stage);
             }
-            made.take(sums, tiles.row(tile) + rank * TILE_M + warpgroup * ROWS, tiles.column(tile));
-            made.store_all(ring.panel[warpgroup], &c);  // the next tile's operands arrive, and the last panel leaves under its products
+            wgmma_wait<0>();
+            give_back(Small::Slot(step - 1).stage);
+            made.take(sums, tiles.row(tile) + rank * ROWS, tiles.column(tile));
+            made.store_all(ring.panel[0], &c);
         }
         if (threadIdx.x % WARPGROUP == 0) wait_until_stores_have_read();
     }
@@ -66,19 +64,19 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
 
 PREPARE(void** state) {
     *state = nullptr;
-    return cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(RingAndPanels));
+    return cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Small::RingAndPanels));
 }
 
 LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, int cluster, cudaStream_t stream) {
     if (cluster < 1 || 8 % cluster) return cudaErrorInvalidValue;
     CUtensorMap a_map, b_map, c_map;
-    if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, TILE_M, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, TILE_N / cluster, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, ROWS, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, COLUMNS / cluster, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
     if (cudaError_t error = encode(&c_map, Tiled<Element>{c, m, n, ROWS, PANEL, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
     int device = 0, multiprocessors = 0;
     if (cudaError_t error = cudaGetDevice(&device)) return error;
     if (cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)) return error;
-    Clusters clusters{min(Tiles<TILE_N>(m, n, cluster).count(), multiprocessors / cluster), cluster};
-    if (cudaError_t error = clusters.limit(multiply, THREADS, sizeof(RingAndPanels))) return error;
-    return clusters.launch(multiply, THREADS, sizeof(RingAndPanels), stream, a_map, b_map, c_map, m, n, k, cluster);
+    Clusters clusters{min(SmallTiles(m, n, cluster).count(), multiprocessors / cluster), cluster};
+    if (cudaError_t error = clusters.limit(multiply, THREADS, sizeof(Small::RingAndPanels))) return error;
+    return clusters.launch(multiply, THREADS, sizeof(Small::RingAndPanels), stream, a_map, b_map, c_map, m, n, k, cluster);
 }

@@ -19,7 +19,7 @@ WORKLOAD = clustered(
         "ch10/optimized_tma_2d_pipeline.cu",
         "wgmma",
         "ch10/optimized_warp_specialized_pipeline.cu",
-        "ch10/optimized_cluster_multicast.cu",
+        "clustered",
         "ch10/optimized_persistent_matmul.cu",
     ),
 )

@@ -23,30 +23,34 @@ from tests.teeth import BF16_BITS, ROOT, accepts, assert_accepts, assert_teeth
 pytestmark = pytest.mark.slow
 
 HEADER = "shared_matmul_pipeline.cuh"
-WGMMA, SPECIALIZED, MULTICAST = "optimized_matmul_wgmma.cu", "optimized_warp_specialized_pipeline.cu", "optimized_cluster_multicast.cu"
+WGMMA, SPECIALIZED, SHARING = "optimized_matmul_wgmma.cu", "optimized_warp_specialized_pipeline.cu", "optimized_matmul_clustered.cu"
+ALONE, MULTICAST, SMALL = "baseline_cluster_multicast.cu", "optimized_cluster_multicast.cu", "shared_cluster_multicast.cuh"
 PER_TILE, PERSISTENT, MATMUL = "baseline_persistent_matmul.cu", "optimized_persistent_matmul.cu", "optimized_matmul.cu"
-SIDES = [WGMMA, SPECIALIZED, MULTICAST, PER_TILE, PERSISTENT, MATMUL]
-CLUSTERED = (MULTICAST, PER_TILE, PERSISTENT, MATMUL)
-STORED_BY_TMA = (SPECIALIZED, MULTICAST, PERSISTENT)  # and the last step of the ladder, as the one before it
+SIDES = [WGMMA, SPECIALIZED, SHARING, ALONE, MULTICAST, PER_TILE, PERSISTENT, MATMUL]
+CLUSTERED = (SHARING, MULTICAST, PER_TILE, PERSISTENT, MATMUL)
+STORED_BY_TMA = (SPECIALIZED, SHARING, ALONE, MULTICAST, PERSISTENT)  # and the last step of the ladder, as the one before it
 WORKLOADS = {
     side: load_workload(CHAPTER / f"workload_{name}.py")
     for side, name in {
         WGMMA: "warp_specialized_pipeline",
         SPECIALIZED: "warp_specialized_pipeline",
+        SHARING: "matmul",
+        ALONE: "cluster_multicast",
         MULTICAST: "cluster_multicast",
         PER_TILE: "persistent_matmul",
         PERSISTENT: "persistent_matmul",
         MATMUL: "matmul",
     }.items()
 }
-PAIRS = {SPECIALIZED: WGMMA, MULTICAST: SPECIALIZED, PERSISTENT: PER_TILE, MATMUL: "baseline_matmul.cu"}
+PAIRS = {SPECIALIZED: WGMMA, SHARING: "baseline_matmul.cu", MULTICAST: ALONE, PERSISTENT: PER_TILE, MATMUL: "baseline_matmul.cu"}
 SOURCES = [
     ROOT / "common/cuda/operands.cuh",
     ROOT / "common/cuda/warpgroup.cuh",
     *(CHAPTER / file for file in ("shared_tile.cuh", HEADER, MATMUL)),
 ]
 CONSTANTS = constants_of(*SOURCES)
-TILE_M, TILE_N, TILE_K = (CONSTANTS[name] for name in ("TILE_M", "TILE_N", "TILE_K"))
+TILE_M, TILE_N, TILE_K, ROWS = (CONSTANTS[name] for name in ("TILE_M", "TILE_N", "TILE_K", "ROWS"))
+SMALL_N = constants_of(*SOURCES, CHAPTER / SMALL)["COLUMNS"]
 SEEDS = range(8)
 
 
@@ -63,10 +67,13 @@ class Case:
 
 FEW_STEPS = [Case(300, 648, k, 2, 4) for k in (64, 192, 256)]  # 1, 3 and 4, of which a tile before needs 4 to be stored
 
-ROUNDS = {  # 8 steps in 4 stages; several tiles a block where it walks over tiles; with the last wave divided and a whole one before it
+# 8 steps in 4 stages, but where said; several tiles a block where it walks over tiles; with the last wave divided and a whole one before
+ROUNDS = {
     WGMMA: [Case(140, 264, 456)],
     SPECIALIZED: [Case(300, 648, 456, 1, 2), Case(300, 648, 192, 1, 4)],
-    MULTICAST: [Case(300, 648, 456, 2, 4), Case(700, 392, 192, 4, 8)],
+    SHARING: [Case(300, 648, 456, 2, 4), Case(700, 392, 192, 4, 8)],
+    ALONE: [Case(300, 392, 776, 1, 4), Case(300, 648, 192, 1, 4)],  # 13 steps in 8 stages
+    MULTICAST: [Case(300, 392, 776, 2, 4), Case(700, 392, 192, 4, 8)],
     PER_TILE: [Case(140, 264, 456, 2)],
     PERSISTENT: [Case(300, 648, 456, 2, 4), *FEW_STEPS],
     MATMUL: [Case(300, 648, 456, 2, 4), Case(890, 136, 1496, 1, 3), *FEW_STEPS],
@@ -81,7 +88,7 @@ class Side:
             shutil.copy(file, folder)
         (folder / name).write_text((CHAPTER / name).read_text() + WALK * (name == MATMUL))
         self._built = build(name, folder, folder)
-        self._clustered = "cluster" in WORKLOADS[name].shape_keys
+        self._clustered = name in CLUSTERED
         self._scratch = [torch.full((132 * 128 * 256,), torch.nan), torch.full((132 * 2,), -1, dtype=torch.int32)] if name == MATMUL else []
 
     def walks(self, tiles, steps, clusters):
@@ -141,7 +148,7 @@ WAITS = [
 
 
 def test_all_waits_were_found():
-    assert [len([wait for wait in WAITS if wait[0] == side]) for side in SIDES] == [5, 8, 10, 7, 10, 7]
+    assert [len([wait for wait in WAITS if wait[0] == side]) for side in SIDES] == [5, 8, 10, 9, 11, 7, 10, 7]
 
 
 @pytest.mark.parametrize(("side", "place", "text"), WAITS)
@@ -203,7 +210,11 @@ def test_sizes_of_clusters_that_no_hardware_has_are_refused(emulated):
 
 @pytest.mark.parametrize(
     ("side", "multiprocessors", "cluster", "blocks"),
-    [(SPECIALIZED, 20, 1, 20), *((side, 20, *size) for side in (MULTICAST, PERSISTENT, MATMUL) for size in ((4, 16), (2, 20), (1, 20)))],
+    [
+        (SPECIALIZED, 20, 1, 20),
+        (ALONE, 20, 1, 20),
+        *((side, 20, *size) for side in (SHARING, MULTICAST, PERSISTENT, MATMUL) for size in ((4, 16), (2, 20), (1, 20))),
+    ],
 )
 def test_no_more_blocks_are_launched_than_run_at_once(emulated, side, multiprocessors, cluster, blocks):
     assert emulated(side).is_right(Case(2 * TILE_M * multiprocessors, 8, 8, cluster, multiprocessors))
@@ -242,7 +253,7 @@ def test_a_tile_is_stored_between_the_start_of_the_next_ones_products_and_the_wa
     assert found == [[4, 16, 1]] * 4 + [[4, 0, 0]]
 
 
-@pytest.mark.parametrize("side", [SPECIALIZED, MULTICAST])
+@pytest.mark.parametrize("side", [SPECIALIZED, SHARING, ALONE, MULTICAST])
 def test_a_tiles_last_stage_is_given_back_before_the_tile_is_stored_and_the_tma_is_shown_what_it_stores(side, cache):
     library = build_library(CHAPTER / side, ["90a"], cache=cache, root=ROOT).library
     listing = subprocess.run([find_tool("cuobjdump"), "-sass", library], capture_output=True, text=True, check=True).stdout
@@ -262,7 +273,8 @@ def test_a_tiles_last_stage_is_given_back_before_the_tile_is_stored_and_the_tma_
     of_a_tile = order[order.index("HGMMA") :]
     end = len(of_a_tile) - of_a_tile[::-1].index("UTMASTG")
     panel = ["DEPBAR.LE", "BAR.SYNC", *["STS"] * 16, "FENCE.VIEW.ASYNC", "BAR.SYNC", "UTMASTG"]
-    assert of_a_tile[:end] == ["HGMMA"] * 4 + ["WARPGROUP.DEPBAR", "SYNCS.ARRIVE"] + panel * (TILE_N // 64)
+    waits, columns = (2, SMALL_N) if side in (ALONE, MULTICAST) else (1, TILE_N)  # for the step before, and at the end for the last
+    assert of_a_tile[:end] == ["HGMMA"] * 4 + ["WARPGROUP.DEPBAR", "SYNCS.ARRIVE"] * waits + panel * (columns // 64)
     assert "STG" not in of_a_tile
     assert of_a_tile[end:].index("DEPBAR.LE") < len(of_a_tile[end:]) - 1, "the block does not end before its last panels are read"
 
@@ -270,8 +282,9 @@ def test_a_tiles_last_stage_is_given_back_before_the_tile_is_stored_and_the_tma_
 @pytest.mark.parametrize("side", PAIRS)
 def test_what_a_side_claims_is_in_its_machine_code_and_not_in_its_baselines(side, cache):
     found = states(CHAPTER / side, CHAPTER / PAIRS[side], "90a", cache)
-    assert {claim for claim, state in found.items() if state != "proven"} == {"grid <= 132"} & found.keys()
-    if side in (SPECIALIZED, MULTICAST):
+    for_a_gpu = {"grid <= 132", "counter lts__t_sectors.sum < 0.8 x baseline"}
+    assert {claim for claim, state in found.items() if state != "proven"} == for_a_gpu & found.keys()
+    if side == SPECIALIZED:
         assert read_directives(WORKLOADS_OF[side]).baseline == f"ch10/{PAIRS[side]}"
 
 
@@ -279,7 +292,7 @@ WORKLOADS_OF = {side: CHAPTER / side.replace("optimized_", "workload_").replace(
 
 
 def test_the_registers_of_the_roles_fit_what_the_block_began_with():
-    for side in (SPECIALIZED, *CLUSTERED):
+    for side in {SPECIALIZED, *CLUSTERED} - {MULTICAST}:
         load, multiply = (int(number) for number in re.findall(r"_registers<(\d+)>", (CHAPTER / side).read_text()))
         assert load + 2 * multiply <= 3 * (65536 // 384 // 8 * 8) == 504
 
@@ -288,7 +301,7 @@ def numbers_of(side):
     return [float(number) for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)?", read_directives(CHAPTER / side).expects)]
 
 
-PRODUCTS, CLOCK, SMS, L2 = TILE_M * TILE_N * TILE_K, 1.517, 132, 9840  # a step; GHz that power allows; GB/s that the L2 gives
+PRODUCTS, CLOCK = TILE_M * TILE_N * TILE_K, 1.517  # a step; GHz that power allows
 STEP = PRODUCTS / 2048  # cycles
 
 
@@ -313,17 +326,6 @@ def test_the_ratios_expected_are_those_of_the_cycles_and_bytes_that_are_named():
     assert f"{both // 64} send it on at 64" in said
     assert f"16 waves of {shallow + pause:g} us and {deep + deep_pause:g} us, of which products take {shallow:g} and {deep:g}" in said
 
-    busy = [round(100 * products / (products + stored)) for products in (deep, shallow)]
-    ratio, shared, baseline, percent = numbers_of(MULTICAST)
-    own, part = TILE_M * TILE_K * 2, TILE_N * TILE_K * 2
-    assert (baseline, shared) == ((own + part) >> 10, (own + part // 2) >> 10)
-    assert ratio == round(1 + percent / 100, 2)
-    times = [round((own + loaded) * SMS / L2) for loaded in (part, part // 2)]
-    said = WORKLOADS_OF[MULTICAST].read_text()
-    assert f"{times[0]} ns a step and then {times[1]}" in said
-    assert f"products take {round(STEP / CLOCK)}" in said
-    assert "with stores by the TMA {} % and {} % are expected".format(*busy) in said
-
     ratio, k, less, other, pause, shallow, deep = numbers_of(PERSISTENT)
     assert [round(depth / TILE_K * STEP / CLOCK / 1000) for depth in (k, other)] == [shallow, deep]
     assert (ratio, less) == (round((shallow + pause) / shallow, 1), round((deep + pause) / deep, 2))
@@ -331,6 +333,11 @@ def test_the_ratios_expected_are_those_of_the_cycles_and_bytes_that_are_named():
     ratio, baseline, lines, few, cycles = numbers_of(WGMMA)[:5]
     assert baseline == round(few / lines)
     assert abs(ratio / (PRODUCTS / cycles * 3 / 4 / (few / lines)) - 1) < 0.02
+
+    panel_cycles, steps = 600, WORKLOADS[SHARING].timed_shapes["large"]["k"] // TILE_K
+    ratio, baseline, lines, few, cycles = numbers_of(SHARING)[:5]
+    assert cycles == round(STEP + TILE_N / CONSTANTS["PANEL"] * panel_cycles / steps)
+    assert ratio == round(PRODUCTS / cycles * 3 / 4 / (few / lines))
 
     ratio, baseline, lines, few, tensor = numbers_of(MATMUL)[:5]
     assert baseline == round(few / lines)

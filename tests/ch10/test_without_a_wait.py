@@ -28,7 +28,7 @@ COUNTS = {
     "wgmma_triple_overlap": TWIN,
     "warp_spec_pingpong": TWIN,
     "warp_specialized_pipeline": LADDER | {"block": 1, "stores": 2},
-    "cluster_multicast": LADDER | {"cluster": 2, "fence": 2, "stores": 2},
+    "cluster_multicast": LADDER | {"cluster": 2, "fence": 2, "stores": 2, "products": 2},
     "persistent_matmul": LADDER | {"cluster": 2, "fence": 2, "stores": 2},
     "matmul": LADDER | {"cluster": 2, "fence": 4, "stores": 2, "warpgroup": 4, "flag": 1},
 }

@@ -1,0 +1,71 @@
+// Baseline: a block an SM walks over tiles of c. A warp loads what its own products need, a warpgroup multiplies, and the TMA stores.
+// has: wgmma_f16_bf16
+// has: tma_load_tile
+// has: tma_store
+// has: mbarrier_expect_tx
+// has: grid <= 132
+// has: spills == 0
+#include "common/cuda/launch.cuh"
+#include "shared_cluster_multicast.cuh"
+
+__global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b,
+                                                       const __grid_constant__ CUtensorMap c, int m, int n, int k) {
+    extern __shared__ __align__(SWIZZLE_PERIOD) unsigned char bytes[];
+    Small::RingAndPanels& ring = *reinterpret_cast<Small::RingAndPanels*>(bytes);
+    const SmallTiles tiles(m, n);
+    const int first = blockIdx.x, stride = gridDim.x, steps = ceil_div(k, TILE_K);
+    if (threadIdx.x == 0) ring.initialize(4);
+    __syncthreads();
+
+    uint32_t step = 0;  // of all tiles
+    if (threadIdx.x == WARPGROUP) {
+        for (int tile = first; tile < tiles.count(); tile += stride) {
+            const int row = tiles.row(tile), column = tiles.column(tile);
+            for (int i = 0; i < steps; i++, step++) {
+                const Small::Slot at(step);
+                barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // of the phase before: true at once the first time
+                barrier_expect(&ring.full[at.stage], Small::STAGE_BYTES);
+                load_tile(ring.a[at.stage], &a, i * TILE_K, row, &ring.full[at.stage]);
+                load_tile(ring.b[at.stage], &b, i * TILE_K, column, &ring.full[at.stage]);
+            }
+        }
+    } else if (threadIdx.x < WARPGROUP) {
+        const auto give_back = [&](int stage) {
+            if (threadIdx.x % 32 == 0) barrier_arrive(&ring.empty[stage]);
+        };
+        Small::Sums sums;
+        Small::Rounded made;
+        for (int tile = first; tile < tiles.count(); tile += stride) {
+            for (int i = 0; i < steps; i++, step++) {
+                const Small::Slot at(step);
+                barrier_wait(&ring.full[at.stage], at.parity);
+                sums.add(ring, at.stage, i == 0);  // its products run on while those of the step before are waited for
+                wgmma_wait<1>();
+                if (i > 0) give_back(Small::Slot(step - 1).stage);
+            }
+            wgmma_wait<0>();
+            give_back(Small::Slot(step - 1).stage);
+            made.take(sums, tiles.row(tile), tiles.column(tile));
+            made.store_all(ring.panel[0], &c);
+        }
+        if (threadIdx.x % WARPGROUP == 0) wait_until_stores_have_read();
+    }
+}
+
+PREPARE(void** state) {
+    *state = nullptr;
+    return cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Small::RingAndPanels));
+}
+
+LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, cudaStream_t stream) {
+    CUtensorMap a_map, b_map, c_map;
+    if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, ROWS, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, COLUMNS, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    if (cudaError_t error = encode(&c_map, Tiled<Element>{c, m, n, ROWS, PANEL, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    int device = 0, multiprocessors = 0;
+    if (cudaError_t error = cudaGetDevice(&device)) return error;
+    if (cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)) return error;
+    const int blocks = min(SmallTiles(m, n).count(), multiprocessors);
+    multiply<<<blocks, THREADS, sizeof(Small::RingAndPanels), stream>>>(a_map, b_map, c_map, m, n, k);
+    return cudaGetLastError();
+}
