@@ -19,7 +19,6 @@ from common.python.counters import Moved, ranked, value_text
 from common.python.figures import significant, time_text
 from common.python.ncu_tables import DRAM_PERCENT, L1_PERCENT, L2_PERCENT, SM_PERCENT, STALL, TIME
 from common.python.results import BASELINE, PairResult, PairTiming, SideProfile, StepTrace
-from common.python.step_trace import gap_share
 
 _EXPLAINS = 1 / 3  # of the step's change of time
 _MOST = 0.5  # of the slower step's time
@@ -92,28 +91,30 @@ def _reason(side: str, baseline: SideProfile, profile: SideProfile, timing: Pair
         return None
     explained = math.log(before / after) / math.log(speedup.estimate) if before and after else 0.0
     parts = [_why(side, baseline.counters, profile.counters)] if explained >= _EXPLAINS else []
-    if explained < 1 - _EXPLAINS and (around := _around(baseline.step, profile.step, timing, is_faster=speedup.estimate > 1)):
+    if explained < 1 - _EXPLAINS and (around := _around(side, baseline.step, profile.step, timing)):
         took = f"the kernels took {time_text(before)}, now {time_text(after)} ({TIME}), the rest is " if before and after else ""
         parts.append(f"{took}around them: {around}" if took else around)
     words = "; ".join(filter(None, parts))
     return Reason(side, speedup.estimate > 1, words) if words else None
 
 
-def _around(baseline: StepTrace | None, step: StepTrace | None, timing: PairTiming, *, is_faster: bool) -> str:
+def _around(side: str, baseline: StepTrace | None, step: StepTrace | None, timing: PairTiming) -> str:
     """What a step does less of around its kernels, or more if it is slower, by a trace; the host counts where its time is in the figure."""
-    if baseline is None or step is None:
+    if baseline is None or step is None or timing.device == "cpu":  # a CPU's trace says nothing of the time between its calls
         return ""
-    known: list[tuple[str, float, float, str, str]] = []
-    if baseline.kernels and step.kernels:  # a copy is another call, not a launch less
-        known.append(("launches", baseline.launches, step.launches, f"{baseline.launches:,}", f"{step.launches:,}"))
+    change = timing.time_ns[side].estimate - timing.time_ns[BASELINE].estimate
+    told = []
+    if baseline.kernels and step.kernels and (step.launches - baseline.launches) * change > 0:  # a copy is another call, not a launch less
+        told.append(f"launches {baseline.launches:,} → {step.launches:,}")
     if not (timing.clock == "device" and timing.launch_latency_hidden):
-        gaps = gap_share(baseline), gap_share(step)
-        known.append(("host", baseline.host_ns, step.host_ns, time_text(baseline.host_ns), time_text(step.host_ns)))
-        known.append(("gaps on the GPU", *gaps, f"{100 * gaps[0]:.0f} %", f"{100 * gaps[1]:.0f} %"))
-    changed = [f"{name} {was} → {now}" for name, before, after, was, now in known if was != now and (after < before) is is_faster]
-    if baseline.overlap_share is not None and step.overlap_share is not None and (step.overlap_share > baseline.overlap_share) is is_faster:
-        changed.append(f"copies under kernels {100 * baseline.overlap_share:.0f} % → {100 * step.overlap_share:.0f} %")
-    return f"{', '.join(changed)} (by {step.source})" if changed else ""
+        gaps_ns = baseline.span_ns - baseline.busy_ns, step.span_ns - step.busy_ns
+        for name, (before, after) in {"host": (baseline.host_ns, step.host_ns), "gaps on the GPU": gaps_ns}.items():
+            if (after - before) * change >= _EXPLAINS * change**2 > 0:
+                told.append(f"{name} {time_text(before)} → {time_text(after)}")
+    shares = baseline.overlap_share, step.overlap_share
+    if shares[0] is not None and shares[1] is not None and (shares[1] - shares[0]) * change < 0:
+        told.append(f"copies under kernels {100 * shares[0]:.0f} % → {100 * shares[1]:.0f} %")
+    return f"{', '.join(told)} (by {step.source})" if told else ""
 
 
 def _why(side: str, baseline: Mapping[str, float], counters: Mapping[str, float]) -> str:

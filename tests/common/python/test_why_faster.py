@@ -119,16 +119,24 @@ def test_what_the_kernels_do_not_explain_happens_around_them():
     assert reason.title == "Why optimized is faster"
     assert reason.words == (
         f"the kernels took 400 µs, now 395 µs ({TIME}), the rest is around them: "
-        "launches 40 → 1, host 900 µs → 20.0 µs, gaps on the GPU 60 % → 5 % (by nsys)"
+        "launches 40 → 1, host 900 µs → 20.0 µs, gaps on the GPU 600 µs → 20.0 µs (by nsys)"
     )
 
 
 def test_a_step_that_was_only_traced_has_a_reason_too_and_time_that_is_hidden_is_none():
     row = row_of({}, {}, (a_step(), ONE_LAUNCH), clock="launch", **TIMED)
-    assert [reason.words for reason in reasons(row)] == ["launches 40 → 1, host 900 µs → 20.0 µs, gaps on the GPU 60 % → 5 % (by nsys)"]
+    assert [reason.words for reason in reasons(row)] == [
+        "launches 40 → 1, host 900 µs → 20.0 µs, gaps on the GPU 600 µs → 20.0 µs (by nsys)"
+    ]
     (reason,) = reasons(row_of({}, {}, (a_step(), ONE_LAUNCH), **TIMED))
     assert reason.words == "launches 40 → 1 (by nsys)"  # its clock does not see the host, nor a gap that it leaves
     assert not list(reasons(row_of({}, {}, (a_step(), a_step(kernels=0, launches=0, copies=1)), **TIMED)))
+
+
+def test_what_a_trace_saw_change_by_less_than_a_third_of_the_time_is_no_reason():
+    a_little = a_step(host_ns=800e3, busy_ns=500e3)
+    assert not list(reasons(row_of({}, {}, (a_step(), a_little), clock="launch", **TIMED)))
+    assert not list(reasons(row_of({}, {}, (a_step(), ONE_LAUNCH), clock="host", device="cpu", **TIMED)))
 
 
 def test_copies_under_kernels_are_a_reason():
