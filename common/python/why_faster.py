@@ -14,7 +14,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from common.python.charts import effect_of
 from common.python.counters import Moved, ranked, value_text
 from common.python.figures import significant, time_text
 from common.python.ncu_tables import DRAM_PERCENT, L1_PERCENT, L2_PERCENT, SM_PERCENT, STALL, TIME
@@ -87,7 +86,7 @@ def _reason(side: str, baseline: SideProfile, profile: SideProfile, timing: Pair
     if timing is None or speedup is None:
         words = _why(side, baseline.counters, profile.counters) if before and after else ""
         return Reason(side, (after or 0.0) < (before or 0.0), words) if words else None
-    if effect_of(speedup) == "undecided":
+    if speedup.low <= 1 <= speedup.high:  # which one is faster is not decided
         return None
     explained = math.log(before / after) / math.log(speedup.estimate) if before and after else 0.0
     parts = [_why(side, baseline.counters, profile.counters)] if explained >= _EXPLAINS else []
