@@ -128,7 +128,7 @@ def speedup_axis(speedups: Iterable[Interval]) -> SpeedupAxis:
     margin = (high / low) ** _MARGIN
     axis = Axis(low / margin, high * margin, is_log=True)
     values = round_values(axis.low, axis.high) if high / low < MOST_TICKS else powers(axis.low, axis.high)
-    ticks = tuple(Tick(axis.at(value), f"{value:.4g}x") for value in values if value > 0)
+    ticks = tuple(Tick(axis.at(value), f"{value:,.6g}x") for value in values if value > 0)
     return SpeedupAxis(axis, ticks, axis.at(1))
 
 

@@ -34,7 +34,16 @@ class Moved:
     @property
     def words(self) -> str:
         """`dram__bytes.sum 256 MiB → 128 MiB (0.50x)`."""
-        return f"{self.counter} {value_text(self.counter, self.baseline)} → {value_text(self.counter, self.value)} ({self.ratio:.2f}x)"
+        ratio = f" ({self.ratio_text})" if self.baseline else ""
+        return f"{self.counter} {value_text(self.counter, self.baseline)} → {value_text(self.counter, self.value)}{ratio}"
+
+    @property
+    def ratio_text(self) -> str:
+        """How many times the baseline's value it is, without a stand-in for either; empty where the baseline's is nothing."""
+        if not self.baseline:
+            return ""
+        ratio = self.value / self.baseline
+        return f"{ratio:.2f}x" if ratio >= 0.01 else f"{significant(ratio)}x"
 
 
 def moved(row: PairResult) -> Iterator[Moved]:

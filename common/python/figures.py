@@ -136,7 +136,8 @@ def percent_text(percent: Interval) -> str:
     """A change in percent with its interval: -3.0 % [-3.2, -2.8]."""
     width = max(percent.high - percent.low, 1e-3)
     decimals = min(_DIGITS, max(1, -math.floor(math.log10(width / 2))))
-    return f"{percent.estimate:+.{decimals}f} % [{percent.low:+.{decimals}f}, {percent.high:+.{decimals}f}]"
+    estimate, low, high = (f"{round(value, decimals) + 0.0:+.{decimals}f}" for value in (percent.estimate, percent.low, percent.high))
+    return f"{estimate} % [{low}, {high}]"  # + 0.0, for nothing has no sign
 
 
 def at_shape(shape: str) -> str:

@@ -153,4 +153,5 @@ def read_file(path: Path) -> tuple[Profiled, ...]:
     try:
         return read_table(path.read_text(encoding="utf-8"), path.name)
     except (OSError, UnicodeDecodeError) as error:
-        raise UnreadableTable(f"{path}: {error}; expected a CSV that ncu printed") from error
+        found = error.strerror if isinstance(error, OSError) else error
+        raise UnreadableTable(f"{path}: {found}; expected a CSV that ncu printed") from error

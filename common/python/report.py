@@ -12,7 +12,7 @@ import jinja2
 
 from common.python import ncu_tables
 from common.python.advice import diagnoses
-from common.python.counters import Moved, moved, stall_text, value_text
+from common.python.counters import moved, stall_text, value_text
 from common.python.errors import Status
 from common.python.figures import (
     at_shape,
@@ -302,20 +302,12 @@ def _moved(rows: Sequence[PairResult]) -> Section:
             each.side,
             each.counter,
             *(value_text(each.counter, value) for value in (each.baseline, each.value)),
-            ratio_text(each),
+            each.ratio_text,
         )
         for row in rows
         for each in moved(row)
     ]
     return Section("Counters that moved", columns, entries)
-
-
-def ratio_text(each: Moved) -> str:
-    """How many times the baseline's value it is; empty where that is nothing."""
-    if not each.baseline:
-        return ""
-    ratio = each.value / each.baseline
-    return f"{ratio:.2f}x" if ratio >= 0.01 else f"{significant(ratio)}x"
 
 
 def _device(rows: Sequence[PairResult]) -> Section:

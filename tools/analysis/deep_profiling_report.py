@@ -19,7 +19,6 @@ from common.python.artifacts import METRICS_FILE, RUN_FILE, folder_of, load, rea
 from common.python.counters import ranked, stall_text, value_text
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.figures import time_text
-from common.python.report import ratio_text
 from common.python.results import BASELINE, PairResult, SideMetrics, SideProfile, StepTrace
 from common.python.step_trace import gap_share
 from common.python.why_faster import reasons
@@ -155,8 +154,7 @@ def markdown(folders: Sequence[Sequence[Group]], tables: Sequence[Sequence[Group
     for one, other in (*pairs_of(folders), *pairs_of(tables)):
         found = ranked(other.side, one.counters, other.counters)[:_MOST]
         values = [
-            (each.counter, value_text(each.counter, each.baseline), value_text(each.counter, each.value), ratio_text(each))
-            for each in found
+            (each.counter, value_text(each.counter, each.baseline), value_text(each.counter, each.value), each.ratio_text) for each in found
         ]
         lines += ["", f"## {one.name} → {other.name}", "", *((other.reason, "") if other.reason else ())]
         lines += _table(("counter", "first", "second", "ratio"), values) or [_nothing_moved(one, other)]

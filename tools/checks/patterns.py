@@ -84,14 +84,17 @@ PATTERNS = (
     Pattern(
         "honest baseline",
         _baseline_that_does_not_allow("grid"),
-        _any(r"<<<\s*1\s*,\s*1\s*[,>]"),
+        _any(r"<<<\s*\d{1,2}\s*,", r"\bdim3\s+\w+[({]\s*\d{1,2}\s*[)}]"),  # fewer blocks than any GPU here has SMs
         f"{_HONEST}, or `allows: grid` where the grid's size is the idea",
     ),
     Pattern(
         "honest baseline",
         _baseline_that_does_not_allow("sync"),
-        _any(r"\bcuda(Device|Stream|Event)Synchronize\b", r"\.synchronize\(\)"),
-        f"{_HONEST}, or `allows: sync` where the sync is the idea",
+        _any(
+            *(r"\bcuda(Device|Stream|Event)Synchronize\b", r"\.synchronize\(\)"),
+            *(r"\.item\(\)", r"\.cpu\(\)", r"\.to\([\"']cpu[\"']\)", r"\bcudaMemcpy(DeviceToHost|HostToDevice)\b"),
+        ),
+        f"{_HONEST}, or `allows: sync` where the sync, or the way by the host, is the idea",
     ),
     _scope("torch.compile", 14, _any(r"\btorch\.compile\b")),
     _scope("Triton", 14, _any(r"^\s*(import|from) triton\b"), but=(10,)),  # chapter 10's warp specialization

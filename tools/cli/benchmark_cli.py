@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -132,7 +133,13 @@ def report(run: Annotated[Path, typer.Argument(help="A run's folder, or its run.
         print(path)
 
 
-Gate = Annotated[float, typer.Option("--gate", min=0.0, help="Smallest change that counts, in percent.")]
+def _finite(gate: float) -> float:
+    if not math.isfinite(gate):
+        raise BenchmarkError(f"--gate {gate}: expected a finite number of percent")
+    return gate
+
+
+Gate = Annotated[float, typer.Option("--gate", min=0.0, callback=_finite, help="Smallest change that counts, in percent.")]
 
 
 @app.command()

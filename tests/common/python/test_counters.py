@@ -5,7 +5,7 @@ import pytest
 from common.python.counters import Moved, moved, ranked, stall_text, value_text
 from common.python.html_report import html
 from common.python.ncu_tables import DRAM_BYTES, REGISTERS, SM_PERCENT, TIME
-from common.python.report import markdown, ratio_text
+from common.python.report import markdown
 from common.python.results import SideProfile
 from tests.common.python.factories import a_row, a_run, a_side
 from tests.common.python.html_page import Page
@@ -67,7 +67,7 @@ def test_both_reports_show_the_step_the_kernels_and_what_moved():
 
 @pytest.mark.parametrize(("before", "after", "text"), [(2.0, 1.0, "0.50x"), (0.16, 0.0, "0x"), (0.0, 5.0, ""), (1e8, 9e4, "0.000900x")])
 def test_a_ratio_that_is_shown_is_that_of_the_two_values_beside_it(before, after, text):
-    assert ratio_text(Moved("optimized", "a", before, after, least=0.1)) == text
+    assert Moved("optimized", "a", before, after, least=0.1).ratio_text == text
 
 
 def test_a_row_without_a_profile_has_no_such_tables():

@@ -171,3 +171,9 @@ def test_kwargs_are_words_with_one_value_a_key():
 def test_a_sweep_is_a_key_and_its_values():
     assert parse_sweep("n=1024, 2048") == {"n": ("1024", "2048")}
     assert parse_sweep("") == {}
+
+
+@pytest.mark.parametrize("command", [["compare", "a", "b"], ["noise"]])
+def test_a_gate_that_is_no_number_is_refused_by_every_command_that_has_one(command, capsys):
+    assert run_command_line([*command, "--gate", "nan"]) == 1
+    assert capsys.readouterr().err.startswith("error: --gate nan: ")

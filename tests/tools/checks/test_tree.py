@@ -114,6 +114,9 @@ def test_a_demo_may_have_a_main_and_an_example_may_order_streams_and_speak_of_ti
         "cudaDeviceSynchronize();",
         "cudaStreamSynchronize(stream);",
         "kernel<<<1, 1>>>(x);",
+        "kernel<<<8, 256, 0, stream>>>(x);",
+        "dim3 grid(1);",
+        "cudaMemcpyAsync(y, x, n, cudaMemcpyDeviceToHost, stream);",
     ],
 )
 def test_a_baseline_is_honest(tmp_path, line):
@@ -121,8 +124,14 @@ def test_a_baseline_is_honest(tmp_path, line):
 
 
 def test_a_python_baseline_is_honest(tmp_path):
-    text = IDEA + "torch.cuda.synchronize()\ntime.sleep(1)\n"
-    assert found(tmp_path, "ch07/baseline_a.py", text) == [(2, "honest baseline"), (3, "honest baseline")]
+    lines = ("torch.cuda.synchronize()", "time.sleep(1)", "total += loss.item()", "x.cpu()", 'x.to("cpu")')
+    expected = [(number, "honest baseline") for number, _ in enumerate(lines, start=2)]
+    assert found(tmp_path, "ch07/baseline_a.py", IDEA + "\n".join(lines) + "\n") == expected
+
+
+def test_a_grid_that_follows_from_the_problem_is_honest(tmp_path):
+    text = CUDA_IDEA + "kernel<<<ceil_div(n, 256), 256, 0, stream>>>(x);\ndim3 grid(tiles, 4);\nkernel<<<132, 256>>>(x);\n"
+    assert found(tmp_path, "ch07/baseline_a.cu", text) == []
 
 
 def test_a_sync_that_is_the_idea_is_announced_and_inline_assembly_is_volatile(tmp_path):
