@@ -1,7 +1,7 @@
 """What bounds each side and what may help: rules over its shares of this machine's ceilings and, where it was profiled, its counters.
 
-A side is bound by what takes most of its time, more than half of it; if nothing does, it waits: it is bound by latency. On a GPU that is
-known once its caches were counted. What the memory's and the arithmetic's parts are is told by ceilings that were measured on this
+A side is bound by what takes seven tenths of its time or more; if nothing does, it waits: it is bound by latency. On a GPU that is known
+once its caches were counted. What the memory's and the arithmetic's parts are is told by ceilings that were measured on this
 machine, so the intensity at which one roof gives way to the other, the ridge point, is this device's own. Every sentence names what it
 rests on, the value, and where the threshold comes from.
 """
@@ -20,7 +20,12 @@ from common.python.roofline import DECLARED_WITHIN, declared_bytes
 from common.python.step_trace import gap_share
 
 MOST = 0.5
-"""The part of a side's time from which on something takes most of it."""
+"""The part from which on something is most of a whole."""
+
+BOUND = 0.7
+"""The part of a side's time from which on something binds it: at 67 % of the L2 a copy took 1.56 times as long as it had to."""
+
+NEAR = 0.9  # the part from which on there is little to gain but by less work
 
 
 class Bottleneck(StrEnum):
@@ -148,12 +153,12 @@ def diagnoses(row: PairResult) -> Iterator[Diagnosis]:
 
 def _diagnosis(shape: str, facts: Facts, claims: list[Claim]) -> Diagnosis:
     most = max(claims, key=lambda claim: claim.part)
-    if most.part >= MOST:
+    if most.part >= (MOST if most.bottleneck is Bottleneck.LAUNCH else BOUND):
         bottleneck, rests_on = most.bottleneck, most.words
     elif facts.caches_counted:
-        bottleneck, rests_on = Bottleneck.LATENCY, f"nothing takes half of the time; the most: {most.words}"
+        bottleneck, rests_on = Bottleneck.LATENCY, f"nothing takes {_percent(BOUND)} of the time; the most: {most.words}"
     else:
-        found = f"nothing that was measured takes half of the time, and its caches were not counted; the most: {most.words}"
+        found = f"nothing that was measured takes {_percent(BOUND)} of the time, and its caches were not counted; the most: {most.words}"
         bottleneck, rests_on = Bottleneck.UNKNOWN, found
     advice = tuple(sentence for of, rule in RULES if bottleneck in of and (sentence := rule(facts)))
     return Diagnosis(shape, facts.side, bottleneck, rests_on, facts.intensity, advice)
@@ -196,11 +201,13 @@ def _percent(part: float) -> str:
 
 def _at_the_ceiling(facts: Facts) -> str:
     key = max(facts.parts, key=lambda name: facts.parts[name], default="")
-    if not key or facts.parts[key] < MOST or (helps := _LESS.get(resource_of(key), "")) == "":
+    if not key or facts.parts[key] < BOUND or (helps := _LESS.get(resource_of(key), "")) == "":
         return ""
     left = f"{max(1.0, 1 / facts.parts[key]):.2f}x"
+    waits = facts.parts[key] < NEAR and resource_of(key) in (Bottleneck.MEMORY, Bottleneck.COMPUTE)
+    further = (_stalled(facts) or "the rest of the time it waits: --profile deep_dive counts for what") if waits else helps
     return (
-        f"{key}: {_percent(facts.parts[key])} of this machine's measured ceiling, so the same work can at most be {left} as fast; {helps}"
+        f"{key}: {_percent(facts.parts[key])} of this machine's measured ceiling, so the same work can at most be {left} as fast; {further}"
     )
 
 
@@ -224,7 +231,8 @@ def _traffic(facts: Facts) -> str:
 
 
 def _scattered(facts: Facts) -> str:
-    for kind, direction in (("ld", "loads"), ("st", "stores")):
+    found: list[tuple[float, str]] = []
+    for kind, direction in (("st", "stores"), ("ld", "loads")):  # of two alike the stores, for neighbouring loads may find the L1
         sectors, requests = (f"l1tex__t_{what}_pipe_lsu_mem_global_op_{kind}.sum" for what in ("sectors", "requests"))
         if not facts.counters.get(requests) or sectors not in facts.counters:
             continue
@@ -232,11 +240,12 @@ def _scattered(facts: Facts) -> str:
         declared = facts.timing.work.get("dram_read" if kind == "ld" else "dram_write", 0.0)
         # An access that starts inside a sector touches one more: only a request that carries mostly what nobody asked for is scattered.
         if each > _WIDEST_SECTORS and declared < MOST * 32 * facts.counters[sectors]:
-            return (
+            sentence = (
                 f"{sectors} is {significant(each)} for each of {requests}, over the {_WIDEST_SECTORS} sectors of 32 B that a warp's widest "
                 f"access of 16 B a thread fills: give neighbouring threads neighbouring addresses in these {direction}"
             )
-    return ""
+            found.append((float(significant(each)), sentence))
+    return max(found, key=lambda each: each[0], default=(0.0, ""))[1]
 
 
 _WIDEST_SECTORS = 32 * 16 // 32
@@ -248,6 +257,23 @@ def _conflicts(facts: Facts) -> str:
         return ""
     part = _percent(facts.counters[lost] / facts.counters[all_of_them])
     return f"{lost} is {part} of {all_of_them}, so most of shared memory's cycles are conflicts: pad or swizzle the tile"
+
+
+def _busy_l1(facts: Facts) -> str:
+    busy = facts.counters.get(ncu_tables.L1_PERCENT, 0.0)
+    if busy < 100 * BOUND:
+        return ""
+    return f"{ncu_tables.L1_PERCENT} is {significant(busy)} %: ask the L1 and shared memory for less, in fewer and wider accesses"
+
+
+def _idle_lanes(facts: Facts) -> str:
+    lanes = facts.counters.get(_LANES, 32.0)
+    if lanes >= BOUND * 32:
+        return ""
+    return f"{_LANES} is {significant(lanes)} of 32: deal the work so that the threads of a warp go one way"
+
+
+_LANES = "smsp__thread_inst_executed_per_inst_executed.ratio"
 
 
 def _idle_tensor_cores(facts: Facts) -> str:
@@ -358,9 +384,11 @@ _WAITING = frozenset((Bottleneck.LATENCY, Bottleneck.UNKNOWN))
 
 RULES: tuple[tuple[frozenset[Bottleneck], Callable[[Facts], str]], ...] = (
     (_ANY - _WAITING, _at_the_ceiling),
-    (_ANY, _traffic),
     (_WAITING | {Bottleneck.MEMORY}, _scattered),
+    (_ANY, _traffic),
     (_ANY, _conflicts),
+    (frozenset((Bottleneck.COMPUTE,)), _idle_lanes),
+    (frozenset((Bottleneck.MEMORY,)), _busy_l1),
     (frozenset((Bottleneck.COMPUTE,)), _idle_tensor_cores),
     (_WAITING, _few_blocks),
     (_WAITING, _limited),
