@@ -56,11 +56,11 @@ PREPARE(void** state) {
     return cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Ring));
 }
 
-LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, int cluster, cudaStream_t stream) {
-    if (cluster < 1 || 8 % cluster) return cudaErrorInvalidValue;
+LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, int clusterDim, cudaStream_t stream) {
+    if (clusterDim < 1 || 8 % clusterDim) return cudaErrorInvalidValue;
     CUtensorMap a_map, b_map;
     if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, TILE_M, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, TILE_N / cluster, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    const Clusters clusters{Tiles<TILE_N>(m, n, cluster).count(), cluster};
-    return clusters.launch(multiply, THREADS, sizeof(Ring), stream, a_map, b_map, c, m, n, k, cluster);
+    if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, TILE_N / clusterDim, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    const Clusters clusters{Tiles<TILE_N>(m, n, clusterDim).count(), clusterDim};
+    return clusters.launch(multiply, THREADS, sizeof(Ring), stream, a_map, b_map, c, m, n, k, clusterDim);
 }

@@ -67,16 +67,16 @@ PREPARE(void** state) {
     return cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Small::RingAndPanels));
 }
 
-LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, int cluster, cudaStream_t stream) {
-    if (cluster < 1 || 8 % cluster) return cudaErrorInvalidValue;
+LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, int clusterDim, cudaStream_t stream) {
+    if (clusterDim < 1 || 8 % clusterDim) return cudaErrorInvalidValue;
     CUtensorMap a_map, b_map, c_map;
     if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, ROWS, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, COLUMNS / cluster, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, COLUMNS / clusterDim, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
     if (cudaError_t error = encode(&c_map, Tiled<Element>{c, m, n, ROWS, PANEL, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
     int device = 0, multiprocessors = 0;
     if (cudaError_t error = cudaGetDevice(&device)) return error;
     if (cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)) return error;
-    Clusters clusters{min(SmallTiles(m, n, cluster).count(), multiprocessors / cluster), cluster};
+    Clusters clusters{min(SmallTiles(m, n, clusterDim).count(), multiprocessors / clusterDim), clusterDim};
     if (cudaError_t error = clusters.limit(multiply, THREADS, sizeof(Small::RingAndPanels))) return error;
-    return clusters.launch(multiply, THREADS, sizeof(Small::RingAndPanels), stream, a_map, b_map, c_map, m, n, k, cluster);
+    return clusters.launch(multiply, THREADS, sizeof(Small::RingAndPanels), stream, a_map, b_map, c_map, m, n, k, clusterDim);
 }

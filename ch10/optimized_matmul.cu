@@ -179,17 +179,17 @@ PREPARE(void** state) {
     return cudaFuncSetAttribute(matmul, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(RingAndPanels));
 }
 
-LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, int cluster, float* partial, int* ready,
+LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, int clusterDim, float* partial, int* ready,
        cudaStream_t stream) {
-    if (cluster < 1 || 8 % cluster) return cudaErrorInvalidValue;
+    if (clusterDim < 1 || 8 % clusterDim) return cudaErrorInvalidValue;
     CUtensorMap a_map, b_map, c_map;
     if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, TILE_M, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, TILE_N / cluster, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, TILE_N / clusterDim, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
     if (cudaError_t error = encode(&c_map, Tiled<Element>{c, m, n, ROWS, PANEL, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
     int device = 0, multiprocessors = 0;
     if (cudaError_t error = cudaGetDevice(&device)) return error;
     if (cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)) return error;
-    Clusters clusters{min(Tiles<TILE_N>(m, n, cluster).count(), min(multiprocessors, MOST_BLOCKS) / cluster), cluster};
+    Clusters clusters{min(Tiles<TILE_N>(m, n, clusterDim).count(), min(multiprocessors, MOST_BLOCKS) / clusterDim), clusterDim};
     if (cudaError_t error = clusters.limit(matmul, THREADS, sizeof(RingAndPanels))) return error;
-    return clusters.launch(matmul, THREADS, sizeof(RingAndPanels), stream, a_map, b_map, c_map, m, n, k, cluster, partial, ready);
+    return clusters.launch(matmul, THREADS, sizeof(RingAndPanels), stream, a_map, b_map, c_map, m, n, k, clusterDim, partial, ready);
 }

@@ -1,4 +1,4 @@
-"""The product of shared_matmul.py with a knob: `cluster`, the blocks that share tiles of b where a kernel has clusters; 1, 2, 4 or 8."""
+"""The product of shared_matmul.py with a knob: `clusterDim`, the blocks that share tiles of b where a kernel has clusters; 1, 2, 4 or 8."""
 
 from dataclasses import replace
 
@@ -9,10 +9,10 @@ def clustered(time_at, ladder=()):
     """MATMUL with an entry more in each shape: 2 in those of `time_at`, every size in those that are checked."""
     return replace(
         MATMUL,
-        inputs=lambda rand, m, n, k, cluster: MATMUL.inputs(rand, m, n, k),
-        outputs=lambda m, n, k, cluster: MATMUL.outputs(m, n, k),
-        work=lambda m, n, k, cluster: MATMUL.work(m, n, k),
-        time_at={name: {**shape, "cluster": 2} for name, shape in time_at.items()},
+        inputs=lambda rand, m, n, k, clusterDim: MATMUL.inputs(rand, m, n, k),
+        outputs=lambda m, n, k, clusterDim: MATMUL.outputs(m, n, k),
+        work=lambda m, n, k, clusterDim: MATMUL.work(m, n, k),
+        time_at={name: {**shape, "clusterDim": 2} for name, shape in time_at.items()},
         ladder=ladder,
-        check_at=tuple({**shape, "cluster": 2 ** (i % 4)} for i, shape in enumerate((*MATMUL.check_at, *MATMUL.check_at[-1:]), start=1)),
+        check_at=tuple({**shape, "clusterDim": 2 ** (i % 4)} for i, shape in enumerate((*MATMUL.check_at, *MATMUL.check_at[-1:]), start=1)),
     )

@@ -1,4 +1,4 @@
-"""Product of two bf16 matrices, c = a b^T, by blocks that load for themselves or for their cluster: see `--sweep "cluster=1,2,4,8"`.
+"""Product of two bf16 matrices, c = a b^T, by blocks that load for themselves or for their cluster: see `--sweep "clusterDim=1,2,4,8"`.
 
 Multicast spares the L2, so the product is one that the L2 limits. With the ladder's tiles of 128 x 256 it does not: clusters came to
 1.002x and 1.001x on an H200 at 8192 x 8192. Tiles of 128 x 128 take the L2 420 ns a step and shared memory 640 cycles, which are 408 ns

@@ -61,7 +61,7 @@ class Case:
     m: int
     n: int
     k: int
-    cluster: int = 1
+    clusterDim: int = 1
     multiprocessors: int = 1
 
 
@@ -106,7 +106,7 @@ class Side:
         workload = WORKLOADS[SPECIALIZED]
         values = inputs_of(workload, shape)
         c = torch.full((case.m, case.n), torch.nan, dtype=torch.bfloat16)
-        knobs = [case.cluster] * self._clustered
+        knobs = [case.clusterDim] * self._clustered
         self._built.launch(
             values["a"], values["b"], c, *shape.values(), *knobs, *self._scratch, multiprocessors=case.multiprocessors, **how
         )
@@ -123,7 +123,7 @@ def emulated(tmp_path_factory):
 
 def checked(side):
     shapes = [dict(shape) for shape in WORKLOADS[side].check_at if shape["m"] * shape["n"] < 1 << 20]
-    return [Case(**shape, multiprocessors=2 * shape.get("cluster", 1)) for shape in shapes]
+    return [Case(**shape, multiprocessors=2 * shape.get("clusterDim", 1)) for shape in shapes]
 
 
 @pytest.mark.parametrize(("side", "case"), [(side, case) for side in SIDES for case in (*checked(side), *ROUNDS[side])], ids=str)
@@ -223,7 +223,7 @@ def test_no_more_blocks_are_launched_than_run_at_once(emulated, side, multiproce
 
 @pytest.mark.parametrize("side", SIDES)
 def test_every_argument_has_something_to_bind(side):
-    named = ["cluster"] * (side in CLUSTERED) + ["partial", "ready"] * (side == MATMUL)
+    named = ["clusterDim"] * (side in CLUSTERED) + ["partial", "ready"] * (side == MATMUL)
     assert arguments_of(WORKLOADS[side], CHAPTER / side) == ["a", "b", "c", "m", "n", "k", *named, "stream"]
 
 
@@ -346,7 +346,7 @@ def test_the_ratios_expected_are_those_of_the_cycles_and_bytes_that_are_named():
 
 
 def test_the_tolerance_has_teeth():
-    assert_teeth(WORKLOADS[MATMUL], {"m": 64, "n": 64, "k": 512, "cluster": 2}, reduced=("a", 1), bits=BF16_BITS - 1)
+    assert_teeth(WORKLOADS[MATMUL], {"m": 64, "n": 64, "k": 512, "clusterDim": 2}, reduced=("a", 1), bits=BF16_BITS - 1)
 
 
 @pytest.mark.parametrize("pair", ["warp_specialized_pipeline", "cluster_multicast", "persistent_matmul", "matmul"])
@@ -357,8 +357,8 @@ def test_the_library_is_right_on_values_it_had_not_seen(pair):
 
 def test_clusters_of_every_size_are_checked_and_those_of_two_timed():
     for side in CLUSTERED:
-        assert {shape["cluster"] for shape in WORKLOADS[side].check_at} == {1, 2, 4, 8}
-        assert {shape["cluster"] for shape in WORKLOADS[side].timed_shapes.values()} == {2}
+        assert {shape["clusterDim"] for shape in WORKLOADS[side].check_at} == {1, 2, 4, 8}
+        assert {shape["clusterDim"] for shape in WORKLOADS[side].timed_shapes.values()} == {2}
 
 
 def test_scratch_is_enough_for_every_block_of_the_largest_gpu_with_wgmma():

@@ -218,8 +218,8 @@ def test_a_child_without_a_gpu_or_a_library_never_runs(tmp_path):
 
 
 def test_shapes_have_the_entries_of_their_workload():
-    assert json.loads(job_of("matmul", "x", "y"))["shapes"]["deep"]["cluster"] == 2
-    assert "cluster" not in json.loads(job_of(TARGETS[0], "x", "y"))["shapes"]["deep"]
+    assert json.loads(job_of("matmul", "x", "y"))["shapes"]["deep"]["clusterDim"] == 2
+    assert "clusterDim" not in json.loads(job_of(TARGETS[0], "x", "y"))["shapes"]["deep"]
 
 
 def measure(tmp_path, ends, sanitize=None, findings=()):

@@ -132,7 +132,7 @@ def job_of(target, source, library, sanitized=False):
     """What a child is told, as text."""
     shapes, runs, patience_s = (SANITIZED, SANITIZED_RUNS, SANITIZED_PATIENCE_S) if sanitized else (SHAPES, RUNS, PATIENCE_S)
     keys = load_workload(CHAPTER / f"workload_{target}.py").shape_keys
-    shapes = {name: {**shape, **({"cluster": 2} if "cluster" in keys else {})} for name, shape in shapes.items()}
+    shapes = {name: {**shape, **({"clusterDim": 2} if "clusterDim" in keys else {})} for name, shape in shapes.items()}
     job = {"target": target, "source": str(source), "library": str(library), "shapes": shapes, "runs": runs, "patience_s": patience_s}
     return json.dumps(job)
 
