@@ -70,9 +70,9 @@ class RankGroup:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        with ExitStack() as closing:  # all of them, whatever one of them says at its end
+        with ExitStack() as closing:  # all of them, whatever one of them says at its end; each is told why, for Ctrl-C waits for none
             for child in self._children:
-                closing.push(child)
+                closing.callback(child.__exit__, kind, error, trace)
 
     def __len__(self) -> int:
         return len(self._children)
@@ -92,8 +92,8 @@ class RankGroup:
             child.resume()
         waiting = dict(enumerate(self._children))
         answers: dict[int, T] = {}
-        with ExitStack() as on_failure:
-            on_failure.callback(lambda: _kill(waiting.values()))
+        with ExitStack() as at_the_end:
+            at_the_end.callback(lambda: _kill(waiting.values()))  # of whom none is left, unless one failed
             while waiting:
                 ready, _, _ = select.select(waiting.values(), (), (), max(0.0, deadline - time.monotonic()))
                 rank = next((rank for rank, child in waiting.items() if child in ready), min(waiting))

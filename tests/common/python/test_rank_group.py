@@ -15,7 +15,7 @@ from common.python.isolation import ForkServer
 from common.python.measurement import Measurement
 from common.python.planning import make_plans
 from common.python.project import PROJECT_ROOT
-from common.python.rank_group import joined
+from common.python.rank_group import RankGroup, joined
 from common.python.settings import Settings
 from common.python.standards import Standards
 from common.python.targets import select
@@ -113,6 +113,26 @@ def test_a_rank_that_is_silent_is_a_timeout_of_the_whole_limit(row):
 
     assert failed.value.status is Status.TIMEOUT
     assert "check took more than 0.5 s" in failed.value.reason
+
+
+class Ending:
+    """A child that keeps what it was told at its end, and that may say something was wrong."""
+
+    def __init__(self, failure=None):
+        self.failure, self.told = failure, []
+
+    def __exit__(self, kind, error, trace):
+        self.told.append(kind)
+        if self.failure:
+            raise self.failure
+
+
+def test_every_rank_ends_and_knows_of_ctrl_c_whatever_another_says():
+    ranks = [Ending(), Ending(SideFailure(Status.CRASHED, "something wrote on the socket")), Ending()]
+    with pytest.raises(SideFailure, match="something wrote"):
+        RankGroup(ranks).__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+
+    assert [rank.told for rank in ranks] == [[KeyboardInterrupt]] * 3
 
 
 def test_what_several_ranks_say_becomes_one_answer():
