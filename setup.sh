@@ -81,9 +81,12 @@ make_environment() {
         say "keeping this machine's ${pins//$'\n'/ and }"
         { grep -v -e '^torch==' -e '^triton==' "$root/constraints.txt" && printf '%s\n' "$pins"; } >"$venv/constraints.txt"
     else
-        cp "$root/constraints.txt" "$venv/constraints.txt"
+        # A torch for GPUs brings the one triton that it takes; a torch for CPUs brings none, and gets the pinned one.
+        grep -v -e '^triton==' "$root/constraints.txt" >"$venv/constraints.txt"
         say "installing $(grep -e '^torch==' "$root/constraints.txt") and triton (a minute or more)"
-        pip_install --constraint "$venv/constraints.txt" "$(grep -e '^torch==' "$root/constraints.txt")" triton
+        pip_install --constraint "$venv/constraints.txt" "$(grep -e '^torch==' "$root/constraints.txt")"
+        "$venv/bin/python" -c 'import importlib.metadata; importlib.metadata.version("triton")' 2>"$log" \
+            || pip_install --constraint "$venv/constraints.txt" "$(grep -e '^triton==' "$root/constraints.txt")"
     fi
     say "installing the project and its tools"
     pip_install --constraint "$venv/constraints.txt" --editable "${root}[dev]"

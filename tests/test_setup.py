@@ -12,10 +12,14 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[1]
 
 PIP = """\
-import os, pathlib, signal, sys
+import os, pathlib, signal, sys, sysconfig
 home = pathlib.Path(os.environ["SETUP_TEST"])
 with (home / "pip.log").open("a") as log:
     print(*sys.argv[1:], file=log)
+if (home / "torch_brings_triton").exists() and any(word.startswith("torch==") for word in sys.argv):
+    brought = pathlib.Path(sysconfig.get_path("purelib"), "triton-3.7.1.dist-info")
+    brought.mkdir(exist_ok=True)
+    (brought / "METADATA").write_text("Metadata-Version: 2.1\\nName: triton\\nVersion: 3.7.1\\n")
 if (home / "pip_fails").exists():
     sys.exit("ERROR: found no such package")
 if (home / "pip_is_killed").exists():
@@ -79,12 +83,23 @@ def test_first_call_installs_torch_by_its_pin_before_the_project_and_runs_the_co
     ran = machine.setup("python", "-c", "import sys, os; print(sys.prefix, os.getcwd())")
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.split() == [str(machine.project / ".venv"), str(machine.home)]
-    torch, project, headers = machine.installed()
-    assert " torch==2.13.0 " in torch
+    torch, triton, project, headers = machine.installed()
+    assert torch.endswith(" torch==2.13.0")
     assert "--constraint" in torch
+    assert triton.endswith(" triton==3.6.0")
     assert project.endswith(f"--editable {machine.project}[dev]")
     assert headers.endswith("--no-deps nvidia-cutlass==4.2.0.0")
     assert "include-system-site-packages = false" in (machine.project / ".venv" / "pyvenv.cfg").read_text()
+
+
+def test_the_triton_that_torch_brings_is_kept(machine):
+    """PyPI's torch for GPUs takes one version of triton alone: pip refuses it beside another pin."""
+    (machine.home / "torch_brings_triton").touch()
+    assert machine.setup("true").returncode == 0
+    torch, project, _ = machine.installed()
+    assert torch.endswith(" torch==2.13.0")
+    assert project.endswith("[dev]")
+    assert "triton==" not in (machine.project / ".venv" / "constraints.txt").read_text()
 
 
 def test_second_call_installs_nothing_and_starts_at_once(machine):
@@ -117,7 +132,7 @@ def test_an_interrupted_installation_is_started_over(machine):
     kill.unlink()
     assert machine.setup("true").returncode == 0
     assert not (machine.project / ".venv" / "half_written").exists()
-    assert len(machine.installed()) == 4  # one that was killed, and all three again
+    assert len(machine.installed()) == 5  # one that was killed, and all four again
 
 
 def test_a_failing_installation_shows_what_pip_said_and_runs_nothing(machine):
@@ -163,7 +178,7 @@ def test_a_torch_that_the_machine_brings_is_kept(machine):
 def test_a_torch_that_is_too_old_is_not_kept(machine):
     machine.has_torch("2.9.1+cu126")
     assert machine.setup("true", MACHINE_TORCH="yes").returncode == 0
-    assert " torch==2.13.0 " in machine.installed()[0]
+    assert machine.installed()[0].endswith(" torch==2.13.0")
     assert "include-system-site-packages = false" in (machine.project / ".venv" / "pyvenv.cfg").read_text()
 
 
