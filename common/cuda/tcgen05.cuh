@@ -17,7 +17,8 @@ __device__ inline void tensor_memory_give_back(uint32_t address, uint32_t column
 }
 
 // PTX ISA 9.7.16.6, memory consistency, and 9.7.16.11.1, tcgen05.fence: tcgen05 operations are ordered between threads only by a fence
-// before the one arrives and another after the other has waited. A commit is its own fence before.
+// before the one arrives and another after the other has waited. Who commits needs none before: 9.7.16.6.4.4, the pattern of products that
+// another thread loads, has only the fence of the thread that has waited. (9.7.16.12.1, tcgen05.commit, does not speak of fences.)
 __device__ inline void tcgen05_fence_before() { asm volatile("tcgen05.fence::before_thread_sync;" ::: "memory"); }
 __device__ inline void tcgen05_fence_after() { asm volatile("tcgen05.fence::after_thread_sync;" ::: "memory"); }
 

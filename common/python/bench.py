@@ -48,7 +48,7 @@ def sweep(folder: Path = _SHARED_MEMORY) -> None:
 
 @dataclass(frozen=True)
 class Sanitized:
-    """What a sanitizer found in a row's CUDA sides, in a sentence or nothing, and what else is to be said of it."""
+    """What one sanitizer found in a row's CUDA sides, in a sentence; or, where it found nothing or did not run, a note of that."""
 
     finding: str = ""
     note: str = ""
@@ -68,7 +68,7 @@ class Bench:
         self.deadline = math.inf  # of the whole suite, on the monotonic clock
         self.ceilings: Mapping[str, MachineCeilings] = {}  # by device; none where none are kept
         self.builds: dict[str, protocol.BuildDone] = {}
-        self.sanitized: dict[str, Sanitized] = {}  # by target
+        self.sanitized: dict[str, tuple[Sanitized, ...]] = {}  # by target, one a tool
         self._random = random.Random(seed)
         self._dumps = 0
         sweep()

@@ -11,7 +11,7 @@ from pathlib import Path
 import nvtx
 
 from common.python import protocol
-from common.python.bench import Bench, Judging, Sanitized
+from common.python.bench import Bench, Judging
 from common.python.building import build_row
 from common.python.environment import Machine
 from common.python.errors import SideFailure, Status
@@ -66,8 +66,8 @@ def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
                 require_proofs(row)
             if plan.skip:
                 raise SideFailure(Status.SKIPPED, plan.skip)
-            if found := bench.sanitized.get(plan.target, Sanitized()).finding:
-                raise SideFailure(Status.WRONG_RESULT, found)
+            if found := [said.finding for said in bench.sanitized.get(plan.target, ()) if said.finding]:
+                raise SideFailure(Status.WRONG_RESULT, found[0])
             with Judging(bench, plan) as judging:
                 row.of_references = judging.notes
                 with ExitStack() as until_watched:
@@ -173,7 +173,7 @@ def _result(row: _Row, bench: Bench, status: Status, reason: str, seconds: float
         timings=timings,
         proofs=proofs_of(plan, row.evidence),
         metrics=next((measured.metrics for measured in row.measured.values()), {}),
-        notes=(*_notes(plan, bench), *_found(row), *_sanitizer_note(plan, bench)),
+        notes=(*_notes(plan, bench), *_found(row), *_sanitizer_notes(plan, bench, reason)),
         seconds=seconds,
         phases=row.phases,
     )
@@ -214,9 +214,10 @@ def _found(row: _Row) -> tuple[str, ...]:
     return (*sorted(row.of_references), *findings(row.plan, row.evidence), *row.profiling.notes)
 
 
-def _sanitizer_note(plan: Plan, bench: Bench) -> tuple[str, ...]:
-    note = bench.sanitized.get(plan.target, Sanitized()).note
-    return (note,) if note else ()
+def _sanitizer_notes(plan: Plan, bench: Bench, reason: str) -> tuple[str, ...]:
+    """What each sanitizer says of the row, but for a finding that is the row's reason."""
+    said = bench.sanitized.get(plan.target, ())
+    return tuple(each.note or f"sanitize: {each.finding}" for each in said if each.note or each.finding != reason)
 
 
 def _are_alike(plan: Plan, bench: Bench) -> bool:

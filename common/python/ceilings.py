@@ -1,6 +1,7 @@
 """What a GPU can do at most, measured as sides are timed: held stream, events, the L2 in a stated state, clocks stamped.
 
-Memory is driven by the kernels of ceilings.ptx, matrix products by torch; of every ceiling several variants are tried and the best kept.
+Memory is driven by the kernels of ceilings.ptx, matrix products as matrix_ceilings.py does; of every ceiling several variants are tried
+and the best kept.
 Source of the launches: CUDA Driver API (cuLaunchKernel, stream capture, cuGraphLaunch).
 """
 
@@ -13,24 +14,23 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 
 import torch
 
 from common.python import cuda_driver, protocol
 from common.python.cuda_driver import Kernels, current_stream
-from common.python.device_helpers import device_helpers, sm_clock_hz
 from common.python.errors import SideFailure, Status
 from common.python.figures import bytes_text
-from common.python.host_ceilings import Call, Findings, HostSurvey, Way, product, read_storage, samples_of
+from common.python.host_ceilings import Call, Findings, HostSurvey, Way, read_storage, samples_of
+from common.python.matrix_ceilings import MatrixSurvey
 from common.python.message import Answer
 from common.python.protocol import AnyRequest
 from common.python.timing import DeviceTimer, L2State, Sample
 
 _PTX = Path(__file__).with_suffix(".ptx")
 _STREAMS = tuple(f"{form}_{what}" for form in ("stream", "vector") for what in ("read", "write", "copy", "triad"))
-_KERNELS = (*_STREAMS, "shared_read", "multiply_add", "nothing")
+_KERNELS = (*_STREAMS, "shared_read", "multiply_add", "mma_sync", "nothing")
 
 _SAMPLES = 12
 _HOLD_NS = 2_000_000_000
@@ -43,14 +43,6 @@ _MOST_ZERO_WORDS = 32  # that stream_write leaves in 4 GiB: each of its four seq
 
 _ON_CHIP = {"shared": ("shared_read", 1000, 128), "fp32_fma": ("multiply_add", 8000, 32)}  # kernel, rounds, bytes or flop a round
 _ON_CHIP_LAUNCHES = ((1024, 2), (512, 4), (256, 8))
-
-# The capability that a format needs.
-_FORMATS = {"fp64": (0, 0), "fp32": (0, 0), "tf32": (8, 0), "bf16": (8, 0), "fp16": (7, 0), "fp8": (8, 9), "fp4": (10, 0)}
-_MATRIX_SIZES, _LARGE_MATRIX_SIZES = (4096, 8192), (4096, 8192, 16384)
-_SLOW_FORMATS = ("fp64", "fp32")
-_PAUSE_S = 0.02  # between samples of a product: the power that one drew is not held against the next
-_SUSTAINED_S, _SUSTAINED_PARTS = 1.1, 11
-_FP4_BLOCK = 16  # elements that share a scale
 
 _COPY_BYTES = 256 << 20
 _PEER_BYTES, _PEER_COPIES = 1 << 30, 4
@@ -143,14 +135,14 @@ class GpuSurvey:
         torch.zeros(1, device=self._device)  # makes the context that the kernels are loaded into
         properties = torch.cuda.get_device_properties(self._device)
         self._sms = properties.multi_processor_count
-        self._capability = (properties.major, properties.minor)
         self._kernels = Kernels(_PTX, _KERNELS)
+        matrix = MatrixSurvey(self._device, self._sms, (properties.major, properties.minor), self._kernels, self._samples)
         self.cache_bytes: int = properties.L2_cache_size
         self.topics: dict[str, Callable[[Findings], None]] = {
             "dram": self._dram,
             "l2": self._l2,
             "on_chip": self._on_chip,
-            "matrix": self._matrix,
+            "matrix": matrix.measure,
             "transfer": self._transfer,
             "peer": self._peer,
             "launch": self._launch,
@@ -199,58 +191,6 @@ class GpuSurvey:
                 samples = self._samples(timer, call)
                 ways.append(Way(f"{threads} threads, {resident} blocks an SM", float(blocks * threads * rounds * amount), samples))
             findings.keep(name, "bytes/s" if name == "shared" else "flop/s", ways, l2="hot")
-
-    def _matrix(self, findings: Findings) -> None:
-        timer = DeviceTimer(self._device, "clean")
-        for name, least in _FORMATS.items():
-            if self._capability < least:
-                needed, found = (".".join(map(str, capability)) for capability in (least, self._capability))
-                findings.missing[name] = f"needs compute capability {needed}; this GPU has {found}"
-                continue
-            try:
-                self._products(findings, timer, name)
-            except (RuntimeError, ValueError) as error:  # torch's for a format that it does not multiply here, or too little memory
-                findings.missing[name] = f"torch {torch.__version__}: {' '.join(str(error).split())[:200]}"
-
-    def _products(self, findings: Findings, timer: DeviceTimer, name: str) -> None:
-        ways = {}
-        for size in _MATRIX_SIZES if name in _SLOW_FORMATS else _LARGE_MATRIX_SIZES:
-            samples = self._samples(timer, self._product(name, size), pause_s=_PAUSE_S)
-            ways[size] = Way(f"{size} x {size} x {size}", 2.0 * size**3, samples)
-        findings.keep(name, "flop/s", list(ways.values()), l2="clean")
-        best = max(ways, key=lambda size: ways[size].interval("flop/s").estimate)
-        sample_ns = statistics.median(sample.ns for sample in ways[best].samples)
-        back_to_back = self._sustained(self._product(name, best), sample_ns)
-        findings.keep(name, "flop/s", [Way(ways[best].how, ways[best].amount, back_to_back)], mode="sustained", l2="hot")
-
-    def _product(self, name: str, size: int) -> Call:
-        if name == "fp8":
-            a, b = (torch.randn(size, size, device=self._device).to(torch.float8_e4m3fn) for _ in range(2))
-            one = torch.ones((), device=self._device)
-            return partial(torch._scaled_mm, a, b.t(), scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True)
-        if name == "fp4":
-            packed = (torch.randint(256, (size, size // 2), dtype=torch.uint8, device=self._device) for _ in range(2))
-            c, d = (pairs.view(torch.float4_e2m1fn_x2) for pairs in packed)
-            ones = torch.ones(size * size // _FP4_BLOCK, device=self._device).to(torch.float8_e4m3fn)
-            return partial(torch._scaled_mm, c, d.t(), scale_a=ones, scale_b=ones, out_dtype=torch.bfloat16)
-        torch.backends.cuda.matmul.fp32_precision = "tf32" if name == "tf32" else "ieee"
-        return product(name, size, self._device)
-
-    def _sustained(self, call: Call, call_ns: float) -> list[Sample]:
-        """Times of a call in the parts of a second and more of calls back to back."""
-        calls = math.ceil(_SUSTAINED_S * 1e9 / _SUSTAINED_PARTS / call_ns)
-        events = [torch.cuda.Event(enable_timing=True) for _ in range(_SUSTAINED_PARTS + 1)]
-        stamps = [torch.zeros(self._sms, 2, dtype=torch.int64, device=self._device) for _ in range(2)]
-        device_helpers().stamp(stamps[0])
-        events[0].record()
-        for event in events[1:]:
-            for _ in range(calls):
-                call()
-            event.record()
-        device_helpers().stamp(stamps[1])
-        torch.cuda.synchronize()
-        clock = sm_clock_hz(*(stamp.cpu() for stamp in stamps))
-        return [Sample(begin.elapsed_time(end) * 1e6 / calls, clock) for begin, end in pairwise(events)]
 
     def _transfer(self, findings: Findings) -> None:
         timer = DeviceTimer(self._device, "hot")

@@ -13,6 +13,7 @@ from pathlib import Path
 from common.python.errors import BenchmarkError
 
 KEYS = ("needs", "instead", "proves", "has", "nvcc", "scratch", "allows", "reason", "expects", "baseline")
+_STEP = re.compile(r"""^\s*["']([^"']+)["'],?\s*# expects: (.*\S)""", re.MULTILINE)
 _LINE = re.compile(r"^\s*(?://|#)\s*([a-z]+):(?!:)\s*(.*?)\s*$")
 _SCRATCH = re.compile(r"^(?P<type>\w[\w\s]*?)\s+(?P<name>\w+)\s*\[(?P<count>[^\]]+)\]$")
 _ALLOWED = ("alloc", "sync", "grid")
@@ -97,6 +98,31 @@ def first_line(text: str) -> str:
         if stripped:
             return re.sub(r"^(Baseline|Optimized|Library):\s*", "", stripped)
     return ""
+
+
+def ladder_steps(workload: Path) -> tuple[str, ...]:
+    """The `ladder=(...)` of the workload file; empty where there is none, or no Python: importing it will tell.
+
+    Raises BenchmarkError for a ladder that is not a tuple of literal strings, and for a file that cannot be read.
+    """
+    text = _text_of(workload)
+    try:
+        tree = ast.parse(text if "ladder" in text else "")
+    except (ValueError, SyntaxError):
+        return ()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.keyword) and node.arg == "ladder":
+            steps = [step.value for step in node.value.elts if isinstance(step, ast.Constant)] if isinstance(node.value, ast.Tuple) else []
+            texts = tuple(step for step in steps if isinstance(step, str))
+            if not texts or not isinstance(node.value, ast.Tuple) or len(texts) != len(node.value.elts):
+                raise BenchmarkError(f'{workload}:{node.lineno}: found ladder={ast.unparse(node.value)}; expected ("naive", "smem", ...)')
+            return texts
+    return ()
+
+
+def ladder_expects(workload: Path) -> dict[str, str]:
+    """What `# expects: ...` behind a step of the ladder says of it over the step before: a borrowed file says it of its own pair."""
+    return dict(_STEP.findall(_text_of(workload)))
 
 
 def _text_of(path: Path) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.python.directives import read_directives
+from common.python.directives import ladder_steps, read_directives
 from common.python.errors import BenchmarkError
 
 HALVES = ("baseline", "optimized")
@@ -51,7 +51,7 @@ class Tree:
 
 
 def discover(root: Path) -> Tree:
-    """The pairs in `root`, its folders and theirs; no file is opened but a workload without a baseline beside it.
+    """The pairs in `root`, its folders and theirs; no file is opened but a workload without a baseline beside it, or with variants.
 
     Raises BenchmarkError if `root` is not a folder.
     """
@@ -137,11 +137,25 @@ class _Folder:
                 variants[owner].append(stem)
         found = []
         for stem, workload in workloads.items():
+            variants[stem] = self._without_rungs(variants[stem], stem, workload)
             if not variants[stem]:
                 self._problem(workload.name, "found no optimized side", f"{self.label}/optimized_{stem}.py or .cu")
             if baseline := self._baseline(stem, workload):
                 found += [self._pair(name, stem, baseline) for name in variants[stem]]
         return found
+
+    def _without_rungs(self, names: list[str], stem: str, workload: Path) -> list[str]:
+        """The variants that are targets: a step of the workload's ladder is timed in the ladder's row, and has none of its own."""
+        if all(name == stem for name in names):
+            return names
+        try:
+            steps = ladder_steps(workload)
+        except BenchmarkError as error:
+            self.problems.append(str(error))
+            return names
+        rungs = {Path(os.path.normpath(self.root / step)) for step in steps if "/" in step}
+        optimized = self.files["optimized"]
+        return [name for name in names if name == stem or (name.removeprefix(f"{stem}_") not in steps and optimized[name] not in rungs)]
 
     def _pair(self, name: str, stem: str, baseline: Path) -> Pair:
         sides = {"baseline": baseline, "optimized": self.files["optimized"][name]}

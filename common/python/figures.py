@@ -249,15 +249,21 @@ def setup_seconds(side: SideResult) -> float | None:
     return None if setup is None else setup.build_s + setup.load_s + setup.prepare_s + setup.first_call_s
 
 
-def break_even_text(row: PairResult, timing: PairTiming, side: str) -> str:
-    """After how many calls `side` has paid for the set-up that it costs more than the baseline; empty unless it is surely faster."""
+def break_even_calls(row: PairResult, timing: PairTiming, side: str) -> int | None:
+    """After how many calls `side` has paid for the set-up that it costs more than the baseline; None unless it is surely faster."""
     if side not in timing.speedups or timing.speedups[side].low <= 1:
-        return ""
+        return None
     costs = [setup_seconds(row.sides[name]) for name in (side, BASELINE)]
     if costs[0] is None or costs[1] is None:
-        return ""
+        return None
     gain_ns = timing.time_ns[BASELINE].estimate - timing.time_ns[side].estimate
-    return f"{max(0, math.ceil((costs[0] - costs[1]) * 1e9 / gain_ns)):,}"
+    return max(0, math.ceil((costs[0] - costs[1]) * 1e9 / gain_ns))
+
+
+def break_even_text(row: PairResult, timing: PairTiming, side: str) -> str:
+    """`break_even_calls` in words; empty where there are none."""
+    calls = break_even_calls(row, timing, side)
+    return "" if calls is None else f"{calls:,}"
 
 
 def counts_text(rows: Iterable[PairResult]) -> str:

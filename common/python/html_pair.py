@@ -203,9 +203,9 @@ def _listing(root: Path, *files: str) -> Listing:
         return Listing(f"not shown: {' or '.join(files)} is not UTF-8 text")
 
 
-def tables(row: PairResult, _: Run) -> Iterator[Part]:
+def tables(row: PairResult, run: Run) -> Iterator[Part]:
     """The tables of `report.sections` for this row alone; the target, the same in every line, gives way to the shape."""
-    for section in sections([row]):
+    for section in sections([row], Path(run.settings["root"])):
         if section.folded and section.title != REASONS:  # they stand first, in `why`
             entries = [(entry[0].removeprefix(row.target).strip(), *entry[1:]) for entry in section.rows]
             yield Part("table", section.title, compact(Section(section.title, (Column("shape"), *section.columns[1:]), entries)))

@@ -231,8 +231,11 @@ class Child:
 
 
 def _signal_group(pid: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):  # it is gone, or has not made its group yet
-        os.killpg(pid, number)
+    """Signal a child and all of its group, or it alone if it has not made its group yet: another may have stopped it before it could."""
+    for send in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError):  # perhaps it is gone
+            send(pid, number)
+            return
 
 
 def _hold_still(pid: int) -> None:

@@ -62,6 +62,7 @@ def serve_forks(connection: Connection) -> None:
     gc.freeze()  # what is here stays: the collection before a timed block, 0.1 s of torch's objects, need not look at it
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     roles: dict[int, str] = {}
+    server = os.getpid()
     while True:
         try:
             request, descriptors = connection.receive_with_descriptors(1)
@@ -71,7 +72,7 @@ def serve_forks(connection: Connection) -> None:
             pid = os.fork()
             if pid == 0:
                 connection.socket.close()
-                _run_child(request, descriptors[0])
+                _run_child(request, descriptors[0], server)
             os.close(descriptors[0])
             roles[pid] = request.role
             connection.send(protocol.Forked(nonce=request.nonce, pid=pid))
@@ -105,10 +106,10 @@ def _end_orphans(known: Collection[int]) -> None:
             os.waitpid(pid, 0)
 
 
-def _run_child(request: protocol.Fork, descriptor: int) -> NoReturn:
+def _run_child(request: protocol.Fork, descriptor: int, server: int) -> NoReturn:
     code = 1
     try:
-        _isolate(request)
+        _isolate(request, server)
         if profiler_attached():
             _start_anew(request.role, descriptor)
         end = socket.socket(fileno=descriptor)
@@ -126,9 +127,9 @@ def _start_anew(role: str, descriptor: int) -> NoReturn:
     os.execv(sys.executable, [sys.executable, "-m", "common.python.isolation_child", str(descriptor), role])
 
 
-def _isolate(request: protocol.Fork) -> None:
+def _isolate(request: protocol.Fork, server: int) -> None:
     os.setsid()
-    die_with_parent()
+    die_with_parent(server)
     Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     log = os.open(request.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -142,9 +143,14 @@ def _isolate(request: protocol.Fork) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))
 
 
-def die_with_parent() -> None:
-    """Ask the kernel to kill this process when its parent ends, so that a killed run leaves no orphans."""
+def die_with_parent(parent: int) -> None:
+    """Ask the kernel to kill this process when its parent, of that number, ends, so that a killed run leaves no orphans.
+
+    Raises SystemExit if it has ended already, which the kernel would never tell.
+    """
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        raise SystemExit(1)
 
 
 def answer_requests(role: Role, connection: Connection) -> None:
@@ -201,5 +207,5 @@ if __name__ == "__main__" and len(sys.argv) > 2:
 elif __name__ == "__main__":
     # The parent's terminal sends Ctrl-C to the whole group; what to stop, and when, is the parent's to say.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    die_with_parent()
+    die_with_parent(os.getppid())  # one that has ended has closed the socket
     serve_forks(Connection(socket.socket(fileno=int(sys.argv[1]))))

@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from dataclasses import replace
 from pathlib import Path
 
+from common.python.directives import ladder_steps
 from common.python.discovery import SIDES, Pair
 from common.python.errors import BenchmarkError
-
-
-def steps_of(workload: Path) -> tuple[str, ...]:
-    """The `ladder=(...)` of the workload file, read as text; empty where there is none, or no Python: importing it will tell.
-
-    Raises BenchmarkError for a ladder that is not a tuple of literal strings.
-    """
-    try:
-        tree = ast.parse(workload.read_text(encoding="utf-8"))
-    except (OSError, ValueError, SyntaxError):
-        return ()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.keyword) and node.arg == "ladder":
-            steps = [step.value for step in node.value.elts if isinstance(step, ast.Constant)] if isinstance(node.value, ast.Tuple) else []
-            texts = tuple(step for step in steps if isinstance(step, str))
-            if not texts or not isinstance(node.value, ast.Tuple) or len(texts) != len(node.value.elts):
-                raise BenchmarkError(f'{workload}:{node.lineno}: found ladder={ast.unparse(node.value)}; expected ("naive", "smem", ...)')
-            return texts
-    return ()
 
 
 def with_rungs(pair: Pair, root: Path) -> Pair:
@@ -39,7 +20,7 @@ def with_rungs(pair: Pair, root: Path) -> Pair:
     if pair.name != stem:
         return pair
     rungs: dict[str, Path] = {}
-    for step in steps_of(pair.workload):
+    for step in ladder_steps(pair.workload):
         name = Path(step).stem.removeprefix("optimized_")
         places = (
             [root / step] if "/" in step else [pair.workload.with_name(f"optimized_{stem}_{step}{suffix}") for suffix in (".cu", ".py")]

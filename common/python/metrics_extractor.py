@@ -1,36 +1,55 @@
-"""Every figure of a run as one flat JSON list, for a plot or another tool: times, speedups, what workloads report, what profilers told."""
+"""Every figure of a run as one flat JSON list, for a plot or another tool: what was timed, what it cost, what profilers told."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from common.python.artifacts import load
+from common.python.command import Arguments, exit_with
 from common.python.errors import BenchmarkError, ExitCode
-from common.python.results import PairResult, SideProfile
+from common.python.figures import break_even_calls
+from common.python.results import PairResult, PairTiming, SideProfile
 from common.python.step_trace import gap_share
 
 Figure = dict[str, str | float]
 
 
 def figures_of(row: PairResult) -> Iterator[Figure]:
-    """The figures of a row, each with its target, side, name, value, unit and source; a timing's also with its shape."""
+    """The figures of a row, each with its target, side, name, value, unit and source; a timing's also with its shape.
+
+    What is of all sides together, the energy of the window in which they took turns, has the side `all`.
+    """
     for shape, timing in row.timings.items():
-        for side, time in timing.time_ns.items():
-            yield _figure(row, side, "time", time.estimate, "ns") | {"shape": shape}
-        for side, speedup in timing.speedups.items():
-            yield _figure(row, side, "speedup", speedup.estimate, "x") | {"shape": shape, "low": speedup.low, "high": speedup.high}
+        yield from (figure | {"shape": shape} for figure in _timed(row, timing))
     for side, metrics in row.metrics.items():
         for name, metric in metrics.items():
             yield _figure(row, side, name, metric.value, metric.unit, "self-reported" if metric.self_reported else "harness")
     for side, result in row.sides.items():
         if result.peak_memory_bytes is not None:
             yield _figure(row, side, "peak_memory", result.peak_memory_bytes, "bytes")
+        if result.setup is not None:
+            for name, seconds in result.setup.model_dump(exclude={"cached"}).items():
+                yield _figure(row, side, f"setup_{name.removesuffix('_s')}", seconds, "s")
         if result.profile is not None:
             yield from _profiled(row, side, result.profile)
+
+
+def _timed(row: PairResult, timing: PairTiming) -> Iterator[Figure]:
+    for side, time in timing.time_ns.items():
+        yield _figure(row, side, "time", time.estimate, "ns") | {"low": time.low, "high": time.high}
+    for side, speedup in timing.speedups.items():
+        yield _figure(row, side, "speedup", speedup.estimate, "x") | {"low": speedup.low, "high": speedup.high}
+        if (calls := break_even_calls(row, timing, side)) is not None:
+            yield _figure(row, side, "break_even", calls, "calls")
+    for side, share in timing.shares.items():
+        yield _figure(row, side, "share_of_ceiling", share.share, "ratio") | {"ceiling": share.key}
+        if share.at_held_clock is not None:
+            yield _figure(row, side, "share_of_ceiling_at_held_clock", share.at_held_clock, "ratio") | {"ceiling": share.key}
+    if energy := timing.telemetry.energy:
+        yield _figure(row, "all", "energy", energy.joules, "J") | {"seconds": energy.seconds}
 
 
 def _profiled(row: PairResult, side: str, profile: SideProfile) -> Iterator[Figure]:
@@ -48,7 +67,7 @@ def _figure(row: PairResult, side: str, name: str, value: float, unit: str, sour
 
 def main(arguments: list[str] | None = None) -> int:
     """Print the figures of runs as JSON."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Arguments(description=__doc__)
     parser.add_argument("runs", nargs="+", type=Path, help="a run's folder, or its run.json")
     try:
         rows = [row for run in parser.parse_args(arguments).runs for row in load(run)[1]]
@@ -60,4 +79,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,12 +16,13 @@ from common.python.settings import Device, Profile, Settings
 
 
 class Sanitizer(StrEnum):
-    """compute-sanitizer's tools."""
+    """compute-sanitizer's tools, in the order that they run in, and all of them."""
 
     MEMCHECK = "memcheck"
     RACECHECK = "racecheck"
     INITCHECK = "initcheck"
     SYNCCHECK = "synccheck"
+    ALL = "all"
 
 
 class FailOn(StrEnum):
@@ -132,11 +133,13 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         None,
     ),
     "sanitize": (
-        Sanitizer | None,
+        list[Sanitizer],
         _option(
-            "--sanitize", panel=_PROFILING, text="Run CUDA sides under compute-sanitizer's memcheck, racecheck, initcheck or synccheck."
+            "--sanitize",
+            panel=_PROFILING,
+            text="Run CUDA sides under compute-sanitizer's memcheck, racecheck, initcheck, synccheck, or all four; repeatable.",
         ),
-        None,
+        [],
     ),
     "llm_analysis": (
         bool,
@@ -212,12 +215,18 @@ def settings_of(command: str, choices: dict[str, Any]) -> Settings:
     if "sweep" in given:
         given["sweep"] = parse_sweep(choices["sweep"])
     given["targets"] = tuple(choices["targets"])
+    given["sanitize"] = _each_once(choices["sanitize"])
     if "root" in given:
         given["root"] = given["root"].resolve()
     settings = Settings(command=command, **given)
     if settings.ncu_metric_set is not None and not settings.profiles:
         raise BenchmarkError(f"--ncu-metric-set {settings.ncu_metric_set}: found no --profile; expected both, as it says what ncu counts")
     return settings
+
+
+def _each_once(chosen: Sequence[Sanitizer]) -> tuple[str, ...]:
+    """The tools that `chosen` names, in one order, so that a run can be resumed whichever order they are given in."""
+    return tuple(each.value for each in Sanitizer if each is not Sanitizer.ALL and (each in chosen or Sanitizer.ALL in chosen))
 
 
 def parse_kwargs(text: str) -> dict[str, str]:

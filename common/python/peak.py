@@ -30,7 +30,7 @@ TOPICS: dict[DeviceName, dict[str, str]] = {
         "dram": "DRAM, with a clean and with a dirty L2",
         "l2": "L2",
         "on_chip": "shared memory and multiply-add",
-        "matrix": "matrix products, burst and sustained",
+        "matrix": "matrix products and mma.sync, burst and sustained",
         "transfer": "copies to and from the host",
         "peer": "copies between GPUs",
         "launch": "launches",

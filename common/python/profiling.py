@@ -36,6 +36,8 @@ _CACHES = (ncu_tables.L2_PERCENT, ncu_tables.L1_PERCENT)  # without them nobody 
 _ALWAYS = (ncu_tables.TIME, DRAM_BYTES, ncu_tables.DRAM_PERCENT, *_CACHES, ncu_tables.SM_PERCENT, ncu_tables.REGISTERS)
 _NO_NCU = "install Nsight Compute"
 _FURTHER = (ncu_tables.OCCUPANCY, ncu_tables.L2_HITS, ncu_tables.TENSOR)
+_MOST_KERNELS = 32
+"""A step of more is not counted: ncu runs each kernel some ten times, flushes the caches each time, and took 0.9 s a kernel on an H200."""
 
 
 @dataclass
@@ -75,9 +77,11 @@ def profile_row(plan: Plan, bench: Bench, level: Profile | None = None) -> Profi
     try:
         _trace(session, found)
         if plan.device == "cuda" and session.level is not Profile.NONE:
-            bench.tell("counting under ncu")
-            found.launches, notes = _count(session, found.claimed)
-            found.notes += notes + _uncounted(session, found)
+            sides = _countable(session, found)
+            if sides:
+                bench.tell("counting under ncu")
+                found.launches, notes = _count(session, found.claimed, sides)
+                found.notes += notes + _uncounted(sides, found)
     except SideCrashed as crash:
         found.notes.append(f"profile: {crash}; the timing is from before")
     except (ToolFailed, ncu_tables.UnreadableTable) as failure:
@@ -114,10 +118,10 @@ class _Session:
         """A file of the row's profile."""
         return self.folder / name
 
-    def do(self, under: Sequence[str], mode: Mode, log: str) -> Ended:
-        """Do the job of the row under a tool. Raises ToolFailed or SideCrashed."""
+    def do(self, under: Sequence[str], mode: Mode, log: str, sides: Sequence[str] = ()) -> Ended:
+        """Do the job of the row under a tool, with some sides or with all. Raises ToolFailed or SideCrashed."""
         limit_s = self.bench.limit_s("profile")
-        return run_job(under, self._job(mode), self.at(log), self._environment, limit_s)
+        return run_job(under, self._job(mode, sides or tuple(self.labels)), self.at(log), self._environment, limit_s)
 
     def call(self, command: Sequence[str], log: str) -> Ended:
         """Run a tool by itself. Raises ToolFailed."""
@@ -127,18 +131,18 @@ class _Session:
         """Where torch.profiler's trace of a side goes."""
         return self.bench.logs(self.plan.target, side) / "trace.json"
 
-    def _job(self, mode: Mode) -> Job:
-        builds = {side: self.bench.builds.get(str(self.plan.file(side))) for side in self.plan.sides}
+    def _job(self, mode: Mode, chosen: Sequence[str]) -> Job:
+        builds = {side: self.bench.builds.get(str(self.plan.file(side))) for side in chosen}
         sides = [
             JobSide(
-                label=label,
+                label=self.labels[side],
                 workload=str(self.plan.selection.pair.workload),
                 side=str(self.plan.file(side)),
                 library=built.library if (built := builds[side]) else "",
                 shapes=[dict(self._shape)],
                 trace=str(self.trace_file(side)),
             )
-            for side, label in self.labels.items()
+            for side in chosen
         ]
         return Job(
             mode=mode,
@@ -212,7 +216,17 @@ def _why_no_report(nsys: Path, ended: Ended, stream: Path) -> str:
 # --- in counters
 
 
-def _count(session: _Session, claimed: Sequence[str]) -> tuple[dict[str, tuple[Profiled, ...]], list[str]]:
+def _countable(session: _Session, found: Profiling) -> list[str]:
+    """The sides whose step ncu can count in seconds, by what the trace saw; for each other side a line."""
+    many = {side: step.kernels for side, step in found.steps.items() if step.kernels > _MOST_KERNELS}
+    found.notes += [
+        f"profile: ncu: {side} launches {kernels} kernels a step; expected at most {_MOST_KERNELS}, so only the trace tells of it"
+        for side, kernels in many.items()
+    ]
+    return [side for side in session.labels if side not in many]
+
+
+def _count(session: _Session, claimed: Sequence[str], sides: Sequence[str]) -> tuple[dict[str, tuple[Profiled, ...]], list[str]]:
     """The launches of each side with their counters, and a line. Raises ToolFailed, SideCrashed or UnreadableTable."""
     ncu = tool("ncu", _NO_NCU)
     notes = []
@@ -224,25 +238,25 @@ def _count(session: _Session, claimed: Sequence[str]) -> tuple[dict[str, tuple[P
         if not chosen:
             notes.append(f"profile: ncu: no set {name}; it has {', '.join(sets) or 'none that --list-sets names'}")
     asked = tuple(dict.fromkeys((*wanted, *claimed)))
-    ended = _collect(session, ncu, chosen, asked)
+    ended = _collect(session, [ncu, *_NCU, *chosen], asked, sides)
     if refused := _refused(ended, asked):
         notes.append(f"profile: ncu: does not know {', '.join(refused)}; counted without")
         asked = tuple(metric for metric in asked if metric not in refused)
-        ended = _collect(session, ncu, chosen, asked)
+        ended = _collect(session, [ncu, *_NCU, *chosen], asked, sides)
     report = session.at("profile.ncu-rep")
     if not report.exists():
         raise ToolFailed(_why_no_counters(ended))
     session.call([ncu, "--import", str(report), "--csv", "--page", "raw", "--print-units", "base"], "profile_counters.csv")
     launches = ncu_tables.read_file(session.at("profile_counters.csv"))
     labels = tuple(session.labels.values())
-    found = {side: tuple(each for each in launches if ncu_tables.side_of(each, labels) == label) for side, label in session.labels.items()}
+    found = {side: tuple(each for each in launches if ncu_tables.side_of(each, labels) == session.labels[side]) for side in sides}
     notes.append(f"profile: ncu {version_of('ncu')} counted {session.level} in a step a side")
     return {side: mine for side, mine in found.items() if mine}, notes
 
 
-def _uncounted(session: _Session, found: Profiling) -> list[str]:
+def _uncounted(sides: Sequence[str], found: Profiling) -> list[str]:
     """What is to be said of sides that ncu saw no kernel of: one that by the trace only copies has none."""
-    none = [side for side in session.labels if side not in found.launches]
+    none = [side for side in sides if side not in found.launches]
     copying = [side for side in none if side in found.steps and not found.steps[side].kernels]
     lost = [side for side in none if side not in copying]
     return [
@@ -251,12 +265,12 @@ def _uncounted(session: _Session, found: Profiling) -> list[str]:
     ]
 
 
-def _collect(session: _Session, ncu: str, chosen: Sequence[str], metrics: Sequence[str]) -> Ended:
+def _collect(session: _Session, under: Sequence[str], metrics: Sequence[str], sides: Sequence[str]) -> Ended:
     # Each pass of a kernel finds the caches as the side is timed with them: flushed, or as the pass before left them.
     caches = "none" if session.plan.described.cache == "hot" else "all"
     session.at("profile.ncu-rep").unlink(missing_ok=True)
-    what = ("--cache-control", caches, *chosen, "--metrics", ",".join(metrics), "--export", str(session.at("profile")))
-    return session.do([ncu, *_NCU, *what], "bracket", "profile_ncu.log")
+    what = ("--cache-control", caches, "--metrics", ",".join(metrics), "--export", str(session.at("profile")))
+    return session.do([*under, *what], "bracket", "profile_ncu.log", sides)
 
 
 def sets_in(listed: str) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import jinja2
 from common.python import ncu_tables
 from common.python.advice import diagnoses
 from common.python.counters import moved, stall_text, value_text
-from common.python.errors import Status
+from common.python.errors import BenchmarkError, Status
 from common.python.figures import (
     at_shape,
     break_even_text,
@@ -34,7 +34,9 @@ from common.python.figures import (
     time_text,
     verdict_text,
 )
+from common.python.project import PROJECT_ROOT
 from common.python.results import Interval, PairResult, PairTiming, Run, Spread, VerdictKind
+from common.python.role_trace import lines, sentences, traces_of
 from common.python.stats import climbed
 from common.python.step_trace import gap_share
 from common.python.why_faster import reasons
@@ -75,7 +77,7 @@ def markdown(run: Run, rows: Sequence[PairResult]) -> str:
         machine=machine_text(run.environment),
         settings=settings_text(run),
         summary=summary(run, rows),
-        sections=sections(rows),
+        sections=sections(rows, Path(run.settings["root"])),
     )
 
 
@@ -84,8 +86,8 @@ def summary(run: Run, rows: Iterable[PairResult]) -> str:
     return counts_text(rows) + (", interrupted: further targets were not run." if run.interrupted else ".")
 
 
-def sections(rows: Sequence[PairResult]) -> list[Section]:
-    """The tables of a report, those without rows left out."""
+def sections(rows: Sequence[PairResult], root: Path = PROJECT_ROOT) -> list[Section]:
+    """The tables of a report, those without rows left out; `root` is where the files of the rows are."""
     makers = (
         _results,
         _not_passed,
@@ -103,7 +105,8 @@ def sections(rows: Sequence[PairResult]) -> list[Section]:
         _metrics,
         _proofs,
     )
-    return [section for section in (make(rows) for make in makers) if section.rows]
+    made = [*(make(rows) for make in makers), _traced(rows, root)]
+    return [section for section in made if section.rows]
 
 
 def _markdown_cell(text: str) -> str:
@@ -345,6 +348,20 @@ def _metrics(rows: Sequence[PairResult]) -> Section:
 def _proofs(rows: Sequence[PairResult]) -> Section:
     entries = [(row.target, proof.side, proof.claim, proof.state, proof.detail) for row in rows for proof in row.proofs]
     return Section("Proofs", _columns("target, side, claim, state, detail"), entries)
+
+
+def _traced(rows: Sequence[PairResult], root: Path) -> Section:
+    """When the roles of a side were busy, from a file that its chapter keeps: no figure of this run, so each says where it is from."""
+    columns = _columns("target, busy, >of a block's time [95 %], >of a block's time and who multiplies waits for a stage [95 %], measured")
+    entries: list[tuple[str, ...]] = []
+    for row in rows:
+        try:
+            for trace in traces_of(row, root):
+                entries.append((row.target, "", "", "", " ".join([f"Not in this run: {trace.where}.", *sentences(trace)])))
+                entries += [(row.target, *line, f"{trace.date}, {trace.gpu}") for line in lines(trace)]
+        except BenchmarkError as error:
+            entries.append((row.target, "", "", "", str(error)))
+    return Section("Roles that were busy together, traced", columns, entries)
 
 
 def junit(run: Run, rows: Sequence[PairResult]) -> str:

@@ -1,6 +1,7 @@
-"""CUDA sides under compute-sanitizer, at the shapes that are checked: all of a chapter in one process, and each alone where it found some.
+"""CUDA sides under compute-sanitizer, at the shapes that are checked: a chapter in one process a tool; each side alone if it found some.
 
-Every tensor is an allocation of its own there: in torch's cache of blocks the memory behind an array is another's, not nobody's.
+What each tool can see of TMA, tensor cores and clusters stands in the README. Every tensor is an allocation of its own there: in torch's
+cache of blocks the memory behind an array is another's, not nobody's.
 """
 
 from __future__ import annotations
@@ -29,18 +30,26 @@ _FAILURES = ("Internal Sanitizer Error", "Device not supported", "No attachable 
 _LONGEST = 300
 
 
-def sanitize(plans: Sequence[Plan], bench: Bench, machine: Machine) -> dict[str, Sanitized]:
-    """What `--sanitize` found in each of a chapter's rows, by target. Nothing that goes wrong is raised: it is a note of the rows."""
-    name = str(bench.settings.sanitize)
+def sanitize(plans: Sequence[Plan], bench: Bench, machine: Machine) -> dict[str, tuple[Sanitized, ...]]:
+    """What each tool of `--sanitize` says of each of a chapter's rows, by target, one a tool whatever the others found.
+
+    Nothing that goes wrong is raised: it is a note of the rows.
+    """
     sides = _cuda_sides(plans, bench, machine)
+    said = [_said_by(name, plans, sides, bench) for name in bench.settings.sanitize]
+    return {plan.target: tuple(of_tool[plan.target] for of_tool in said) for plan in plans}
+
+
+def _said_by(name: str, plans: Sequence[Plan], sides: Mapping[str, JobSide], bench: Bench) -> dict[str, Sanitized]:
+    """What the tool `name` says of each row, by target."""
     if not sides:
         without = "no CUDA side that runs on this machine" if any(plan.device == "cuda" for plan in plans) else "no CUDA device"
         return {plan.target: Sanitized(note=f"sanitize: {name}: {without}") for plan in plans}
     bench.tell(f"{name} of {len(sides)} sides of {plans[0].selection.pair.directory}")
     try:
-        if _is_clean(sides, bench, "all"):
+        if _is_clean(name, sides, bench):
             return {plan.target: Sanitized(note=f"sanitize: {name} found nothing in {_files(plan, sides)}") for plan in plans}
-        found = {file: finding for file, side in sides.items() if (finding := _alone(side, bench))}
+        found = {file: finding for file, side in sides.items() if (finding := _alone(name, side, bench))}
     except ToolFailed as failure:
         return {plan.target: Sanitized(note=f"sanitize: {name}: {failure}") for plan in plans}
     return {plan.target: _of(plan, sides, found, name) for plan in plans}
@@ -76,27 +85,27 @@ def _of(plan: Plan, sides: Mapping[str, JobSide], found: Mapping[str, str], name
     return Sanitized(finding=mine) if mine else Sanitized(note=f"sanitize: {name} found nothing in {_files(plan, sides)}")
 
 
-def _is_clean(sides: Mapping[str, JobSide], bench: Bench, log: str) -> bool:
+def _is_clean(name: str, sides: Mapping[str, JobSide], bench: Bench) -> bool:
     """Whether all sides together gave no finding. Raises ToolFailed."""
     try:
-        ended = _under(list(sides.values()), bench, log)
+        ended = _under(name, list(sides.values()), bench, "all")
     except SideCrashed:  # perhaps of what it found; each alone will tell
         return False
     return _count(ended) == 0
 
 
-def _alone(side: JobSide, bench: Bench) -> str:
+def _alone(name: str, side: JobSide, bench: Bench) -> str:
     """What the tool finds in kernels of one side, in a sentence; a crash of which it says nothing is for the row to tell."""
     file = Path(side.side)
     try:
-        ended = _under([side], bench, file.stem)
+        ended = _under(name, [side], bench, file.stem)
     except SideCrashed as crash:
         ended = crash.ended
     found = [block for block in findings_in(ended.log) if _is_of(side, block)]
     if not found:
         return ""
     more = f", and {len(found) - 1} more," if len(found) > 1 else ""
-    return f"{file.name}: {bench.settings.sanitize} found {found[0][:_LONGEST]}{more} at the check shapes; expected nothing"
+    return f"{file.name}: {name} found {found[0][:_LONGEST]}{more} at the check shapes; expected nothing"
 
 
 def _is_of(side: JobSide, block: str) -> bool:
@@ -132,10 +141,9 @@ def _count(ended: Ended) -> int:
     return sum(int(count) for count in summaries)
 
 
-def _under(sides: Sequence[JobSide], bench: Bench, log: str) -> Ended:
+def _under(name: str, sides: Sequence[JobSide], bench: Bench, log: str) -> Ended:
     path = tool("compute-sanitizer", "install the CUDA toolkit's compute-sanitizer")
-    name = str(bench.settings.sanitize)
-    folder = bench.logs(sides[0].label.rpartition(":")[0], f"{name}")
+    folder = bench.logs(sides[0].label.rpartition(":")[0], name)
     job = Job(
         mode="check",
         device="cuda",

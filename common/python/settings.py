@@ -32,7 +32,8 @@ class Profile(StrEnum):
 class Settings(BaseModel):
     """The choices of one run. A CLI flag is one of these fields; times are in seconds, `gate` in percent.
 
-    `profile` None is nobody's choice: nothing is profiled but a row that is red twice, and with NONE not even that.
+    `profile` None is nobody's choice: nothing is profiled but a row that is red twice, and with NONE not even that. `sanitize` has
+    compute-sanitizer's tools, in the order that they run in.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -59,7 +60,7 @@ class Settings(BaseModel):
     sweep: dict[str, tuple[str, ...]] = {}
     against: str | None = None
     sustained: bool = False
-    sanitize: str | None = None
+    sanitize: tuple[str, ...] = ()
     gate: float = 0.5
     require_expectations: bool = False
     fail_on: str | None = None

@@ -29,7 +29,9 @@ from common.python.settings import Device, Settings
 from common.python.stats import PAIR, TIME, Known, Mean, gated_logs, median_ns, rungs_between, shortest_ns
 
 SHARE_BAND_PERCENT = 3.0
-ANOTHER_DEVICE_PERCENT = 3.0  # of a ratio accepted on another GPU of the model: three H200s gave 7.35, 7.42 and 7.53 for one pair
+ANOTHER_DEVICE_PERCENT = 5.0
+"""Of a ratio or a share accepted on another GPU of the model. In 49 comparisons of H200s (2026-11-22) the share of a side that
+fills memory changed by 1.2 % at most, of one that waits for latency by up to 4.3; ratios by up to 4.1."""
 SPEEDUP = "speedup"
 NOISE_COMMAND = "noise"
 UNGATED = "library"  # a side of whose share of the ceiling nothing is expected
@@ -171,7 +173,7 @@ class Standards:
         changes = standard.changes(timing.units, band, self.known(plan, timing.units))
         if expectation is None:
             return verdict_of(timing, changes, standard.sides, promotable=False)
-        found = verdict_of(timing, changes, standard.sides, _share_changes(timing, expectation), promotable=True)
+        found = verdict_of(timing, changes, standard.sides, _share_changes(timing, expectation, standard.least_band), promotable=True)
         if standard.least_band > band:
             told = (
                 f"{found.sentence}; accepted on another {expectation.provenance.gpu}, so no change under {standard.least_band:g} % counts"
@@ -216,16 +218,16 @@ def first_gpu(settings: Settings, machine: Machine) -> Gpu | None:
     return machine.gpus[0] if machine.gpus and settings.device is not Device.CPU else None
 
 
-def _share_changes(timing: PairTiming, expectation: Expectation) -> dict[str, Change]:
+def _share_changes(timing: PairTiming, expectation: Expectation, least_band: float) -> dict[str, Change]:
     """Each side's share of the ceiling against the one accepted, where the ceilings of both machines are known."""
-    changes = {}
+    changes, band = {}, max(SHARE_BAND_PERCENT, least_band)
     for side, then in _accepted_shares(expectation).items():
         share = timing.shares.get(side)
         if share is None or share.key != then.key:
             continue
         measured = Mean.of([math.log(share.ceiling_ns / median_ns(unit, side)) for unit in timing.units])
         expected = Mean.of([math.log(then.ceiling_ns) - log for log in expectation.sides[side].logs_ns])
-        changes[f"share of {share.key} of {side}"] = Difference.between(measured, expected).change(SHARE_BAND_PERCENT)
+        changes[f"share of {share.key} of {side}"] = Difference.between(measured, expected).change(band)
     return changes
 
 

@@ -89,7 +89,8 @@ class Workload:
                               float64 copies of the state in place, and returns the outputs that are not state (None without any).
                               What the last of `steps` steps from a fresh `prepare` returns is compared, and all of the state behind
                               it. Timed calls go on from there, so a step must be possible any number of times
-    ladder                    steps from the baseline to the optimized side: `optimized_<pair>_<step>`, or a side's path
+    ladder                    steps from the baseline to the optimized side: `optimized_<pair>_<step>`, which then is no variant, or a
+                              side's path, with `# expects: ...` behind it where its own file expects something over another side
     metrics(...)              extra figures, self-reported
     """
 

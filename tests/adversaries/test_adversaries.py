@@ -9,42 +9,24 @@ import resource
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 import pytest
 
 from common.python.errors import ExitCode
+from common.python.results import PairResult
 from tests.commands import ROOT_FIRST
+from tools.checks.adversaries import FOLDER, cells_of, cheats, complaint, outcome_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-FOLDER = "cheats"
 
 pytestmark = pytest.mark.alone
 
 MEMORY = 4 << 30  # bytes that a process of the run may ask for, so that a cheat that asks for all there is hurts nobody
-NS = {"us": 1e3, "ms": 1e6}
-
-
-@dataclass(frozen=True)
-class Row:
-    cheat: str
-    status: str
-    says: str
-    on: str
-
-
-def table(title):
-    """The cells of the rows of the table in table.md under the heading `title`."""
-    section = (HERE / "table.md").read_text(encoding="utf-8").split(f"# {title}\n")[1].split("\n## ")[0]
-    lines = [line for line in section.splitlines() if line.startswith("| ")]
-    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
-
-
-ROWS = [Row(*cells[:4]) for cells in table("The table")]
-PENDING = table("Not caught yet")
+ROWS = cheats()
+PENDING = cells_of("Not caught yet")
 
 
 def run(folder, device):
@@ -60,7 +42,7 @@ def run(folder, device):
     command = [sys.executable, str(ROOT / "tools/cli/benchmark_cli.py"), "run", "--root", str(folder / "tree"), "--json"]
     command += ["--device", "cuda" if device == "gpu" else device, "--iterations", "6", "--artifacts-dir", str(folder / "run")]
     command += ["--timeout-multiplier", "0.04"] if device == "cpu" else []
-    command += [word for row in rows for word in ("--targets", f"{FOLDER}:{row.cheat}")]
+    command += [word for row in rows for word in ("--targets", f"{FOLDER}:{row.name}")]
     limit = limit_memory if device == "cpu" else None
     done = subprocess.run(command, env=marked, capture_output=True, text=True, timeout=1500, preexec_fn=limit)
     assert done.stdout, done.stderr
@@ -79,32 +61,26 @@ def cpu_run(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def gpu_run(tmp_path_factory):
-    return run(tmp_path_factory.mktemp("adversaries"), "gpu")
+def gpu_run(tmp_path_factory, keep_results):
+    folder = tmp_path_factory.mktemp("adversaries")
+    found = run(folder, "gpu")
+    keep_results(folder / "run")
+    return found
 
 
 def rows_on(device):
-    return [pytest.param(row, id=row.cheat) for row in ROWS if row.on in (device, "both")]
+    return [pytest.param(row, id=row.name) for row in ROWS if row.on in (device, "both")]
 
 
 def check(row, found):
-    reason = found["reason"]
-    assert found["status"] == row.status, reason
-    if row.status != "PASSED":
-        assert row.says in reason
-        assert not found["timings"]
-    elif row.says != "-":
-        side, relation, limit, unit = row.says.split()
-        (timing,) = found["timings"].values()
-        median = timing["time_ns"][side]["estimate"]
-        assert median > float(limit) * NS[unit] if relation == ">" else median < float(limit) * NS[unit]
+    assert complaint(row, outcome_of(PairResult.model_validate(found))) == ""
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("row", rows_on("cpu"))
 def test_cheat_gets_its_status_on_a_cpu(row, cpu_run):
     found, _, _ = cpu_run
-    check(row, found[row.cheat])
+    check(row, found[row.name])
 
 
 @pytest.mark.gpu
@@ -112,12 +88,12 @@ def test_cheat_gets_its_status_on_a_cpu(row, cpu_run):
 @pytest.mark.parametrize("row", rows_on("gpu"))
 def test_cheat_gets_its_status_on_a_gpu(row, gpu_run):
     found, _ = gpu_run
-    check(row, found[row.cheat])
+    check(row, found[row.name])
 
 
 def test_every_other_row_is_fine_whatever_one_does(cpu_run):
     found, code, _ = cpu_run
-    asked = [row.cheat for row in ROWS if row.on in ("cpu", "both")]
+    asked = [row.name for row in ROWS if row.on in ("cpu", "both")]
     assert list(found) == asked
     assert asked[-1] == "sum_right"
     assert found["sum_right"]["status"] == "PASSED"
@@ -146,12 +122,12 @@ def test_a_survivor_would_be_seen(tmp_path):
 
 def test_every_row_has_a_file_and_every_file_a_row():
     files = [path.stem.removeprefix("optimized_") for path in (HERE / FOLDER).glob("optimized_*")]
-    named = [row.cheat for row in ROWS] + [cells[0] for cells in PENDING]
+    named = [row.name for row in ROWS] + [cells[0] for cells in PENDING]
     assert sorted(named) == sorted(files)
 
 
 def test_every_row_is_whole():
-    cells = table("The table") + PENDING
+    cells = cells_of("The table") + PENDING
     assert all(len(row) == 5 and all(row) for row in cells)
     assert {row.on for row in ROWS} | {row[2] for row in PENDING} <= {"cpu", "gpu", "both"}
     limits = [row.says for row in ROWS if row.status == "PASSED" and row.says != "-"]

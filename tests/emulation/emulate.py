@@ -33,6 +33,7 @@ from common.python.cuda_launch import CudaSide, Names, label_of
 from common.python.directives import read_directives
 from common.python.discovery import discover
 from common.python.errors import SideFailure
+from common.python.ladder import with_rungs
 from common.python.loader import Step, load_workload
 from common.python.project import PROJECT_ROOT
 from common.python.random_inputs import Inputs
@@ -244,7 +245,7 @@ def _main() -> int:
     if arguments.show:
         print(translate(side))
         return 0
-    pairs = [pair for pair in discover(PROJECT_ROOT).pairs if side in pair.sides.values()]
+    pairs = [pair for pair in discover(PROJECT_ROOT).pairs if side in with_rungs(pair, PROJECT_ROOT).sides.values()]
     if not pairs:
         print(f"{arguments.side}: found no pair with it; expected a side of one")
         return 1

@@ -6,11 +6,15 @@ from pathlib import Path
 import pytest
 
 from common.python.discovery import discover
+from common.python.ladder import with_rungs
 from common.python.project import PROJECT_ROOT
 from tests.emulation.emulate import check_side
 from tests.emulation.translate import NotEmulated
 
-SIDES = sorted({(side, pair.workload) for pair in discover(PROJECT_ROOT).pairs for side in pair.sides.values() if side.suffix == ".cu"})
+PAIRS = discover(PROJECT_ROOT).pairs
+OF_PAIRS = {(side, pair.workload) for pair in PAIRS for side in pair.sides.values() if side.suffix == ".cu"}
+STEPS = {(side, pair.workload) for pair in PAIRS for side in with_rungs(pair, PROJECT_ROOT).sides.values() if side.suffix == ".cu"}
+SIDES = sorted(OF_PAIRS | {step for step in STEPS if step[0] not in {side for side, _ in OF_PAIRS}})
 TEMPLATES = PROJECT_ROOT / "common" / "python" / "templates" / "pair"
 
 pytestmark = [pytest.mark.skipif(shutil.which("g++") is None, reason="no g++"), pytest.mark.slow]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import sys
@@ -18,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from common.python.artifacts import folder_of, load, write_whole
+from common.python.command import Arguments, exit_with
 from common.python.environment import Gpu
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.expectations import Expectation, expectations_path, gpu_key, ratio_of, read_expectations
@@ -201,7 +201,7 @@ def print_drifts(drifts: Sequence[Drift], left_out: dict[str, str], console: Con
 
 def main(arguments: list[str] | None = None) -> int:
     """Write the drift of a run as JSON into its folder, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Arguments(description=__doc__)
     parser.add_argument("run", type=Path, help="artifacts/<run>, or its run.json")
     parser.add_argument("--root", type=Path, help="the folder that holds the targets and their expectations; default: the run's own")
     chosen = parser.parse_args(arguments)
@@ -222,4 +222,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

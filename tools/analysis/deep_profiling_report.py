@@ -6,7 +6,6 @@ with its only one; ncu's tables likewise, where the NVTX ranges that the harness
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections import Counter
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from common.python import ncu_tables
 from common.python.artifacts import METRICS_FILE, RUN_FILE, folder_of, load, read_document, write_whole
+from common.python.command import Arguments, exit_with
 from common.python.counters import ranked, stall_text, value_text
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.figures import time_text
@@ -184,7 +184,7 @@ def _table(heads: Sequence[str], rows: Iterator[tuple[str, ...]] | Sequence[tupl
 
 def main(arguments: list[str] | None = None) -> int:
     """Write the report beside the first thing that it is about, or print it."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Arguments(description=__doc__)
     parser.add_argument("folders", nargs="*", type=Path, help="of runs, of targets in them, or of their sides")
     parser.add_argument("--ncu-csv", action="append", type=Path, default=[], help="what `ncu --csv` printed; repeatable")
     parser.add_argument("--print-markdown", action="store_true", help="print the report and write nothing")
@@ -206,4 +206,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

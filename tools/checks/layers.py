@@ -10,16 +10,17 @@ from tools.checks.source import Finding, Source
 
 # The modules of common/python, lowest first: each may import those before it.
 LAYERS = (
-    *("errors", "results", "exit_codes", "ceiling", "stats", "gate", "project", "settings", "features", "directives"),
+    *("errors", "command", "results", "exit_codes", "ceiling", "stats", "gate", "project", "settings", "features", "directives"),
     *("identity", "claims", "workload", "environment", "page_cache", "cache_files"),
     *("discovery", "ladder", "targets", "revisions", "message", "protocol", "connection", "disassembly"),
     *("step_trace", "ncu_tables", "nsys_tables", "evidence"),
-    *("figures", "counters", "why_faster", "roofline", "advice", "report", "charts", "listings", "html_pair", "html_report", "artifacts"),
+    *("figures", "role_trace", "counters", "why_faster", "roofline", "advice", "report", "charts", "listings", "html_pair", "html_report"),
+    "artifacts",
     *("metrics_extractor", "llm_analysis"),
     *("machine_ceilings", "noise", "expectations"),
     *("random_inputs", "cuda_build", "cuda_launch", "loader", "cuda_driver", "device_helpers"),
     *("dumps", "verification", "escape", "wall_clock", "timing", "seal"),
-    *("launch_trace", "triton_ahead", "host_ceilings", "ceilings", "profile_job", "profile_child"),
+    *("launch_trace", "triton_ahead", "host_ceilings", "matrix_ceilings", "ceilings", "profile_job", "profile_child"),
     *("worker", "referee", "describer", "isolation_child"),
     *("isolation", "parallel_jobs", "telemetry", "doctor", "profiled_process"),
     *("planning", "standards", "acceptance", "regressions", "comparison"),
@@ -45,6 +46,7 @@ CHILD_SIDE = frozenset(
         "referee",
         "describer",
         "host_ceilings",
+        "matrix_ceilings",
         "ceilings",
         "isolation_child",
         "launch_trace",

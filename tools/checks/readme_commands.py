@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import subprocess
 import sys
@@ -10,6 +9,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from common.python.command import Arguments, exit_with
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
@@ -95,7 +96,7 @@ def check(readme: Path) -> int:
 
 def main() -> int:
     """Check the READMEs that are named, this project's if none is; 1 if a command failed."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Arguments(description=__doc__)
     parser.add_argument("readme", nargs="*", type=Path, default=[PROJECT_ROOT / "README.md"])
     try:
         failed = sum(check(readme.resolve()) for readme in parser.parse_args().readme)
@@ -106,4 +107,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from pathlib import Path
 
 from common.python.artifacts import write_whole
 from common.python.ceiling import MachineCeilings
+from common.python.command import Arguments, exit_with
 from common.python.errors import ExitCode
 from common.python.expectations import Expectations
 from common.python.noise import NoiseFloor
@@ -46,7 +46,7 @@ def differences(folder: Path) -> list[str]:
 
 def main(arguments: list[str] | None = None, folder: Path = SCHEMAS) -> int:
     """Write the schemas, or with `--check` say which differ; 1 if any does."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Arguments(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a published schema differs from its model")
     if not parser.parse_args(arguments).check:
         for name, text in schema_texts().items():
@@ -58,4 +58,4 @@ def main(arguments: list[str] | None = None, folder: Path = SCHEMAS) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    exit_with(main)

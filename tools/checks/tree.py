@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import ast
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
+from common.python.command import Arguments, exit_with
 from tools.checks.layers import check_layers
 from tools.checks.patterns import check_patterns
 from tools.checks.source import Finding, Source, sources_of
@@ -129,7 +128,7 @@ def _broad_except(source: Source, node: ast.ExceptHandler | ast.Call) -> Iterato
 
 def main() -> int:
     """Print the findings of a tree, this one unless another is named; 1 if there are any."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = Arguments(description=__doc__)
     parser.add_argument("root", nargs="?", type=Path, default=PROJECT_ROOT, help="a git checkout")
     found = findings_in(parser.parse_args().root)
     for finding in found:
@@ -139,4 +138,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

@@ -1,15 +1,20 @@
-"""Runs the few PTX instructions that the project's kernels use, thread by thread, and counts what each thread touches."""
+"""Runs the few PTX instructions that the project's kernels use, thread by thread, and counts what each thread touches.
+
+Where a warp multiplies matrices, its threads wait for each other. Source of their fragments: PTX ISA, mma.m16n8k16 with bf16.
+"""
 
 from __future__ import annotations
 
 import re
 import struct
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 _ENTRY = re.compile(r"\.entry (\w+)\((.*?)\)[^{]*\{(.*?)\n\}", re.DOTALL)
+_MMA = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
 _MASKS = {"b32": (1 << 32) - 1, "u32": (1 << 32) - 1, "b64": (1 << 64) - 1, "u64": (1 << 64) - 1}
 
 Memory = dict[int, int]  # a 32-bit word by its address
@@ -37,12 +42,19 @@ class Run:
         self.stores: Counter[int] = Counter()
 
     def launch(self, blocks: int, threads: int) -> None:
-        """Run every thread to its end, one after the other."""
+        """Run every thread to its end, one after the other, or up to where its warp multiplies."""
         for block in range(blocks):
-            for thread in range(threads):
-                self._thread({"%tid.x": thread, "%ntid.x": threads, "%ctaid.x": block, "%nctaid.x": blocks})
+            for first in range(0, threads, 32):
+                lanes = [
+                    {"%tid.x": thread, "%ntid.x": threads, "%ctaid.x": block, "%nctaid.x": blocks}
+                    for thread in range(first, min(first + 32, threads))
+                ]
+                for asked in zip_longest(*(self._thread(registers) for registers in lanes)):
+                    assert (len(lanes), len(set(asked))) == (32, 1), f"{_MMA} by a part of a warp"
+                    _multiply(asked[0], lanes)
 
-    def _thread(self, registers: dict[str, int]) -> None:
+    def _thread(self, registers: dict[str, int]) -> Iterator[str]:
+        """Run a thread; the operands of each product of its warp, which is done by whoever takes them."""
         number = 0
         while number < len(self._lines):
             line = self._lines[number]
@@ -58,6 +70,8 @@ class Run:
                 return
             if operation == "bra":
                 number = self._labels[rest]
+            elif operation == _MMA:
+                yield rest
             else:
                 self._step(operation.split("."), [part.strip() for part in re.split(r",(?![^{]*\})", rest)], registers)
 
@@ -92,6 +106,36 @@ def _value(operand: str, registers: Mapping[str, int]) -> int:
     return int(operand.replace("0f", "0x"), 0)
 
 
+def _multiply(operands: str, lanes: list[dict[str, int]]) -> None:
+    """d = a b + c, of 16 x 16, 16 x 8 and 16 x 8, a pair of bfloat16 a word; lane 4 g + t has these rows and columns."""
+    d, a, b, c = ([name.strip() for name in names.split(",")] for names in re.findall(r"\{(.*?)\}", operands))
+    left, right, sums = {}, {}, {}
+    for lane, registers in enumerate(lanes):
+        g, t = divmod(lane, 4)
+        for i in range(2):
+            for word in range(4):
+                left[g + 8 * (word % 2), 2 * t + i + 8 * (word // 2)] = _bf16(registers[a[word]], i)
+            for word in range(2):
+                right[2 * t + i + 8 * word, g] = _bf16(registers[b[word]], i)
+        for word in range(4):
+            sums[g + 8 * (word // 2), 2 * t + word % 2] = (registers, word)
+    for (row, column), (registers, word) in sums.items():
+        total = sum(left[row, k] * right[k, column] for k in range(16))
+        registers[d[word]] = _bits(total + _float(registers[c[word]]))
+
+
+def _bf16(word: int, half: int) -> float:
+    return _float((word >> 16 * half & 0xFFFF) << 16)
+
+
+def _float(bits: int) -> float:
+    return float(struct.unpack("f", struct.pack("I", bits))[0])
+
+
+def _bits(value: float) -> int:
+    return int(struct.unpack("I", struct.pack("f", value))[0])
+
+
 def _wrapped(compute: Callable[..., int]) -> Callable[..., int]:
     return lambda kind, *values: compute(*values) & _MASKS[kind]
 
@@ -101,8 +145,12 @@ def _wide(compute: Callable[..., int]) -> Callable[..., int]:
 
 
 def _fused(kind: str, *bits: int) -> int:
-    x, y, z = (struct.unpack("f", struct.pack("I", word))[0] for word in bits)
-    return int(struct.unpack("I", struct.pack("f", x * y + z))[0])
+    x, y, z = map(_float, bits)
+    return _bits(x * y + z)
+
+
+def _added(kind: str, x: int, y: int) -> int:
+    return _bits(_float(x) + _float(y)) if kind == "f32" else (x + y) & _MASKS[kind]
 
 
 def _exclusive(kind: str, x: int, y: int, z: int, table: int) -> int:
@@ -117,9 +165,11 @@ _OPERATIONS: dict[str, Any] = {
     "and": _wrapped(lambda x, y: x & y),
     "or": _wrapped(lambda x, y: x | y),
     "shr": _wrapped(lambda x, y: x >> y),
-    "add": _wrapped(lambda x, y: x + y),
+    "add": _added,
+    "sub": _wrapped(lambda x, y: x - y),
     "mul.lo": _wrapped(lambda x, y: x * y),
     "mul.wide": _wide(lambda x, y: x * y),
+    "mad.wide": _wide(lambda x, y, z: x * y + z),
     "mad.lo": _wrapped(lambda x, y, z: x * y + z),
     "lop3": _exclusive,
     "fma.rn": _fused,

@@ -366,6 +366,7 @@ def test_resuming_never_loses_a_row_not_even_before_the_first_new_one(folder):
         ({"iterations": 20}, "iterations=20; expected None"),
         ({"kwargs": {"n": "8"}}, "kwargs={'n': '8'}; expected {}"),
         ({"command": "verify"}, "command='verify'; expected 'run'"),
+        ({"sanitize": ("memcheck",)}, r"sanitize=\['memcheck'\]; expected \[\]"),
         ({"gate": 1.0}, r"gate=1\.0; expected 0\.5"),
     ],
 )

@@ -9,6 +9,7 @@ from common.python.cuda_build import architectures_for
 from common.python.directives import read_directives
 from common.python.discovery import discover
 from common.python.errors import BenchmarkError
+from common.python.ladder import with_rungs
 from common.python.project import PROJECT_ROOT
 
 # Text, then what it compares: kind, names or technique or kernel, relation, bound, whether that is a multiple of the baseline's.
@@ -137,7 +138,7 @@ def test_no_row_matches_the_instruction_that_loads_a_constant():
 
 
 def test_every_claim_of_this_project_can_be_read():
-    sides = {side for pair in discover(PROJECT_ROOT).pairs for side in pair.sides.values()}
+    sides = {side for pair in discover(PROJECT_ROOT).pairs for side in with_rungs(pair, PROJECT_ROOT).sides.values()}
     sides |= set((PROJECT_ROOT / "common" / "python" / "templates" / "pair").glob("optimized.*"))
     claims = [claim for side in sides for claim in read_claims(side, read_directives(side))]
     assert any(claim.separates for claim in claims)

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from types import SimpleNamespace
 
@@ -12,7 +14,7 @@ from common.python import protocol
 from common.python.environment import child_environment
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.identity import digest_of
-from common.python.isolation import ForkServer
+from common.python.isolation import ForkServer, _signal_group
 from common.python.project import PROJECT_ROOT
 from tests.commands import left_of, write_pair
 
@@ -235,6 +237,28 @@ def test_a_server_that_is_killed_costs_the_children_it_had_and_no_other(tmp_path
         assert failure.reason.startswith("the probe process died together with the process that forked it; expected an answer")
         with server.fork("describer", tmp_path / "log.txt") as after:
             assert after.ask(protocol.Probe(), protocol.Probed, 10).torch
+
+
+def test_a_child_that_another_stopped_before_it_made_its_group_goes_on():
+    with subprocess.Popen(["sleep", "60"]) as child:
+        process = psutil.Process(child.pid)
+        states = []
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            _signal_group(child.pid, number)
+            time.sleep(0.2)
+            states.append(process.status() == psutil.STATUS_STOPPED)
+        _signal_group(child.pid, signal.SIGKILL)
+        assert child.wait(10) == -signal.SIGKILL
+    assert states == [True, False]
+
+
+def test_a_child_whose_parent_has_ended_before_it_could_ask_for_the_signal_ends_too():
+    program = "import os; from common.python.isolation_child import die_with_parent; die_with_parent({}); print('lives')"
+    told = [
+        subprocess.run([sys.executable, "-c", program.format(parent)], cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
+        for parent in ("os.getppid()", "os.getppid() + 1")
+    ]
+    assert [(each.returncode, each.stdout) for each in told] == [(0, "lives\n"), (1, "")]
 
 
 def test_the_server_ignores_the_terminals_interrupt_and_ends_with_its_owner(tmp_path):

@@ -51,6 +51,7 @@ def apart(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.alone
 def test_peak_measures_keeps_and_says_the_same(apart, capsys):
     assert run_command_line(["peak", "--device", "cpu"]) == ExitCode.GOOD
     out = capsys.readouterr().out

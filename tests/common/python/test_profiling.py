@@ -3,13 +3,14 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from common.python import profiling
+from common.python.bench import Sanitized
 from common.python.claims import parse_claim
 from common.python.directives import Directives
+from common.python.errors import SideFailure, Status
 from common.python.evidence import Seen, prove
 from common.python.profiled_process import Ended, run_job
 from common.python.profiling import profile_red, profile_row, sets_in
@@ -124,18 +125,32 @@ def test_what_ncu_does_not_give_is_a_line_and_nsys_is_kept(profiled, mode):
 
 
 def test_a_side_that_only_copies_is_no_failure_of_ncu():
-    session = SimpleNamespace(labels={"optimized": "t/optimized", "library": "t/library", "lost": "t/lost"})
+    sides = ("optimized", "library", "lost")
     trace = {"source": "nsys", "launches": 1, "host_ns": 1.0, "span_ns": 1.0, "busy_ns": 1.0}
     steps = {
         "optimized": StepTrace(kernels=1, copies=0, **trace),
         "library": StepTrace(kernels=0, copies=1, **trace),
         "lost": StepTrace(kernels=1, copies=0, **trace),
     }
-    assert profiling._uncounted(session, profiling.Profiling(steps=steps, launches={"optimized": ()})) == [
+    assert profiling._uncounted(sides, profiling.Profiling(steps=steps, launches={"optimized": ()})) == [
         "profile: ncu: library launches no kernel, and ncu counts nothing else",
         "profile: ncu: no launch is in the range of lost; expected some of each side",
     ]
-    assert "in the range of library" in profiling._uncounted(session, profiling.Profiling(launches={"optimized": ()}))[0]
+    assert "in the range of library" in profiling._uncounted(sides, profiling.Profiling(launches={"optimized": ()}))[0]
+
+
+def test_a_side_of_many_kernels_is_left_to_the_trace(profiled, folder, monkeypatch):
+    monkeypatch.setattr(profiling, "_MOST_KERNELS", 1)
+    found = profiled()
+    assert (set(found.counters), found.of("baseline").step.kernels) == ({"optimized"}, 2)
+    assert "profile: ncu: baseline launches 2 kernels a step; expected at most 1, so only the trace tells of it" in found.notes
+    assert [Path(side["side"]).stem for side in json.loads((folder / "profile_ncu.job.json").read_text())["sides"]] == ["optimized_double"]
+
+
+def test_where_every_side_has_many_kernels_ncu_is_not_started(profiled, folder, monkeypatch):
+    monkeypatch.setattr(profiling, "_MOST_KERNELS", 0)
+    assert profiled().counters == {}
+    assert not (folder / "ncu_arguments.txt").exists()
 
 
 def test_counters_that_a_result_can_do_without_are_left_out_where_ncu_refuses_some(profiled, folder):
@@ -320,5 +335,26 @@ def test_a_run_that_did_not_ask_is_neither_profiled_nor_sanitized(tmp_path):
 
 def test_a_sanitizer_without_a_gpu_is_a_line_of_the_row(tmp_path):
     write_pair(tmp_path / "root")
-    (row,) = rows_of(tmp_path, sanitize="memcheck")
-    assert (row.status, row.notes) == ("PASSED", ("sanitize: memcheck: no CUDA device",))
+    (row,) = rows_of(tmp_path, sanitize=("memcheck", "synccheck"))
+    assert (row.status, row.notes) == ("PASSED", ("sanitize: memcheck: no CUDA device", "sanitize: synccheck: no CUDA device"))
+
+
+def test_any_sanitizers_finding_fails_the_row_and_what_the_others_say_stands_beside_it(tmp_path, monkeypatch):
+    said = (Sanitized(note="sanitize: memcheck found nothing in a.cu"), Sanitized(finding="a.cu: raced"), Sanitized(finding="b.cu: unset"))
+    monkeypatch.setattr("common.python.suite.sanitize", lambda *_: {"demo:double": said})
+    write_pair(tmp_path / "root")
+    (row,) = rows_of(tmp_path, sanitize=("memcheck", "racecheck", "initcheck"))
+    assert (row.status, row.reason) == ("WRONG_RESULT", "a.cu: raced")
+    assert row.notes == ("sanitize: memcheck found nothing in a.cu", "sanitize: b.cu: unset")
+
+
+def refuse(*_):
+    raise SideFailure(Status.UNPROVEN, "b.cu: found none")
+
+
+def test_what_a_sanitizer_found_is_said_of_a_row_that_is_red_for_another_reason(tmp_path, monkeypatch):
+    monkeypatch.setattr("common.python.suite.sanitize", lambda *_: {"demo:double": (Sanitized(finding="a.cu: raced"),)})
+    monkeypatch.setattr("common.python.benchmark_harness.read_evidence", refuse)
+    write_pair(tmp_path / "root")
+    (row,) = rows_of(tmp_path, sanitize=("racecheck",))
+    assert (row.reason, row.notes) == ("b.cu: found none", ("sanitize: a.cu: raced",))

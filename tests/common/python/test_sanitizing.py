@@ -10,6 +10,8 @@ from tests.common.python.plans import WITH_GPU, WITHOUT_GPU, a_plan
 from tests.common.python.probes import a_kernel
 from tests.common.python.profiled import a_bench, built, put_on_path
 
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+
 
 def cuda_plan(folder, name, **changes):
     """A pair of .cu files, of which only the names count."""
@@ -19,20 +21,32 @@ def cuda_plan(folder, name, **changes):
 
 
 @pytest.fixture
-def sanitized(tmp_path, monkeypatch):
+def sanitized_by(tmp_path, monkeypatch):
     """Sanitizes two pairs, one of whose sides' libraries may be flawed; the files are in tmp_path / "run"."""
     monkeypatch.setattr("common.python.sanitizing.read_code", lambda _: (a_kernel("copy(const float *, float *, int)"),))
     monkeypatch.setattr("common.python.sanitizing.build_row", lambda *_: None)
 
-    def run(mode="", tool="memcheck", flawed=(), machine=WITH_GPU, tools=("compute-sanitizer",), **changes):
+    def run_all(mode="", chosen=("memcheck",), flawed=(), machine=WITH_GPU, tools=("compute-sanitizer",), **changes):
         put_on_path(monkeypatch, *tools, folder=tmp_path / "tools", mode=mode)
         plans = [cuda_plan(tmp_path, name, **changes) for name in ("copy", "transpose")]
-        bench = a_bench(tmp_path / "run", sanitize=tool)
+        bench = a_bench(tmp_path / "run", sanitize=chosen)
         for plan in plans:
             for file in plan.selection.pair.sides.values():
                 library = tmp_path / f"{file.stem}{'_flawed' if file.stem in flawed else ''}.so"
                 bench.builds[str(file)] = built(library)
         return sanitize(plans, bench, machine)
+
+    return run_all
+
+
+@pytest.fixture
+def sanitized(sanitized_by):
+    """The same by one tool, and what it says of each row."""
+
+    def run(mode="", tool="memcheck", **changes):
+        said = sanitized_by(mode, (tool,), **changes)
+        assert {len(each) for each in said.values()} == {1}
+        return {target: of_tool for target, (of_tool,) in said.items()}
 
     return run
 
@@ -41,7 +55,7 @@ def runs(tmp_path, tool="memcheck"):
     return (tmp_path / "run" / "ch07" / tool / "runs.txt").read_text().splitlines()
 
 
-@pytest.mark.parametrize("tool", ["memcheck", "racecheck", "initcheck", "synccheck"])
+@pytest.mark.parametrize("tool", TOOLS)
 def test_a_clean_chapter_is_one_process_a_tool_with_an_allocation_a_tensor(sanitized, tmp_path, tool):
     found = sanitized(tool=tool)
     assert runs(tmp_path, tool) == [f"{tool} 4 1"]
@@ -59,6 +73,30 @@ def test_a_finding_is_of_the_side_that_has_it_and_of_no_other(sanitized, tmp_pat
     )
     assert found["ch07:transpose"].finding == ""
     assert runs(tmp_path, tool) == [f"{tool} 4 1"] + [f"{tool} 1 1"] * 4
+
+
+def test_each_tool_says_one_thing_of_each_row(sanitized_by, tmp_path):
+    said = sanitized_by(chosen=TOOLS)
+    for name in ("copy", "transpose"):
+        files = f"baseline_{name}.cu, optimized_{name}.cu"
+        assert [each.note for each in said[f"ch07:{name}"]] == [f"sanitize: {tool} found nothing in {files}" for tool in TOOLS]
+    assert [runs(tmp_path, tool) for tool in TOOLS] == [[f"{tool} 4 1"] for tool in TOOLS]
+
+
+def test_what_one_tool_finds_keeps_no_other_from_running(sanitized_by, tmp_path):
+    said = sanitized_by(chosen=TOOLS, flawed=("optimized_copy",))
+    assert [each.finding.split(" found ")[0] for each in said["ch07:copy"]] == [f"optimized_copy.cu: {tool}" for tool in TOOLS]
+    assert [bool(each.note) for each in said["ch07:transpose"]] == [True] * 4
+    assert all(len(runs(tmp_path, tool)) == 5 for tool in TOOLS)
+
+
+def test_a_tool_that_fails_keeps_no_other_from_running(sanitized_by):
+    said = sanitized_by("deaf", ("memcheck", "initcheck", "synccheck"))["ch07:copy"]
+    assert [each.note.split(";")[0].split(" in ")[0] for each in said] == [
+        "sanitize: memcheck found nothing",
+        "sanitize: initcheck: no summary, exit code 0 (========= COMPUTE-SANITIZER)",
+        "sanitize: synccheck found nothing",
+    ]
 
 
 def test_what_a_kernel_of_torch_does_is_no_finding_of_the_side(sanitized, monkeypatch):

@@ -25,7 +25,8 @@ def test_a_choice_cannot_be_changed_and_one_that_is_not_known_is_refused():
 
 
 def test_settings_survive_json_whole():
-    settings = Settings(targets=("ch01", "ch07:x"), device=Device.CPU, profile=Profile.ROOFLINE, warmup=0, kwargs={"n": "3"}, root="/tmp")
+    chosen = {"targets": ("ch01", "ch07:x"), "kwargs": {"n": "3"}, "sanitize": ("memcheck", "synccheck")}
+    settings = Settings(device=Device.CPU, profile=Profile.ROOFLINE, warmup=0, root="/tmp", **chosen)
     assert Settings.model_validate_json(settings.model_dump_json()) == settings
 
 

@@ -49,7 +49,7 @@ def test_what_was_accepted_on_another_gpu_is_decided_by_its_wider_band(tmp_path)
     keep_expectations(tmp_path / "expectations_h200.json", "transpose", {"default": elsewhere})
 
     assert stops(a_plan(tmp_path), recorded_units(1.99, count=24)) == (6, StopReason.DECIDED)
-    assert stops(a_plan(tmp_path), recorded_units(1.94, count=24)) == (24, StopReason.UNIT_CAP)
+    assert stops(a_plan(tmp_path), recorded_units(1.905, count=24)) == (24, StopReason.UNIT_CAP)
 
 
 def test_it_is_looked_at_when_both_orders_are_equally_many(expecting):

@@ -200,6 +200,16 @@ def test_targets_that_spell_alike_share_no_folder_in_a_run_or_in_what_resumes_it
     assert found == folders
 
 
+def test_a_run_is_resumed_with_the_sanitizers_that_it_had(three, tmp_path):
+    settings = {"command": "verify", "targets": ("demo:one",), "sanitize": ("memcheck", "synccheck")}
+    run_here(three, tmp_path / "run", **settings)
+    watcher = Watcher()
+    run_here(three, tmp_path / "run", watcher, resume=True, **settings)
+    assert "demo:one is done already" in watcher.notes
+    with pytest.raises(BenchmarkError, match=r"^--resume with sanitize=\['memcheck'\]; expected \['memcheck', 'synccheck'\], which"):
+        run_here(three, tmp_path / "run", resume=True, **settings | {"sanitize": ("memcheck",)})
+
+
 def test_resuming_with_other_settings_is_refused_and_changes_nothing(three, tmp_path):
     run_here(three, tmp_path / "run", command="verify", targets=("demo:one",))
     before = (tmp_path / "run/run.json").read_text()

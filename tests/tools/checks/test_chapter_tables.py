@@ -1,10 +1,13 @@
 """A README's table is what its pairs say, is rewritten in place, and a README that differs fails the check."""
 
+import math
+
 import pytest
 
 from common.python.expectations import keep_expectations
-from common.python.figures import speedup_text
+from common.python.figures import interval_text, speedup_text
 from common.python.results import Share
+from common.python.stats import median_ns, ratio_interval
 from tests.common.python.factories import an_expectation, recorded_ladder
 from tools.checks import chapter_tables
 
@@ -123,6 +126,26 @@ def test_a_pair_that_nobody_measured_says_so_beside_one_that_was(chapter):
     assert row.split(" | ")[3:5] == ["not measured yet", "not measured yet"]
 
 
+def test_beside_it_stands_how_many_times_as_fast_as_the_library_it_is_by_the_units_of_the_same_run(chapter):
+    units = recorded_ladder({"baseline": 80_000.0, "optimized": 40_000.0, "library": 50_000.0}, count=12)
+    expected = an_expectation(units=units)
+    keep_expectations(chapter / "expectations_h200.json", "transpose", {"default": expected, "wide": an_expectation(2.31)})
+
+    def measured():
+        chapter_tables.main([], chapter.parent)
+        row = next(line for line in (chapter / "README.md").read_text().splitlines() if line.startswith("| [transpose]"))
+        return row.split(" | ")[3].split("; ")
+
+    without = [f"H200: {speedup_text(expected.speedup)}", f"H200 @wide: {speedup_text(an_expectation(2.31).speedup)}"]
+    assert measured() == without, "a pair whose library side is gone"
+
+    (chapter / "library_transpose.py").write_text('"""Library: torch."""\n')
+    interval = ratio_interval(units, "time", ("library", "optimized"))
+    assert measured() == [f"{without[0]}, {speedup_text(interval)} of library", without[1]]
+    ratios = [median_ns(unit, "library") / median_ns(unit, "optimized") for unit in units]
+    assert interval.estimate == pytest.approx(math.prod(ratios) ** (1 / 12)) == pytest.approx(1.25, rel=5e-3)
+
+
 def test_expectations_that_cannot_be_read_are_an_error(chapter, capsys):
     (chapter / "expectations_h200.json").write_text("{}")
     assert "expectations_h200.json: no schema_version" in refusal(chapter, capsys)
@@ -130,14 +153,17 @@ def test_expectations_that_cannot_be_read_are_an_error(chapter, capsys):
 
 LADDER_NS = {"baseline": 80_000.0, "once": 60_000.0, "baseline_copy": 50_000.0, "optimized": 40_000.0}
 LADDER_HEAD = (
-    "\n\nThe ladder of `transpose`, each step against the one before it:\n\n| step | idea | over the step before | share of ceiling |\n"
+    "\n\nThe ladder of `transpose`, each step against the one before it:\n\n"
+    "| step | idea | expected | over the step before | time, share of ceiling |\n"
 )
 
 
 @pytest.fixture
 def ladder(chapter):
     """The chapter, its transpose a ladder whose second rung is a baseline of another chapter."""
-    (chapter / "workload_transpose.py").write_text('"""Transpose."""\nWorkload(ladder=("once", "ch08/baseline_copy.cu"))\n')
+    (chapter / "workload_transpose.py").write_text(
+        '"""Transpose."""\nWorkload(ladder=(\n"once",\n"ch08/baseline_copy.cu",  # expects: 1.2x, copied\n))\n'
+    )
     (chapter / "optimized_transpose_once.cu").write_text("// Optimized: once | read.\n// expects: 1.3x\n")
     other = chapter.parent / "ch08"
     other.mkdir()
@@ -145,6 +171,10 @@ def ladder(chapter):
         (other / file).write_text(text)
     (other / "README.md").write_text(README)
     return chapter
+
+
+def cells_of(table):
+    return [[cell.strip() for cell in line.split(" | ")] for line in table.partition("\n<!--")[0].splitlines()[1:]]
 
 
 def test_a_ladder_that_was_measured_has_a_table_of_its_steps(ladder):
@@ -159,24 +189,63 @@ def test_a_ladder_that_was_measured_has_a_table_of_its_steps(ladder):
 
     before, table = (ladder / "README.md").read_text().split(LADDER_HEAD)
     assert before.endswith("| none |")
-    found = [[cell.strip() for cell in line.split(" | ")] for line in table.partition("\n<!--")[0].splitlines()[1:]]
+    found = cells_of(table)
 
     def ratio(side):
         return f"H200: {speedup_text(first.rungs[side].ratio)}; H200 @small: {speedup_text(small.rungs[side].ratio)}"
 
+    def reached(side, share):
+        times = [interval_text(each.sides[side].time_ns) for each in (first, small)]
+        return f"H200: {times[0]}, {share} %; H200 @small: {times[1]} |"
+
     assert found == [
-        ["| [baseline](baseline_transpose.cu)", "plain.", "", "H200: 40 % |"],
-        ["| [once](optimized_transpose_once.cu)", "once \\| read.", ratio("once"), "H200: 53 % |"],
-        ["| [baseline_copy](../ch08/baseline_copy.cu)", "copied.", ratio("baseline_copy"), "H200: 64 % |"],
-        ["| [optimized](optimized_transpose.cu)", "the tile is turned in shared memory \\| once.", ratio("optimized"), "H200: 80 % |"],
+        ["| [baseline](baseline_transpose.cu)", "plain.", "", "", reached("baseline", 40)],
+        ["| [once](optimized_transpose_once.cu)", "once \\| read.", "1.3x", ratio("once"), reached("once", 53)],
+        ["| [baseline_copy](../ch08/baseline_copy.cu)", "copied.", "1.2x, copied", ratio("baseline_copy"), reached("baseline_copy", 64)],
+        [
+            "| [optimized](optimized_transpose.cu)",
+            "the tile is turned in shared memory \\| once.",
+            "3x, 36 bytes a float against 8",
+            ratio("optimized"),
+            reached("optimized", 80),
+        ],
     ]
     assert speedup_text(first.rungs["once"].ratio).startswith("1.33")
 
 
-def test_a_ladder_that_nobody_measured_has_no_table(ladder):
+def test_the_last_row_of_a_ladder_is_the_library(ladder):
+    (ladder / "library_transpose.py").write_text('"""Library: torch | its own."""\n')
+    times = {**LADDER_NS, "library": 50_000.0}
+    share = Share(key="dram", share=0.64, ceiling_ns=1.0, floor_ns=1.0, at_held_clock=None)
+    first = an_expectation(units=recorded_ladder(times, count=24), shares={"library": share})
+    keep_expectations(
+        ladder / "expectations_h200.json", "transpose", {"default": first, "small": an_expectation(units=recorded_ladder(LADDER_NS))}
+    )
     chapter_tables.main([], ladder.parent)
 
-    assert "The ladder of" not in (ladder / "README.md").read_text()
+    link, idea, expected, ratio, reached = cells_of((ladder / "README.md").read_text().split(LADDER_HEAD)[1])[-1]
+    assert (link, idea, expected) == ("| [library](library_transpose.py)", "torch \\| its own.", "")
+    assert reached == f"H200: {interval_text(first.sides['library'].time_ns)}, 64 % |"
+    interval = ratio_interval(recorded_ladder(times, count=24), "time", ("library", "optimized"))
+    assert ratio == f"H200: optimized {speedup_text(interval)} of it"
+    assert ratio.startswith("H200: optimized 1.2")
+
+
+def test_a_ladder_that_nobody_measured_says_what_is_expected_and_that_its_steps_have_no_rows(ladder):
+    assert chapter_tables.main([], ladder.parent) == 0
+
+    pairs, table = (ladder / "README.md").read_text().split(LADDER_HEAD)
+    assert "transpose_once" not in pairs
+    assert [row[2:] for row in cells_of(table)] == [
+        ["", "", "not measured yet |"],
+        *([expected, "not measured yet", "not measured yet |"] for expected in ("1.3x", "1.2x, copied", "3x, 36 bytes a float against 8")),
+    ]
+
+
+def test_a_step_that_predicts_nothing_is_an_error(ladder, capsys):
+    workload = ladder / "workload_transpose.py"
+    workload.write_text(workload.read_text().replace("  # expects: 1.2x, copied", ""))
+    assert "baseline_copy.cu: found no `expects:` line; expected one, or `# expects:` behind this step" in refusal(ladder, capsys)
 
 
 def test_a_rung_that_has_another_before_it_by_now_is_not_measured_yet(ladder):
@@ -185,4 +254,4 @@ def test_a_rung_that_has_another_before_it_by_now_is_not_measured_yet(ladder):
     chapter_tables.main([], ladder.parent)
 
     rows = [line for line in (ladder / "README.md").read_text().splitlines() if line.startswith(("| [once]", "| [baseline_copy]"))]
-    assert [row.split(" | ")[2] for row in rows] == ["not measured yet"] * 2
+    assert [row.split(" | ")[3] for row in rows] == ["not measured yet"] * 2

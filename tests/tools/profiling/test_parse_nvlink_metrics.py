@@ -44,20 +44,36 @@ def test_copies_and_samples_of_a_report(report, tmp_path, capsys, form):
     assert found["nvlink"] == {"NVLink RX Responses User Data [Throughput %]": {"mean": 40, "maximum": 60}}
 
 
-def test_a_report_without_peers_has_none(report, capsys):
+def altered(report, statements):
     connection = sqlite3.connect(report.with_suffix(".sqlite"))
-    connection.executescript("DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY; DROP TABLE GPU_METRICS")
+    connection.executescript(statements)
     connection.close()
+
+
+def test_a_report_without_peers_and_samples_of_other_things_has_neither(report, capsys):
+    altered(report, "DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY; DELETE FROM TARGET_INFO_GPU_METRICS WHERE metricId = 3")
     assert main([str(report)]) == 0
     (found,) = json.loads(capsys.readouterr().out).values()
     assert (found["peer_copies"], found["peer_gb_per_second"], found["nvlink"]) == (0, 0.0, {})
 
 
+@pytest.mark.parametrize("statement", ["DROP TABLE GPU_METRICS", "DROP TABLE GPU_METRICS; DROP TABLE TARGET_INFO_GPU_METRICS"])
+def test_a_report_without_samples_says_how_to_record_them_and_still_tells_its_copies(report, capsys, statement):
+    altered(report, statement)
+    assert main([str(report)]) == 1
+    printed = capsys.readouterr()
+    (found,) = json.loads(printed.out).values()
+    assert found["peer_copies"] == 2
+    assert "nvlink" not in found
+    assert printed.err == (
+        f"error: {report}: found no row of a table GPU_METRICS; expected a report recorded with --gpu-metrics-devices: "
+        "nsys profile --gpu-metrics-devices=all --sample=none --cpuctxsw=none --trace=cuda,nvtx --output=profile PROGRAM\n"
+    )
+
+
 def test_a_database_of_something_else_has_no_figures(report, capsys):
     report.with_suffix(".sqlite").unlink()
-    connection = sqlite3.connect(report.with_suffix(".sqlite"))
-    connection.executescript("CREATE TABLE orders (id INTEGER)")
-    connection.close()
+    altered(report, "CREATE TABLE orders (id INTEGER)")
     assert main([str(report)]) == 1
     assert "found nothing that nsys records; expected" in capsys.readouterr().err
 
@@ -65,7 +81,7 @@ def test_a_database_of_something_else_has_no_figures(report, capsys):
 def test_a_report_that_nobody_exported_is_exported_by_nsys(report, tmp_path, monkeypatch, capsys):
     report.with_suffix(".sqlite").unlink()
     put_on_path(monkeypatch, "nsys", folder=tmp_path / "tools")
-    assert main([str(report)]) == 0
+    assert main([str(report)]) == 1  # what the stand-in exports has no samples
     (found,) = json.loads(capsys.readouterr().out).values()
     assert found["peer_copies"] == 0
 

@@ -1,0 +1,57 @@
+"""Writes the tables of READMEs from committed results, of bars, adversaries and traced roles, or says that they differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from common.python.command import exit_with
+from common.python.project import PROJECT_ROOT
+from common.python.role_trace import RoleTrace, lines, read_role_trace, sentences
+from tools.checks import adversaries
+from tools.checks.written_tables import NOT_MEASURED, read_readme, rows, with_table, write_or_check
+from tools.noise.bar_figures import by_conditions, read_bars, table
+
+BARS = Path("tools", "noise")
+README = "README.md"
+ROLES = ("busy", "of a block's time", "of a block's time, and who multiplies waits for a stage")
+
+
+def bars_text(folder: Path) -> str:
+    """What the README says of the bars: a table for each model and its conditions, from all files `bars_*.json` in `folder`."""
+    files = [read_bars(path) for path in sorted(folder.glob("bars_*.json"))]
+    return "\n\n".join(map(table, by_conditions(files))) or f"{NOT_MEASURED[0].upper()}{NOT_MEASURED[1:]}."
+
+
+def roles_text(demo: Path) -> str:
+    """What the README of a chapter says of its traced demo, from all files `<demo>_*.json` beside it."""
+    found = [_of_trace(read_role_trace(path)) for path in sorted(demo.parent.glob(f"{demo.stem}_*.json"))]
+    head = f"When roles were busy, by [{demo.name}]({demo.name})"
+    return "\n\n".join(f"{head}, {text}" for text in found) or f"{head}: {NOT_MEASURED}."
+
+
+def _of_trace(trace: RoleTrace) -> str:
+    return "\n\n".join([f"{trace.where}:", rows(ROLES, lines(trace)), " ".join(sentences(trace))])
+
+
+def rewritten(root: Path) -> dict[Path, str]:
+    """What the READMEs below `root` should say, by path. Raises BenchmarkError, naming the file that is not what it should be."""
+    readme = root / README
+    texts = {"bars": bars_text(root / BARS), "adversaries": adversaries.text(root / "tests" / "adversaries")}
+    whole = read_readme(readme, "the project's README")
+    for name, text in texts.items():
+        whole = with_table(readme, whole, name, text)
+    found = {readme: whole}
+    for demo in sorted(root.glob("ch*/*_overlap_trace.cu")):
+        readme = demo.with_name(README)
+        text = found.get(readme) or read_readme(readme, "the README of a chapter with a traced demo")
+        found[readme] = with_table(readme, text, demo.stem, roles_text(demo))
+    return found
+
+
+def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:
+    """Write the tables, or with `--check` say which READMEs differ; 1 if any does, or if one cannot be written."""
+    return write_or_check(rewritten, root, "tools/checks/readme_tables.py", arguments)
+
+
+if __name__ == "__main__":
+    exit_with(main)

@@ -1,0 +1,65 @@
+"""Tables that tools write into READMEs: put between two marker lines, rewritten in place, or checked against what stands there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from common.python.artifacts import write_whole
+from common.python.command import Arguments
+from common.python.errors import BenchmarkError, ExitCode
+
+NOT_MEASURED = "not measured yet"
+
+
+def row(cells: Iterable[str]) -> str:
+    """A row of a Markdown table."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def rows(head: tuple[str, ...], body: Iterable[Iterable[str]]) -> str:
+    """A whole Markdown table."""
+    return "\n".join([row(head), row(["---"] * len(head)), *map(row, body)])
+
+
+def read_readme(readme: Path, what: str) -> str:
+    """The text of a README, `what` says whose. Raises BenchmarkError where there is none."""
+    try:
+        return readme.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BenchmarkError(f"{readme}: found {error.strerror}; expected {what}") from error
+
+
+def with_table(readme: Path, whole: str, name: str, text: str) -> str:
+    """`whole`, what `readme` says, with `text` between the markers of the table `name`. Raises BenchmarkError without one pair of them."""
+    begin_line, end_line = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, begin, rest = whole.partition(begin_line + "\n")
+    _, end, after = rest.partition(end_line + "\n")
+    if not (begin and end) or begin_line in rest or end_line in before + after:
+        raise BenchmarkError(
+            f"{readme}: found no table to write; expected the lines {begin_line} and {end_line}, each once and in this order"
+        )
+    return f"{before}{begin}{text}\n{end}{after}"
+
+
+def write_or_check(rewritten: Callable[[Path], Mapping[Path, str]], root: Path, writer: str, arguments: list[str] | None) -> ExitCode:
+    """The command line of `writer`: write each README below `root` that differs from its text, or with `--check` only say which do.
+
+    USAGE then, if any does, or if one cannot be written.
+    """
+    parser = Arguments(description="Writes tables into READMEs, from what was measured and committed.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a README differs")
+    check = parser.parse_args(arguments).check
+    try:
+        texts = rewritten(root)
+    except BenchmarkError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return ExitCode.USAGE
+    stale = [path for path, text in texts.items() if path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        if not check:
+            write_whole(path, texts[path])
+        print(f"{path.relative_to(root)}: " + (f"differs; expected the table that {writer} writes" if check else "written"))
+    print(f"{len(texts) - len(stale)} of {len(texts)} tables were up to date")
+    return ExitCode.USAGE if check and stale else ExitCode.GOOD
