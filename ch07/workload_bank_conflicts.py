@@ -22,7 +22,8 @@ WORKLOAD = Workload(
         {"rows": 4001},
     ),
     work=lambda rows: {"dram_read": 128 * rows, "dram_write": 128 * rows},
-    # 31 additions of sums around 6: emulated, the worst of 2 x 67 million sums is off by 7.4e-6.
+    # 31 additions of sums around 6: emulated, the worst of 2 x 67 million sums is off by 7.4e-6, and of the billions that the timed calls
+    # of a run compare on an H200 three were by 1.01e-5, at sums of 21. Times 2; a float left out is off by 1.
     rtol=0.0,
-    atol=1e-5,
+    atol=2e-5,
 )

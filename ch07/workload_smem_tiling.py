@@ -28,7 +28,7 @@ WORKLOAD = Workload(
         {"m": 50, "n": 40, "k": 130},
     ),
     work=work,
-    # Both sides add 2048 products in the same order: emulated, the worst of 4 million sums is off by 1.1e-5.
+    # Both sides add 2048 products in the same order: emulated, the worst of 4 million sums is off by 1.1e-5; times 2.
     rtol=0.0,
-    atol=1.5e-5,
+    atol=2.2e-5,
 )

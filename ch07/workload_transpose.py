@@ -1,6 +1,6 @@
 """Transpose a float32 matrix: y[c, r] = x[r, c].
 
-Expected 3x, and 7.22x on an H200 with the padded tile (2026-11-22). The 3x took what the L2 takes in of sectors that lie side by side, 6
+Expected 3x, and 7.45x on an H200 with the padded tile (2026-11-22). The 3x took what the L2 takes in of sectors that lie side by side, 6
 TB/s: 36 bytes a float. Here each of a warp's 32 sectors lies in a line of its own, so that each is a request. Confirmed: the requests are
 one for every float (lts__t_requests_srcunit_tex_op_write.sum, 268 M), and one for 6.4 in the baseline of copy (10.6 M for 67 M), where the
 L1 also joins a third of the writes before they leave. What is full is the L2's input from the crossbar, 81.5 % here and 85.9 there
@@ -15,6 +15,10 @@ padded and swizzled    89 %  86 %  a row of a tile is 128 bytes, and what blocks
 vectorized             97 %  97 %  rows of 256 bytes, and pieces only where they are read
 Pieces are what is left to stop the padded tile at 86 %: no byte is moved twice (dram__bytes.sum, 2.13 GB), 96 % of all warps are there
 (sm__warps_active), and wait for loads (long_scoreboard, 19.3 of 32.1 cycles an instruction), with memory 77 % busy and the L2 83.
+
+What stops the vectorized one at 97 % is not the turning. A tuning run (2026-11-22, 500 us for cudaMemcpy) had it at 518 us, and the TMA,
+which moves the same tiles to the same places and turns nothing, at 524; 140 other ways, with the TMA or cp.async, in persistent blocks, of
+other tiles and in other orders, took 519 to 653.
 """
 
 import torch
