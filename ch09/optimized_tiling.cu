@@ -9,8 +9,9 @@
 // A thread has two parts of the tiles in registers: while it multiplies one, the next one's loads are on their way. With 128 registers a
 // thread, a scheduler has 4 warps, too few to hide shared memory's latency behind each other: a warp has to hide its own, behind 64 FMAs.
 // Their order is for the register file, which gives an FMA three operands a cycle only if they are not all in one of its banks: a row of
-// sums is gone over from the left and the next from the right, so that an operand can be kept from one FMA to the next. On an H200, on
-// 2026-11-22, a kernel with both had 0.90 of cuBLAS's speed at m = n = k = 4096, and this one, without them, 0.78.
+// sums is gone over from the left and the next from the right, so that an operand can be kept from one FMA to the next. What both are
+// worth was seen in a run for tuning, of which no row is left: at m = n = k = 4096, on an H200, on 2026-11-22, a kernel with both had 0.90
+// of cuBLAS's speed, and this one without them 0.78. In the row that was accepted it has 0.87.
 #include "common/cuda/launch.cuh"
 
 constexpr int TILE = 128;     // rows and columns of c that a block makes

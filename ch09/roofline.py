@@ -16,9 +16,9 @@ RATES = ("bf16", "fp32")  # flop/s, by the unit that does them
 ROW = "{:14} {:8} {:>12} {:>10} {:>22} {:>22} {:>22}"
 
 
-def rate(flops, moved, ns):
-    """What a side did in `ns`: flops where there are any, or else bytes."""
-    return f"{flops / ns / 1e3:.1f} TFLOP/s" if flops else f"{moved / ns / 1e3:.2f} TB/s"
+def rate(roof, flops, moved, ns):
+    """What a side did in `ns` of what `roof`, a key of its work, limits: flops, or bytes."""
+    return f"{flops / ns / 1e3:.1f} TFLOP/s" if roof in RATES else f"{moved / ns / 1e3:.2f} TB/s"
 
 
 def rows(expectations):
@@ -31,9 +31,8 @@ def rows(expectations):
             moved = work["dram_read"] + work["dram_write"]
             shares = {side: accepted.sides[side].share for side in ("baseline", "optimized")}
             roof = shares["optimized"]
-            reached = (f"{rate(flops, moved, share.ceiling_ns / share.share)} = {share.share:.0%}" for share in shares.values())
-            intensity = f"{flops / moved:.0f}" if flops else "not counted"
-            yield ROW.format(name, shape_name, intensity, roof.key, rate(flops, moved, roof.ceiling_ns), *reached)
+            reached = (f"{rate(roof.key, flops, moved, share.ceiling_ns / share.share)} = {share.share:.0%}" for share in shares.values())
+            yield ROW.format(name, shape_name, f"{flops / moved:.4g}", roof.key, rate(roof.key, flops, moved, roof.ceiling_ns), *reached)
 
 
 if __name__ == "__main__":

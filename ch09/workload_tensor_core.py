@@ -2,7 +2,9 @@
 
 Expected 11x, and 5.46x on an H200: each side takes longer than its busiest unit. Of 993 pairs of tiles, at 1.98 GHz, an SM takes 7260
 cycles each with FFMA, not 5440, and 1330 with mma.sync, not 512. Not the instruction is slow: here it makes 206 TFLOP/s, and 508 in
-ch10:pipeline_3stage, whose tiles are twice as wide and on their way two steps before. What a warp waits for here has not been profiled.
+ch10:pipeline_3stage, whose tiles are twice as wide and on their way two steps before. What a warp waits for here is open; stalls in a
+profile tell (smsp__average_warps_issue_stalled_*): short_scoreboard, for ldmatrix, long_scoreboard, for the next tile, barrier, for the
+slowest warp, math_pipe_throttle, for the tensor core.
 """
 # reason: tensor cores make 16 times the FMAs of the CUDA cores in a cycle, and take no instruction to turn bf16 into float
 

@@ -1,4 +1,11 @@
-"""Product of two float32 matrices: c[i, j] = sum over l of a[i, l] * b[l, j], in IEEE float32."""
+"""Product of two float32 matrices: c[i, j] = sum over l of a[i, l] * b[l, j], in IEEE float32.
+
+Expected 6x, and 5.17x on an H200 (2026-11-22). At 1.98 GHz the baseline was counted to take 16.4 ms, two cycles of shared memory for each
+FMA of a warp, and takes 15.9. FMAs alone would take 2.05 ms; the optimized side takes 3.07, so it has 67 % of them, and not 3/4; cuBLAS
+has 77 %. What its schedulers wait for in the other third is open, and stalls in a profile tell (smsp__average_warps_issue_stalled_*):
+short_scoreboard, that shared memory is late, dispatch_stall, that operands lie in one bank of the register file, barrier, that warps wait
+for the next tile.
+"""
 
 import torch
 

@@ -14,6 +14,7 @@ from common.python.discovery import discover
 from common.python.evidence import Seen, prove
 from common.python.loader import load_workload
 from tests.ch09.sides import CHAPTER, arguments, constants
+from tests.ch10 import model
 from tests.cuda_sides import built, skip_without_tools
 from tests.teeth import ROOT, assert_teeth
 
@@ -21,7 +22,7 @@ WORKLOAD = load_workload(CHAPTER / "workload_cutlass_gemm.py")
 BASELINE, OPTIMIZED, DEMO = CHAPTER / "optimized_tensor_core.cu", CHAPTER / "optimized_cutlass_gemm.cu", "cutlass_gemm_example"
 SHAPES = [*WORKLOAD.check_at, *WORKLOAD.timed_shapes.values()]
 TILE_M, TILE_N, TILE_K, CLUSTER, WARPGROUPS = 128, 256, 64, 2, 2
-MULTIPROCESSORS = 132
+MULTIPROCESSORS = model.SMS
 A, B, C = (gib << 30 for gib in (1, 2, 3))  # where recorded_launch.cpp says that the matrices lie
 FP8_BITS = 3  # of mantissa of e4m3, the precision below
 # A build of CUTLASS takes a core a minute.
@@ -134,22 +135,24 @@ def test_the_products_of_a_kernel_that_can_be_named_stay_in_flight(library):
 
 
 def test_the_ratio_expected_is_that_of_the_cycles():
+    """Prose against formula."""
     tiles = constants("shared_bf16_tiles.cuh")
     tile, depth, warps = tiles["TILE"], tiles["DEPTH"], tiles["THREADS"] // 32
-    products, rate = tile * tile * depth, 2048  # wgmma's, a cycle and SM
-    shared = (2 * 2 * tile * depth + warps * depth // 16 * 6 * 512) // 128  # as in test_tensor_core.py
+    products, rate = tile * tile * depth, model.WGMMA
+    shared = (2 * 2 * tile * depth + warps * depth // 16 * 6 * 512) // model.SHARED  # as in test_tensor_core.py
     expects = read_directives(OPTIMIZED).expects
     numbers = re.search(r"^(\d)x, (\d+) x (\d+) x (\d+) products take wgmma (\d+) cycles, and the baseline (\d+) of", expects).groups()
     assert list(map(int, numbers)) == [shared // (products // rate), tile, tile, depth, products // rate, shared]
 
 
 def test_the_bytes_of_a_step_are_those_that_the_comment_counts():
-    a, b, cycles = 2 * TILE_M * TILE_K, 2 * TILE_N * TILE_K, TILE_M * TILE_N * TILE_K // 2048
+    """Prose against formula."""
+    a, b, cycles = 2 * TILE_M * TILE_K, 2 * TILE_N * TILE_K, TILE_M * TILE_N * TILE_K // model.WGMMA
     comment = " ".join(re.findall(r"^// (.*)", OPTIMIZED.read_text(), re.MULTILINE))
     assert f"{(a + b) >> 10} KB for {cycles} cycles" in comment
     assert f"the same {b >> 10} KB of b" in comment
     assert f"{(a + b // CLUSTER) // cycles} bytes a cycle are left" in comment
-    assert f"has {round(9.84e12 / MULTIPROCESSORS / 1.5e9)} bytes a cycle for an SM (9.84 TB/s)" in comment
+    assert f"has {round(9.84e12 / model.SMS / 1.5e9)} bytes a cycle for an SM (9.84 TB/s)" in comment
 
 
 # --- the workload
@@ -176,10 +179,7 @@ def test_the_demo_builds_with_its_own_lines_and_checks_its_calls(tmp_path):
     skip_without_tools()
     headers, compiler, run = (line.removeprefix("// ") for line in (CHAPTER / f"{DEMO}.cu").read_text().splitlines()[1:4])
     assert headers == "src=$(echo .venv/lib/python3*/site-packages/cutlass_library/source) && mkdir -p build"
-    try:
-        source = importlib.metadata.distribution("nvidia-cutlass").locate_file("cutlass_library/source")
-    except importlib.metadata.PackageNotFoundError:
-        pytest.skip("no package nvidia-cutlass")
+    source = importlib.metadata.distribution("nvidia-cutlass").locate_file("cutlass_library/source")
     lines = [f"src={source}", compiler.replace("build/", f"{tmp_path}/")]
     subprocess.run(["bash", "-ec", "\n".join(lines)], cwd=ROOT, check=True, capture_output=True)
     ended = subprocess.run([run.replace("build", str(tmp_path))], capture_output=True, text=True, check=False)

@@ -13,6 +13,7 @@ from common.python.directives import read_directives
 from common.python.environment import find_tool
 from common.python.loader import load_workload
 from tests.ch09.sides import CHAPTER, arguments, constants, text_of, values_at
+from tests.ch10 import model
 from tests.cuda_sides import built
 from tests.emulation.emulate import check_side
 from tests.teeth import ROOT, accepts, assert_teeth
@@ -96,6 +97,7 @@ def test_a_round_is_8_distances_that_differ_in_the_instructions_of_their_roots(l
 
 
 def test_the_ratio_expected_is_that_of_the_instructions_that_are_issued(loops):
+    """Prose against formula."""
     issued = [len(loop) / 8 for loop in loops]
     expects = read_directives(CHAPTER / OPTIMIZED).expects
     told = re.match(r"(\d)x, a scheduler issues ([\d.]+) instructions for a distance with sqrtf and ([\d.]+) with", expects)
@@ -103,7 +105,7 @@ def test_the_ratio_expected_is_that_of_the_instructions_that_are_issued(loops):
     prediction = re.sub(r"\n# ", " ", text_of("workload_inline_ptx.py"))
     assert f"makes {issued[1]:.1f}" in prediction
     assert f"makes {issued[0]}: {issued[0] / issued[1]:.2f}x" in prediction
-    times = [WORKLOAD.time_at["n"] * WORKLOAD.time_at["m"] / 32 * each / (132 * 4 * 1.98e9) for each in issued]
+    times = [WORKLOAD.time_at["n"] * WORKLOAD.time_at["m"] / 32 * each / (model.SMS * model.SCHEDULERS * 1.98e9) for each in issued]
     assert f"that is {times[0] * 1e6:.0f} us and {times[1] * 1e6:.0f} us" in prediction
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from common.python.expectations import read_expectations
+from common.python.loader import load_workload
 from tests.ch09.sides import CHAPTER
 from tests.teeth import ROOT
 
@@ -26,8 +27,21 @@ def test_every_row_that_was_accepted_has_a_line(lines):
 
 def test_a_square_product_of_n_does_n_sixths_of_a_flop_for_a_byte_of_float32(lines):
     (tiling,) = [line for line in lines if line[0] == "tiling"]
-    assert int(tiling[2]) == round(4096 / 6)
+    assert float(tiling[2]) == pytest.approx(4096 / 6, rel=1e-3)
     assert tiling[3] == "fp32"
+
+
+@pytest.mark.parametrize(("pair", "flops"), [("fusion", 2), ("fused_l2norm", 3)])
+def test_a_pair_that_dram_limits_has_its_flops_too_and_speeds_in_bytes(lines, pair, flops):
+    """The flops that it declares are far from their own ceiling, so its shares are of DRAM as before."""
+    (line,) = [line for line in lines if line[0] == pair]
+    workload = load_workload(CHAPTER / f"workload_{pair}.py")
+    assert (float(line[2]), line[3]) == (pytest.approx(flops / 8, rel=1e-3), "dram")
+    assert workload.work(**workload.time_at)["fp32"] / 40e12 < 0.1 * ACCEPTED[pair]["default"].sides["optimized"].time_ns.estimate / 1e9
+    moved = sum(workload.work(**workload.time_at)[key] for key in ("dram_read", "dram_write"))
+    speeds = [float(word) for word, unit in pairwise(line) if unit == "TB/s"]
+    times = [ACCEPTED[pair]["default"].sides[side].time_ns.estimate for side in ("baseline", "optimized")]
+    assert speeds[1:] == pytest.approx([moved / ns / 1e3 for ns in times], abs=0.005)
 
 
 def test_speeds_follow_from_the_times_that_were_accepted(lines):

@@ -6,9 +6,11 @@ import pytest
 import torch
 
 from common.python.directives import read_directives
+from common.python.expectations import read_expectations
 from common.python.loader import load_workload
 from tests.ch07.sides import wavefronts
 from tests.ch09.sides import CHAPTER, arguments, code_of, constants, text_of
+from tests.ch10 import model
 from tests.teeth import assert_accepts, assert_teeth
 
 WORKLOAD = load_workload(CHAPTER / "workload_tiling.py")
@@ -31,17 +33,24 @@ def codes(tmp_path_factory):
 
 
 def test_the_code_has_the_loads_and_fmas_that_the_ratio_is_expected_from(codes):
+    """Prose against formula."""
     baseline, optimized = codes
     assert [count(baseline, name) for name in ("FFMA", "LDS", "LDS.128")] == [32, 32, 8]
     depth, kernels = constants(OPTIMIZED)["DEPTH"], 2
     assert [count(optimized, name) for name in ("FFMA", "LDS", "LDS.128")] == [64 * depth * kernels, 0, 4 * depth * kernels]
     # 32 lanes get 4 bytes in a cycle of shared memory, 16 in four; an SM issues 4 FMAs in a cycle.
     cycles = (32 * 1 + 8 * 4) / 32, 4 * 4 / 64
-    ratio = cycles[0] / max(cycles[1], 1 / 4)
+    ratio = cycles[0] / max(cycles[1], 32 / model.FFMA)
     expects = read_directives(CHAPTER / OPTIMIZED).expects
     assert expects.startswith(f"{0.75 * ratio:.0f}x, shared memory takes {cycles[0]:.0f} cycles for a warp's FMA, or 1/4,")
     assert cycles[1] == 1 / 4
     assert f"of the {ratio:.0f}x" in expects
+
+
+def test_the_share_of_cublas_is_that_of_the_row_that_was_accepted():
+    sides = read_expectations(CHAPTER / "expectations_h200.json").pairs["tiling"]["default"].sides
+    share = sides["library"].time_ns.estimate / sides["optimized"].time_ns.estimate
+    assert f"In the row that was accepted it has {share:.2f}.\n" in text_of(OPTIMIZED)
 
 
 def test_the_next_tiles_are_asked_for_with_half_the_fmas_to_go(codes):
