@@ -58,14 +58,6 @@ PREPARE(void** state) {
 }
 
 LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, cudaStream_t stream) {
-    CUtensorMap a_map, b_map, c_map;
-    if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, ROWS, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, COLUMNS, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    if (cudaError_t error = encode(&c_map, Tiled<Element>{c, m, n, ROWS, PANEL, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    int device = 0, multiprocessors = 0;
-    if (cudaError_t error = cudaGetDevice(&device)) return error;
-    if (cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)) return error;
-    const int blocks = min(SmallTiles(m, n).count(), multiprocessors);
-    multiply<<<blocks, THREADS, sizeof(Small::RingAndPanels), stream>>>(a_map, b_map, c_map, m, n, k);
-    return cudaGetLastError();
+    const Blocks blocks{SmallTiles(m, n).count(), THREADS, sizeof(Small::RingAndPanels), stream};
+    return launch_persistent(multiply, blocks, Product{a, b, c, m, n, k}, Boxes{ROWS, COLUMNS, ROWS});
 }

@@ -1,18 +1,20 @@
 // Baseline: a cluster a tile. It starts when all its SMs are free, loads, multiplies and stores, and then the next one may start.
 // has: tma_multicast
+// has: tma_store
 // has: wgmma_f16_bf16
 // has: setmaxnreg_inc
 // has: mbarrier_expect_tx
+// has: spills == 0
 #include "common/cuda/cluster.cuh"
 #include "common/cuda/launch.cuh"
 #include "shared_matmul_pipeline.cuh"
 
 constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
 
-__global__ void __launch_bounds__(THREADS, 1)
-    multiply(const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b, Element* c, int m, int n, int k, int cluster) {
+__global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b,
+                                                       const __grid_constant__ CUtensorMap c, int m, int n, int k, int cluster) {
     extern __shared__ __align__(SWIZZLE_PERIOD) unsigned char bytes[];
-    Ring& ring = *reinterpret_cast<Ring*>(bytes);
+    RingAndPanels& ring = *reinterpret_cast<RingAndPanels*>(bytes);
     const Tiles<TILE_N> tiles(m, n, cluster);
     const int rank = cluster_rank(), tile = blockIdx.x / cluster;
     const int row = tiles.row(tile) + rank * TILE_M, column = tiles.column(tile), steps = ceil_div(k, TILE_K);
@@ -37,30 +39,32 @@ __global__ void __launch_bounds__(THREADS, 1)
         }
     } else {
         take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168, with which the block began
+        const int warpgroup = threadIdx.x / WARPGROUP;
         Sums sums;
+        Rounded made;
         for (int step = 0; step < steps; step++) {
             const Slot at(step);
             barrier_wait(&ring.full[at.stage], at.parity);
             sums.add(ring, at.stage, step == 0);
-            wgmma_wait<1>();  // for the products of the step before
-            if (step > 0 && threadIdx.x % 32 < cluster) cluster_arrive(&ring.empty[Slot(step - 1).stage], threadIdx.x % 32);
+            wgmma_wait<0>();  // the other warpgroup's products run on
+            if (threadIdx.x % 32 < cluster) cluster_arrive(&ring.empty[at.stage], threadIdx.x % 32);
         }
-        wgmma_wait<0>();
-        sums.store(c, row, column, m, n);
+        made.take(sums, row + warpgroup * ROWS, column);
+        made.store_all(ring.panel[warpgroup], &c);
+        if (threadIdx.x % WARPGROUP == 0) wait_until_stores_have_read();
     }
     cluster_sync();  // peers may still arrive here
 }
 
 PREPARE(void** state) {
     *state = nullptr;
-    return cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Ring));
+    return cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(RingAndPanels));
 }
 
 LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, int clusterDim, cudaStream_t stream) {
     if (clusterDim < 1 || 8 % clusterDim) return cudaErrorInvalidValue;
-    CUtensorMap a_map, b_map;
-    if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, TILE_M, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, TILE_N / clusterDim, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    const Clusters clusters{Tiles<TILE_N>(m, n, clusterDim).count(), clusterDim};
-    return clusters.launch(multiply, THREADS, sizeof(Ring), stream, a_map, b_map, c, m, n, k, clusterDim);
+    Maps maps;
+    if (cudaError_t error = encode(&maps, Product{a, b, c, m, n, k}, Boxes{TILE_M, TILE_N / clusterDim, ROWS})) return error;
+    const Clusters clusters{Tiles<TILE_N>(m, n, clusterDim).count(), clusterDim, THREADS, sizeof(RingAndPanels), stream};
+    return clusters.launch(multiply, maps.a, maps.b, maps.c, m, n, k, clusterDim);
 }

@@ -69,14 +69,6 @@ PREPARE(void** state) {
 
 LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, int clusterDim, cudaStream_t stream) {
     if (clusterDim < 1 || 8 % clusterDim) return cudaErrorInvalidValue;
-    CUtensorMap a_map, b_map, c_map;
-    if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, ROWS, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, COLUMNS / clusterDim, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    if (cudaError_t error = encode(&c_map, Tiled<Element>{c, m, n, ROWS, PANEL, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    int device = 0, multiprocessors = 0;
-    if (cudaError_t error = cudaGetDevice(&device)) return error;
-    if (cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)) return error;
-    Clusters clusters{min(SmallTiles(m, n, clusterDim).count(), multiprocessors / clusterDim), clusterDim};
-    if (cudaError_t error = clusters.limit(multiply, THREADS, sizeof(Small::RingAndPanels))) return error;
-    return clusters.launch(multiply, THREADS, sizeof(Small::RingAndPanels), stream, a_map, b_map, c_map, m, n, k, clusterDim);
+    const Clusters clusters{SmallTiles(m, n, clusterDim).count(), clusterDim, THREADS, sizeof(Small::RingAndPanels), stream};
+    return launch_persistent(multiply, clusters, Product{a, b, c, m, n, k}, Boxes{ROWS, COLUMNS / clusterDim, ROWS}, clusterDim);
 }

@@ -1,5 +1,5 @@
 // Optimized: the TMA loads three steps ahead, products of a step run while the next is waited for, and all threads meet once a step.
-// expects: 105x, the baseline makes 14 products a cycle, 18 lines of the L1 for 256; here 1054 cycles make 2 million, at 3/4 of the clock
+// expects: 1.5x, by mma.sync, at 1280 products a cycle, a step took 1640 cycles; by wgmma 1054, of 4 % less clock, as power allows
 // proves: wgmma_f16_bf16
 // proves: tma_load_tile
 // proves: mbarrier_expect_tx

@@ -1,10 +1,10 @@
 // What kernels share from wgmma on: a tile, a ring of stages that the TMA fills, a warpgroup's products and sums; and the ladder's tile.
 #pragma once
-#include "common/cuda/launch.cuh"
 #include "common/cuda/mbarrier.cuh"
 #include "common/cuda/tma.cuh"
 #include "common/cuda/warpgroup.cuh"
 #include "common/cuda/wgmma.cuh"
+#include "shared_persistent.cuh"
 #include "shared_tile.cuh"
 
 // The ladder's tile. Shared memory moves 128 bytes a cycle. A product of 64 x 256 x 16 reads 80 in each of its 128 cycles, and a step of a
@@ -138,43 +138,3 @@ using Sums = Ladder::Sums;
 using RingAndPanels = Ladder::RingAndPanels;
 using Rounded = Ladder::Rounded;
 constexpr auto PANELS = Ladder::PANELS, STAGE_BYTES = Ladder::STAGE_BYTES;
-
-// A grid of `count` clusters of `blocks` blocks.
-struct Clusters {
-    int count, blocks;
-
-    // No more of them than run at once. A cluster lies in one GPC, which has pairs of SMs, but not always whole fours and eights.
-    template <typename... Parameters>
-    cudaError_t limit(void (*kernel)(Parameters...), int threads, size_t shared_bytes) {
-        if (blocks <= 2) return cudaSuccess;
-        cudaLaunchAttribute size{};
-        const cudaLaunchConfig_t config = configure(&size, threads, shared_bytes);
-        int most = 0;
-        const cudaError_t error = cudaOccupancyMaxActiveClusters(&most, kernel, &config);
-        count = min(count, most);
-        return error;
-    }
-
-    template <typename... Parameters, typename... Arguments>
-    cudaError_t launch(void (*kernel)(Parameters...), int threads, size_t shared_bytes, cudaStream_t stream,
-                       const Arguments&... arguments) const {
-        cudaLaunchAttribute size{};
-        cudaLaunchConfig_t config = configure(&size, threads, shared_bytes);
-        config.stream = stream;
-        return cudaLaunchKernelEx(&config, kernel, arguments...);
-    }
-
-  private:
-    cudaLaunchConfig_t configure(cudaLaunchAttribute* size, int threads, size_t shared_bytes) const {
-        size->id = cudaLaunchAttributeClusterDimension;
-        size->val.clusterDim.x = blocks;
-        size->val.clusterDim.y = size->val.clusterDim.z = 1;
-        cudaLaunchConfig_t config{};
-        config.gridDim.x = count * blocks;
-        config.blockDim.x = threads;
-        config.dynamicSmemBytes = shared_bytes;
-        config.attrs = size;
-        config.numAttrs = 1;
-        return config;
-    }
-};

@@ -1,17 +1,51 @@
-// From when each role was busy to how long they were busy together. Host code.
+// From the stamps of shared_trace.cuh to the share of time in which roles were busy together. Host code.
 #pragma once
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <vector>
 
-constexpr int ROLES = 3;
+#include "shared_trace.cuh"
+
+// When each is busy:
+//   load      a TMA request of the block is in flight: nearly always where a ring is asked for ahead, so it is said how many are, too
+//   multiply  products of a step have been issued, and its stage has not been given back: where who multiplies then waits for another
+//             stage, the products may have ended before, as wgmma's end is seen only by who waits for it
+//   drain     from the first read of a tile's sums to the end of its last store
+//   wait      who multiplies waits for a stage: no role, and counted apart
+enum Role { LOAD, MULTIPLY, DRAIN, WAIT, ROLES };
+constexpr const char* NAMES[ROLES] = {"load", "multiply", "drain", "wait"};
+constexpr Point BEGINS[ROLES] = {ASKED, FED, READING, WANTED}, ENDS[ROLES] = {LOADED, CONSUMED, STORED, FED};
 
 struct Span {
     unsigned long long begin, end;
 };
+using Spans = std::array<std::vector<Span>, ROLES>;
 
-// Time by the set of roles that were busy, bit r for role r: [0] is when none was, between the first begin and the last end.
-inline std::array<unsigned long long, 1 << ROLES> time_by_set(const std::array<std::vector<Span>, ROLES>& busy) {
+template <typename T>
+using BySet = std::array<T, 1 << ROLES>;  // a set of roles has bit r for role r: [0] is none
+
+struct Stamps {
+    std::vector<unsigned long long> all;  // [POINTS][blocks][most], 0 where there is none
+    int blocks, most;
+    unsigned long long at(Point point, int block, int i) const { return all[(size_t(point) * blocks + block) * most + i]; }
+};
+
+// When each role of a block was busy.
+inline Spans spans_of(const Stamps& stamps, int block) {
+    Spans busy;
+    for (int role = 0; role < ROLES; role++) {
+        for (int i = 0; i < stamps.most; i++) {
+            const unsigned long long end = stamps.at(ENDS[role], block, i);
+            if (end) busy[role].push_back({stamps.at(BEGINS[role], block, i), end});
+        }
+    }
+    return busy;
+}
+
+// Time by the set of roles that were busy, between the first begin and the last end.
+inline BySet<unsigned long long> time_by_set(const Spans& busy) {
     std::map<unsigned long long, std::array<int, ROLES>> changes;  // how many more spans of each role run from then on
     for (int role = 0; role < ROLES; role++) {
         for (const Span& span : busy[role]) {
@@ -19,7 +53,7 @@ inline std::array<unsigned long long, 1 << ROLES> time_by_set(const std::array<s
             changes[span.end][role]--;
         }
     }
-    std::array<unsigned long long, 1 << ROLES> time{};
+    BySet<unsigned long long> time{};
     std::array<int, ROLES> running{};
     unsigned long long last = changes.empty() ? 0 : changes.begin()->first;
     for (const auto& [now, change] : changes) {
@@ -30,4 +64,40 @@ inline std::array<unsigned long long, 1 << ROLES> time_by_set(const std::array<s
         for (int role = 0; role < ROLES; role++) running[role] += change[role];
     }
     return time;
+}
+
+// Of one launch: shares of the blocks' time, how many loads were in flight on average, and how long a step took, waits and all.
+struct Shares {
+    BySet<double> of_time;
+    double loads_in_flight, step_ns;
+};
+
+inline Shares shares_of(const Stamps& stamps) {
+    BySet<double> time{};
+    double all = 0, in_flight = 0, steps = 0;
+    for (int block = 0; block < stamps.blocks; block++) {
+        const Spans busy = spans_of(stamps, block);
+        const auto of_block = time_by_set(busy);
+        for (int set = 0; set < 1 << ROLES; set++) {
+            time[set] += of_block[set];
+            all += of_block[set];
+        }
+        for (const Span& load : busy[LOAD]) in_flight += load.end - load.begin;
+        steps += busy[MULTIPLY].size();
+    }
+    for (double& share : time) share /= all;
+    return {time, in_flight / all, all / steps};
+}
+
+// The least difference between stamps that differ: how the clock moves on. 0 if none do.
+inline unsigned long long clock_step(const Stamps& stamps) {
+    std::vector<unsigned long long> sorted;
+    std::copy_if(stamps.all.begin(), stamps.all.end(), std::back_inserter(sorted), [](unsigned long long stamp) { return stamp > 0; });
+    std::sort(sorted.begin(), sorted.end());
+    unsigned long long least = 0;
+    for (size_t i = 1; i < sorted.size(); i++) {
+        const unsigned long long difference = sorted[i] - sorted[i - 1];
+        if (difference && (!least || difference < least)) least = difference;
+    }
+    return least;
 }

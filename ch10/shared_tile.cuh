@@ -11,6 +11,13 @@ constexpr int TILE_M = 128;  // rows of c, and of a tile of a
 constexpr int TILE_K = 64;   // a step: rows of 128 bytes
 constexpr int BAND = 16;     // rows of tiles that are walked over column by column: neighbours in time share tiles of a and b in the L2
 
+// a is m x k, b n x k, and c m x n.
+struct Product {
+    const Element *a, *b;
+    Element* c;
+    int m, n, k;
+};
+
 // The tiles of c, TILE_N columns wide, by number; where a cluster has `stacked` of them, one below the other, they have one number.
 template <int TILE_N>
 struct Tiles {

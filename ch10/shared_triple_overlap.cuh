@@ -10,10 +10,10 @@
 //   accumulated     multiply, after a tile's last step              what the accumulators' place makes necessary: see multiply and drain
 //   drained         drain, which has read the accumulator           multiply, before it begins the tile after next
 #pragma once
-#include "common/cuda/launch.cuh"
 #include "common/cuda/mbarrier.cuh"
 #include "common/cuda/tma.cuh"
 #include "common/cuda/warpgroup.cuh"
+#include "shared_persistent.cuh"
 #include "shared_tile.cuh"
 #include "shared_trace.cuh"
 
@@ -62,7 +62,7 @@ __device__ void load(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, const C
         for (int i = 0; i < walk.steps; i++, step++) {
             const Place at(step);
             barrier_wait(&shared.consumed[at.stage], at.parity ^ 1);  // of the phase before: true at once the first time
-            stamp(ASKED, step);
+            stamp<Mma>(ASKED, step);
             barrier_expect(&shared.loaded[at.stage], Shared<Mma>::STAGE_BYTES);
             load_tile(shared.a[at.stage], a, i * TILE_K, walk.row(tile), &shared.loaded[at.stage]);
             load_tile(shared.b[at.stage], b, i * TILE_K, walk.column(tile), &shared.loaded[at.stage]);
@@ -82,10 +82,12 @@ __device__ void multiply(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, Mma
     using Place = Place<Shared<Mma>::STAGES>;
     if (Mma::IN_REGISTERS && Mma::SHARING == 1 && tile >= 1) barrier_wait(&shared.accumulated[(tile - 1) % 2], (tile - 1) / 2 % 2);
     if (!Mma::IN_REGISTERS && tile >= 2) barrier_wait(&shared.drained[tile % 2], (tile / 2 - 1) % 2);
+    const bool leads = !Mma::IN_REGISTERS || threadIdx.x % WARPGROUP == 0;
     for (int i = 0; i < walk.steps; i++) {
         const Place at(uint32_t(tile) * walk.steps + i);
+        stamp<Mma>(WANTED, tile * walk.steps + i, leads);
         barrier_wait(&shared.loaded[at.stage], at.parity);
-        if (i == 0) stamp(BEGUN, tile);
+        stamp<Mma>(FED, tile * walk.steps + i, leads);
         mma.step(tile % 2, shared.a[at.stage], shared.b[at.stage], i == 0, &shared.consumed[at.stage]);
     }
     mma.end(&shared.accumulated[tile % 2]);
@@ -97,11 +99,11 @@ __device__ void drain(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, Mma& m
     const int own = Mma::SHARING == 1 ? tile % 2 : threadIdx.x / WARPGROUP - 1;
     const bool leads = threadIdx.x % WARPGROUP == 0;
     if (!Mma::IN_REGISTERS) barrier_wait(&shared.accumulated[own], tile / 2 % 2);
-    stamp(MULTIPLIED, tile);
 #pragma unroll
     for (int panel = 0; panel < Mma::TILE_N / PANEL; panel++) {
         if (leads) wait_until_stores_have_read();
         warpgroup_sync(1 + own);
+        if (panel == 0) stamp<Mma>(READING, tile, leads);
         mma.read(own, panel, reinterpret_cast<unsigned char*>(shared.panel[own]));
         if (!Mma::IN_REGISTERS && panel == Mma::TILE_N / PANEL - 1) mma.give_back(&shared.drained[own]);
         show_to_async_proxy();
@@ -109,7 +111,7 @@ __device__ void drain(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, Mma& m
         const int below = Mma::SHARING == 1 ? 0 : own * Shared<Mma>::ROWS;
         if (leads) store_tile(c, walk.column(tile) + panel * PANEL, walk.row(tile) + below, shared.panel[own]);
     }
-    stamp(DRAINED, tile);
+    stamp_stored<Mma>(tile, leads);
 }
 
 template <typename Mma>
@@ -120,8 +122,8 @@ __global__ void __launch_bounds__(THREADS, 1) triple_overlap(const __grid_consta
     const Walk<Mma::TILE_N> walk(m, n, k);
     const int warp = threadIdx.x / 32, warpgroup = threadIdx.x / WARPGROUP;
     if (threadIdx.x == 0) {
-        for (uint64_t& barrier : shared.loaded) barrier_init(&barrier, 1);
-        for (uint64_t& barrier : shared.consumed) barrier_init(&barrier, Mma::CONSUMERS + TRACED);
+        for (uint64_t& barrier : shared.loaded) barrier_init(&barrier, 1 + TRACED<Mma>);
+        for (uint64_t& barrier : shared.consumed) barrier_init(&barrier, Mma::CONSUMERS + TRACED<Mma>);
         for (uint64_t& barrier : shared.accumulated) barrier_init(&barrier, Mma::CONSUMERS);
         for (uint64_t& barrier : shared.drained) barrier_init(&barrier, WARPGROUP);
     }
@@ -134,7 +136,8 @@ __global__ void __launch_bounds__(THREADS, 1) triple_overlap(const __grid_consta
         if (!Mma::IN_REGISTERS && warp == 1 && elect()) {
             for (int tile = 0; walk.has(tile); tile++) multiply(shared, walk, mma, tile);
         }
-        if (TRACED && warp == 2 && elect()) watch(shared, walk);
+        if (TRACED<Mma> && warp == 2 && elect()) watch<Mma>(shared, walk, LOADED);
+        if (TRACED<Mma> && warp == 3 && elect()) watch<Mma>(shared, walk, CONSUMED);
         __syncwarp();
     } else {
         Mma::take_registers();
@@ -154,16 +157,7 @@ cudaError_t prepare_triple_overlap() {
 }
 
 template <typename Mma>
-cudaError_t launch_triple_overlap(const Element* a, const Element* b, const Element* c, int m, int n, int k, cudaStream_t stream) {
-    CUtensorMap a_map, b_map, c_map;
-    if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, TILE_M, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, Mma::TILE_N, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    if (cudaError_t error = encode(&c_map, Tiled<Element>{c, m, n, Shared<Mma>::ROWS, PANEL, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    int device = 0, multiprocessors = 0;
-    if (cudaError_t error = cudaGetDevice(&device)) return error;
-    if (cudaError_t error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device)) return error;
-    const int tiles = Tiles<Mma::TILE_N>(m, n).count();
-    const int blocks = tiles < multiprocessors ? tiles : multiprocessors;
-    triple_overlap<Mma><<<blocks, THREADS, sizeof(Shared<Mma>), stream>>>(a_map, b_map, c_map, m, n, k);
-    return cudaGetLastError();
+cudaError_t launch_triple_overlap(const Element* a, const Element* b, Element* c, int m, int n, int k, cudaStream_t stream) {
+    const Blocks blocks{Tiles<Mma::TILE_N>(m, n).count(), THREADS, sizeof(Shared<Mma>), stream};
+    return launch_persistent(triple_overlap<Mma>, blocks, Product{a, b, c, m, n, k}, Boxes{TILE_M, Mma::TILE_N, Shared<Mma>::ROWS});
 }

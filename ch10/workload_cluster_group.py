@@ -1,4 +1,8 @@
-"""Softmax of the rows of a float32 matrix, each too long for the shared memory of a block: y[r, c] = exp(x[r, c]) / sum of exp(x[r, :])."""
+"""Softmax of the rows of a float32 matrix, each too long for the shared memory of a block: y[r, c] = exp(x[r, c]) / sum of exp(x[r, :]).
+
+There is no optimized_cluster_group_single_cta.cu, the same by a single block: a row is 513 KB, and a block may have 227 KB. What a block
+can do without a cluster is the baseline.
+"""
 # needs: clusters
 
 import torch

@@ -8,6 +8,8 @@ each of its 4096 pieces, half sectors of the L2; and both warpgroups stored at o
 Handed over to the TMA, whole lines leave by themselves, and a warpgroup waits only before it writes its panel again. Of the 600 cycles
 that are expected for a panel of each warpgroup, 16 KB, 128 write it at 128 bytes each, 256 send it on at 64, and the others are two
 barriers, a fence and what it takes the TMA to begin. All four are counted, though the last one leaves under the next tile's products.
+
+So three ideas are one pair here, as two of them gain nothing until the third is there; the ladder of `matmul` takes them one by one.
 """
 
 # needs: wgmma, tma

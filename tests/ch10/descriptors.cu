@@ -14,7 +14,7 @@ int main() {
     }
     for (int n = 64; n <= 256; n *= 2) std::printf("instruction_%d %x\n", n, tcgen05_instruction(128, n));
     std::printf("instruction_pair %x\n", tcgen05_instruction(256, 256));
-    for (int row = 0; row < 128; row++) {
+    for (int row = 0; row < 256; row++) {
         for (int chunk = 0; chunk < 8; chunk++) std::printf("swizzled_%d_%d %x\n", row, chunk, swizzled(row, chunk));
     }
     std::printf("tensor %x\n", tensor_address(0x20, 96, 192));

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from common.python.directives import read_directives
+from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER
 from tests.ch10.proved import states
 from tests.ch10.rows import SHARED, Pair, waits
@@ -59,11 +60,12 @@ def test_a_row_that_the_cluster_cannot_keep_is_refused(pair):
 
 
 def test_the_ratio_is_expected_from_these_bytes(pair):
+    """Prose against formula."""
     (shape,) = pair.workload.timed_shapes.values()
     row = 4 * shape["cols"]
-    at_once = 2 * 132  # two blocks for each SM
+    at_once = 2 * model.SMS  # two blocks for each SM
     expects = read_directives(OPTIMIZED).expects
-    read, both = 1 / 4.60, 2 / 4.10  # of the matrix, in its bytes over TB/s; `both` is a read and a write at once
+    read, both = 1 / model.READ, 2 / model.COPY  # of the matrix, in its bytes over TB/s; `both` is a read and a write at once
     assert expects.startswith(f"{(read + both) / both:.1f}x,")
     assert f"three passes of {shape['rows'] * row / 1e6:.0f} MB" in expects
     assert f"{at_once} rows at once are {at_once * row / 1e6:.0f} MB" in expects

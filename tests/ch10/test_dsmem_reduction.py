@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from common.python.directives import read_directives
+from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER
 from tests.ch10.proved import states
 from tests.ch10.rows import SHARED, Pair, waits
@@ -41,12 +42,13 @@ def test_all_waits_were_found():
 
 
 def test_the_ratio_is_expected_from_these_bytes(pair):
+    """Prose against formula."""
     (shape,) = pair.workload.timed_shapes.values()
     expects = read_directives(OPTIMIZED).expects
     total, read, fixed, second, ending = (
         float(found) for found in re.search(r"of (\S+) us: (\S+) to .* (\S+) to start.* (\S+) a second.* (\S+)$", expects).groups()
     )
-    assert read == pytest.approx(4 * shape["rows"] * shape["cols"] / 4.6e6, abs=0.05)
+    assert read == pytest.approx(4 * shape["rows"] * shape["cols"] / (model.READ * 1e6), abs=0.05)
     assert total == pytest.approx(read + fixed + second)
     assert expects.startswith(f"{total / (read + fixed + ending):.1f}x,")
 

@@ -12,7 +12,7 @@ from common.python.directives import read_directives
 from common.python.environment import find_tool
 from common.python.loader import load_workload
 from tests.ch07.sides import wavefronts
-from tests.ch10 import emulated
+from tests.ch10 import emulated, model
 from tests.ch10.emulated import CHAPTER, LAZINESS, inputs_of, is_right, skip_without_compiler
 from tests.ch10.proved import states
 from tests.cuda_sides import arguments_of, built, constants_of
@@ -210,15 +210,15 @@ def count(names, start):
 def cycles_of_a_step():
     """What a step costs an SM: to load and store its tiles, to ask for copies, to read a warp's first fragments, and to multiply."""
     rows, columns, depth = TILE
-    latency, l2, shared, warps, schedulers, products = 600, 64, 128, 8, 4, 1280
+    warps = 8
     loop = loop_of(TWO)
     asks = loop[loop.index(next(name for name in loop if name.startswith("BAR"))) :]
     asks = asks[: asks.index(next(name for name in asks if name.startswith("LDSM")))]
     return {
-        "load": latency + STAGE_KB * 1024 / l2 + STAGE_KB * 1024 / shared,
-        "ask": len(asks) * warps / schedulers,
-        "read": warps * 8 * 512 / shared,
-        "multiply": rows * columns * depth / products,
+        "load": model.loaded_by_threads(STAGE_KB * 1024),
+        "ask": len(asks) * warps / model.SCHEDULERS,
+        "read": warps * 8 * 512 / model.SHARED,
+        "multiply": rows * columns * depth / model.MMA_SYNC,
     }
 
 
@@ -227,6 +227,7 @@ def numbers(side, pattern):
 
 
 def test_the_ratios_expected_are_those_of_the_cycles_of_a_step():
+    """Prose against formula: the counts are those of the machine code, the rates are assumed."""
     rows, columns, depth = TILE
     assert (rows + columns) * depth * 2 == STAGE_KB * 1024
     step = cycles_of_a_step()
@@ -275,6 +276,7 @@ def test_a_warp_meets_no_bank_conflict_in_swizzled_tiles():
 
 
 def test_the_ratios_expected_of_cuda_cores_are_those_of_their_loops():
+    """Prose against formula: the counts are those of the machine code."""
     lines, read, convert = re.search(r"needs (\d+) lines .* memory (\d+) cycles, to convert (\d+)", text_of(SHARED)).groups()
     assert int(lines) == 16 + 2  # rows of b and of a in a warp of 16 x 2
     assert int(read) == 4 + 2  # 16 rows of b in 4 turns, and 2 of a
@@ -285,7 +287,7 @@ def test_the_ratios_expected_of_cuda_cores_are_those_of_their_loops():
     assert int(convert) == 16 * 32 / 64  # 64 lanes a cycle
     assert numbers(SHARED, r"([\d.]+)x.*") == [round(int(lines) / max(int(read), int(convert)), 1)]
     before, now = numbers(REGISTERS, r"\d+x, .* conversions took (\d+) cycles; its FMAs take (\d+), .*")
-    assert now == 8 * 32 / 128
+    assert now == 8 * 32 / model.FFMA
     assert before == int(convert)
     assert numbers(REGISTERS, r"([\d.]+)x.*") == [before / now * 0.75]
     depth = constants_of(CHAPTER / REGISTERS)["DEPTH"]

@@ -7,6 +7,7 @@ import pytest
 
 from common.python.directives import read_directives
 from common.python.loader import load_workload
+from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
 from tests.ch10.proved import states
 from tests.cuda_sides import arguments_of, constants_of
@@ -65,15 +66,16 @@ def test_all_that_is_claimed_is_in_the_machine_code_and_separates_the_sides(tmp_
     assert {claim for claim, state in found.items() if state != "proven"} == set()
 
 
-def test_the_ratio_expected_is_that_of_the_bytes_an_sm_loads_in_a_step():
+def test_the_ratio_expected_is_that_of_the_baselines_step_and_of_the_bytes_an_sm_loads():
+    """Prose against formula."""
     mine, tiles = constants_of(CHAPTER / SIDE), constants_of(CHAPTER / "shared_tile.cuh")
-    pattern = r"([\d.]+)x, at (\d+) bytes a cycle .* step, (\d+) KB, in (\d+) cycles, and .* pair's, (\d+) KB, in (\d+)$"
-    ratio, rate, whole, slow, part, fast = map(float, re.match(pattern, read_directives(CHAPTER / SIDE).expects).groups())
-    row = 2 * tiles["TILE_K"]
-    assert whole == (tiles["TILE_M"] + mine["TILE_N"]) * row / 1024
+    pattern = r"([\d.]+)x, a step takes two blocks of the baseline (\d+) cycles .* pair's, (\d+) KB at (\d+) bytes a cycle, takes (\d+)$"
+    ratio, slow, part, rate, fast = map(float, re.match(pattern, read_directives(CHAPTER / SIDE).expects).groups())
+    row, products = 2 * tiles["TILE_K"], tiles["TILE_M"] * mine["TILE_N"] * tiles["TILE_K"] / model.TCGEN05
     assert part == (tiles["TILE_M"] + mine["HALF_N"]) * row / 1024
-    assert [slow, fast] == [whole * 1024 / rate, part * 1024 / rate]
-    assert fast == tiles["TILE_M"] * mine["TILE_N"] * tiles["TILE_K"] / 4096  # multiply-adds a cycle of an SM
+    assert rate == model.L2_PORT
+    assert fast == part * 1024 / rate == products
+    assert slow == (model.loaded_by_threads((tiles["TILE_M"] + mine["TILE_N"]) * row) + products) / 2
     assert ratio == round(slow / fast, 1)
 
 

@@ -6,11 +6,10 @@ import pytest
 import torch
 
 from common.python.cuda_build import build as build_library
-from common.python.cuda_build import find_nvcc
 from common.python.cuda_launch import Names, check_source
 from common.python.directives import read_directives
-from common.python.errors import SideFailure
 from common.python.loader import load_workload
+from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER, LAZINESS, SKELETON, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
 from tests.cuda_sides import constants_of
 from tests.teeth import BF16_BITS, ROOT, assert_accepts, assert_teeth
@@ -20,7 +19,8 @@ pytestmark = pytest.mark.slow
 WORKLOAD = load_workload(CHAPTER / "workload_wgmma_triple_overlap.py")
 SUMS = "shared_wgmma_sums.cuh"
 WGMMA, TMEM = "optimized_wgmma_triple_overlap.cu", "optimized_tmem_triple_overlap.cu"
-SIDES = [WGMMA, TMEM, "baseline_wgmma_triple_overlap.cu", "baseline_tmem_triple_overlap.cu"]
+BASELINES = ["baseline_wgmma_triple_overlap.cu", "baseline_tmem_triple_overlap.cu"]
+SIDES = [WGMMA, TMEM, *BASELINES]
 ROUNDS = {"m": 300, "n": 648, "k": 392}  # 9 or 12 tiles on two multiprocessors: accumulators go round, and rings of 4 by tiles of 7 steps
 SHAPES = shapes_of(WORKLOAD, ROUNDS)
 SEEDS = range(8)
@@ -44,21 +44,23 @@ def test_a_side_is_right_however_late_its_copies_and_products_are(emulated, side
         assert right(emulated[side].run(values, shape, laziness=laziness), values), laziness
 
 
-SKELETON_WAITS = waits(SKELETON, r"\b(barrier_wait|warpgroup_sync|wait_until_stores_have_read)\(")
+WAIT = r"\b(barrier_wait|warpgroup_sync|wait_until_stores_have_read|__syncthreads|wgmma_wait<\d>)\("
+SKELETON_WAITS = waits(SKELETON, WAIT)
+OWN_WAITS = {WGMMA: waits(SUMS, WAIT), **{side: waits(side, WAIT) for side in (TMEM, *BASELINES)}}
 LEFT_TO_THE_OTHER = {WGMMA: r"!Mma::IN_REGISTERS", TMEM: r"(?<!!)Mma::IN_REGISTERS"}
 # At the end load waits for commits; where threads arrive for their products instead, none of them ends before it has.
 FOR_COMMITS = "barrier_wait(&shared.consumed[at.stage], at.parity ^ 1);"
 WAITS = [
     (side, *wait)
-    for side in (WGMMA, TMEM)
-    for wait in (*SKELETON_WAITS, *(waits(SUMS, "wgmma_wait<") if side == WGMMA else ()))
-    if not re.search(LEFT_TO_THE_OTHER[side], wait[1]) and (side, wait[1]) != (WGMMA, FOR_COMMITS)
+    for side in SIDES
+    for wait in (*(() if side in BASELINES else SKELETON_WAITS), *OWN_WAITS[side])
+    if not re.search(LEFT_TO_THE_OTHER.get(side, "$^"), wait[1]) and (side, wait[1]) != (WGMMA, FOR_COMMITS)
 ]
 
 
 def test_all_waits_were_found():
-    assert len(SKELETON_WAITS) == 10
-    assert [len([wait for wait in WAITS if wait[0] == side]) for side in (WGMMA, TMEM)] == [9, 9]
+    assert len(SKELETON_WAITS) == 11
+    assert [len([wait for wait in WAITS if wait[0] == side]) for side in SIDES] == [10, 11, 3, 4]
 
 
 @pytest.mark.parametrize(("side", "place", "text"), WAITS)
@@ -95,6 +97,7 @@ def test_both_workloads_are_the_same_work():
 
 
 def test_the_ratios_expected_are_those_of_the_times_that_are_named_and_of_the_tiles_that_took_them():
+    """Prose against formula."""
     deep, at, shallow, at_shallow, *times = (
         float(number) for number in re.findall(r"\d+(?:\.\d+)?", expected_of(WGMMA).replace("H200", ""))
     )
@@ -109,8 +112,9 @@ def test_the_ratios_expected_are_those_of_the_times_that_are_named_and_of_the_ti
         "with 128 columns {} and {}\nregisters, with 192 columns {} and {}, of the 128".format(*of_the_baseline[0], *of_the_baseline[1])
         in said
     )
-    assert f"it took an H200 {baseline[0] / 1000:.2f} ms and {baseline[1] / 1000:.2f} ms\nwith 128 columns" in said
-    assert f"{optimized[0] / 1000:.2f} ms and {optimized[1] / 1000:.2f} ms with 192" in said
+    said = " ".join(said.split())
+    assert "an H200 took {:.2f} ms and {:.2f} ms for the baseline".format(*(took / 1000 for took in baseline)) in said
+    assert "{:.2f} ms and {:.2f} ms: 2.32x and 2.29x".format(*(took / 1000 for took in optimized)) in said
 
 
 def expected_of(side):
@@ -125,24 +129,29 @@ def columns_of(side):
 
 
 def test_a_step_takes_shared_memory_as_long_as_is_said():
+    """Prose against formula."""
     columns = columns_of(WGMMA)
     read, written = 2 * 4 * (64 + columns) * 32, (128 + columns) * 128  # bytes: products of 64 rows, 16 deep, and a step's tiles
     said = (CHAPTER / WGMMA).read_text()
     assert f"a step's products, {128 * columns // 32} cycles, which read {read >> 10} KB while the TMA writes {written >> 10} KB" in said
-    assert f"it takes {(read + written) // 128}." in said
-    assert f"With 128 columns it would take {(2 * 4 * (64 + 128) * 32 + 256 * 128) // 128} for {128 * 128 // 32}." in said
+    assert f"it takes {(read + written) // model.SHARED}." in said
+    assert f"With 128 columns it would take {(2 * 4 * (64 + 128) * 32 + 256 * 128) // model.SHARED} for {128 * 128 // 32}." in said
 
 
-def test_blackwells_predictions_take_the_same_rate_from_the_l2_and_the_same_bytes():
-    found = re.match(r"1x, at (\d+) bytes .* step, (\d+) KB, in (\d+) cycles .* in (\d+);", read_directives(CHAPTER / TMEM).expects)
-    rate, kilobytes, loading, products = map(int, found.groups())
+def test_blackwells_ratio_is_that_of_a_step_that_waits_and_of_one_whose_loads_never_do():
+    """Prose against formula: of the baseline's two blocks one may load while the other multiplies, and neither hides its own wait."""
+    pattern = r"([\d.]+)x, a step .* (\d+) \+ (\d+) \+ (\d+) cycles to load and (\d+) to multiply, two an SM (\d+) each; here (\d+)$"
+    ratio, latency, passing, storing, products, shared, here = map(float, re.match(pattern, expected_of(TMEM)).groups())
     rows, depth, columns = 128, 64, constants_of(CHAPTER / "baseline_tmem_triple_overlap.cu")["TILE_N"]
     assert f"TILE_N = {columns};" in (CHAPTER / TMEM).read_text()
-    assert kilobytes == (rows + columns) * depth * 2 >> 10
-    assert loading == (kilobytes << 10) // rate
-    assert products == rows * columns * depth // 4096 < loading  # so of the baseline's two blocks one can always load
-    for other in ("optimized_tmem_triple_overlap_two_cta.cu", "optimized_tcgen05.cu"):
-        assert {rate, kilobytes, loading} <= {int(number) for number in re.findall(r"\b\d+\b", read_directives(CHAPTER / other).expects)}
+    assert "__launch_bounds__(THREADS, 2)" in (CHAPTER / "baseline_tmem_triple_overlap.cu").read_text()
+    loaded = (rows + columns) * depth * 2
+    assert (latency, passing, storing) == (model.LATENCY, loaded / model.L2_PORT, loaded / model.SHARED)
+    assert latency + passing + storing == model.loaded_by_threads(loaded)
+    assert products == rows * columns * depth / model.TCGEN05
+    assert shared == (latency + passing + storing + products) / 2 > passing  # else the port would be what two blocks wait for
+    assert here == max(passing, products)
+    assert ratio == round(shared / here, 1)
 
 
 def test_what_is_not_proved_of_blackwells_sides_is_said_at_their_head():
@@ -169,10 +178,6 @@ def test_the_registers_of_the_roles_fit_what_the_block_began_with():
 
 @pytest.mark.parametrize(("side", "architecture"), [(WGMMA, "90a"), (TMEM, "100a"), ("baseline_wgmma_triple_overlap.cu", "90a")])
 def test_ptxas_spills_nothing_and_does_not_serialize(side, architecture, tmp_path):
-    try:
-        find_nvcc()
-    except SideFailure as missing:
-        pytest.skip(missing.reason)
     log = build_library(CHAPTER / side, [architecture], cache=tmp_path, root=ROOT).log
     assert "0 bytes spill stores, 0 bytes spill loads" in log
     assert "warning" not in log.lower()

@@ -11,6 +11,7 @@ import torch
 from common.python.directives import read_directives
 from common.python.environment import find_tool
 from common.python.loader import load_workload
+from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, is_right, shapes_of, skip_without_compiler
 from tests.ch10.proved import states
 from tests.cuda_sides import arguments_of, built
@@ -77,6 +78,7 @@ def test_all_that_is_claimed_is_in_the_machine_code_and_the_turn_separates_the_s
 
 
 def test_the_ratio_expected_is_that_of_products_and_draining_to_loads(tmp_path):
+    """Prose against formula: the instructions of a drain are those of the machine code, and were taken to be issued one a cycle."""
     pattern = (
         r"([\d.]+)x at width (\d+): a tile's (\d+) cycles of products and (\d+) of .* in (\d+) of loads, (\d+) KB at .* ([\d.]+) TB/s$"
     )
@@ -85,9 +87,9 @@ def test_the_ratio_expected_is_that_of_products_and_draining_to_loads(tmp_path):
     )
     shape = WORKLOAD.timed_shapes[f"width {width:.0f}"]
     assert (shape["k"], shape["n"]) == (width, 4 * width)
-    assert products == width / 16 * 2 * 64  # two m64n128k16 of 64 cycles each, 16 deep
+    assert products == width * 128 * 128 / model.WGMMA
     assert kilobytes == (width / 64 + 1) * 32  # of each step, and of c
-    assert loads == pytest.approx(kilobytes * 1024 * 132 / (l2 * 1e12) * 1.75e9, rel=0.02)  # at 1.75 GHz
+    assert loads == pytest.approx(kilobytes * 1024 * model.SMS / (l2 * 1e12) * 1.75e9, rel=0.02)  # at 1.75 GHz
     assert ratio == round((products + drain) / loads, 2)
     assert drain == pytest.approx(2 * _instructions_of_a_drain(tmp_path), rel=0.05)  # of two warps, which take turns to issue
 

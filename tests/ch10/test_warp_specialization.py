@@ -18,6 +18,7 @@ from common.python.environment import child_environment
 from common.python.evidence import Seen, prove
 from common.python.isolation import ForkServer
 from common.python.loader import import_file, load_workload
+from tests.ch10 import model
 from tests.commands import ROOT_FIRST
 from tests.teeth import BF16_BITS, ROOT, assert_accepts, assert_teeth
 
@@ -205,20 +206,22 @@ def test_with_eight_warps_the_option_does_nothing_on_hopper(on_hopper):
 
 
 def test_cycles_expected_of_the_dequantized_product_are_those_of_its_code(seen):
-    warps, schedulers, rate = 8, 4, 16  # lanes of a scheduler that permute bytes
-    wgmma = 128 * 2 * 64 // 16  # of two warpgroups, of m64n256k16 each, a step of 64
+    """Prose against formula."""
+    warps, rate = 8, 16  # lanes of a scheduler that permute bytes
+    wgmma = 128 * 256 * 64 // model.WGMMA  # two warpgroups, of 64 rows each
     permutes = count(seen[DEQUANTIZED, "baseline", "90a"], r"^PRMT\b")
     assert count(seen[DEQUANTIZED, "optimized", "90a"], r"^PRMT\b") == 2 * permutes  # of twice the code, in half the warps
     waits = 100  # an estimate: for a tile to convert, and at two barriers of the block
     before, after = map(int, re.search(r"(\d+) cycles a step against (\d+)", _expects(DEQUANTIZED)).groups())
     assert after == wgmma
-    assert before == wgmma + permutes * 32 // rate * warps // schedulers + waits
+    assert before == wgmma + permutes * 32 // rate * warps // model.SCHEDULERS + waits
     assert 1 < float(_expects(DEQUANTIZED).partition("x")[0]) < before / after
 
 
 def test_cycles_expected_of_the_persistent_product_follow_from_its_tile():
+    """Prose against formula."""
     side = import_file(CHAPTER / f"optimized_{PERSISTENT}.py")
-    step = side.ROWS * side.COLS * side.STEP * 2 // 8192  # floating-point operations of a tensor core of Blackwell in a cycle
+    step = side.ROWS * side.COLS * side.STEP // model.TCGEN05
     shallow, products, drain, hidden, deep = map(float, re.findall(r"(?:^|\D)(\d[\d.]*)(?=x| cycles| of )", _expects(PERSISTENT)))
     depths = [shape["k"] for shape in WORKLOADS[PERSISTENT].timed_shapes.values()]
     cycles = [step * math.ceil(depth / side.STEP) for depth in depths]

@@ -16,8 +16,8 @@ inline void tcgen05_multiply_pair(uint32_t sum, uint64_t a, uint64_t b, uint32_t
     on_cpu::require(a >> 61 == 2 && b >> 61 == 2, "an operand of tcgen05 is not in the 128-byte swizzle");
     on_cpu::require((instruction & 0x1FFFF) == 0x490, "not dense, K-major, bf16 in and fp32 out");
     on_cpu::require(m == 256 && n % 32 == 0 && n <= 256, "a shape that is not modelled");
-    for (auto& memory : {on_cpu::tensor_memories[0].allocated, on_cpu::tensor_memories[1].allocated}) {
-        on_cpu::require(sum + n <= memory, "sums outside the tensor memory that was taken");
+    for (int rank = 0; rank < 2; rank++) {
+        on_cpu::require(on_cpu::tensor_memories[rank].has(sum, n), "sums outside the tensor memory that was taken");
     }
     on_cpu::later(on_cpu::TENSOR, [=] {
         static float rows[256][16], columns[256][16];

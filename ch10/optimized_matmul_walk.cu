@@ -1,0 +1,66 @@
+// Optimized: a block an SM walks over the tiles of c: it starts once, and the next tile's operands arrive while this one is stored.
+// expects: 1x, 1 us to start is gone from a tile's 92 at k = 8192, but 5 to store stay: half sectors, and both warpgroups at once
+// proves: grid <= 132
+// has: setmaxnreg_inc
+// has: wgmma_f16_bf16
+// has: tma_load_tile
+// has: mbarrier_expect_tx
+// has: spills == 0
+#include "common/cuda/launch.cuh"
+#include "shared_matmul_pipeline.cuh"
+
+constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
+
+__global__ void __launch_bounds__(THREADS, 1)
+    multiply(const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b, Element* c, int m, int n, int k) {
+    extern __shared__ __align__(SWIZZLE_PERIOD) unsigned char bytes[];
+    Ring& ring = *reinterpret_cast<Ring*>(bytes);
+    const Tiles<TILE_N> tiles(m, n);
+    const int first = blockIdx.x, stride = gridDim.x, steps = ceil_div(k, TILE_K);
+    if (threadIdx.x == 0) ring.initialize(CONSUMERS * 4);
+    __syncthreads();
+
+    uint32_t step = 0;  // of all tiles
+    if (threadIdx.x / WARPGROUP == CONSUMERS) {
+        keep_registers<40>();
+        if (threadIdx.x == CONSUMERS * WARPGROUP) {
+            for (int tile = first; tile < tiles.count(); tile += stride) {
+                const int row = tiles.row(tile), column = tiles.column(tile);
+                for (int i = 0; i < steps; i++, step++) {
+                    const Slot at(step);
+                    barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // of the phase before: true at once the first time
+                    barrier_expect(&ring.full[at.stage], STAGE_BYTES);
+                    load_tile(ring.a[at.stage], &a, i * TILE_K, row, &ring.full[at.stage]);
+                    load_tile(ring.b[at.stage], &b, i * TILE_K, column, &ring.full[at.stage]);
+                }
+            }
+        }
+    } else {
+        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168, with which the block began
+        Sums sums;
+        for (int tile = first; tile < tiles.count(); tile += stride) {
+            for (int i = 0; i < steps; i++, step++) {
+                const Slot at(step);
+                barrier_wait(&ring.full[at.stage], at.parity);
+                sums.add(ring, at.stage, i == 0);
+                wgmma_wait<0>();  // the other warpgroup's products run on
+                if (threadIdx.x % 32 == 0) barrier_arrive(&ring.empty[at.stage]);
+            }
+            sums.store(c, tiles.row(tile), tiles.column(tile), m, n);
+        }
+    }
+}
+
+PREPARE(void** state) {
+    *state = nullptr;
+    return cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Ring));
+}
+
+LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, cudaStream_t stream) {
+    CUtensorMap a_map, b_map;
+    if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, TILE_M, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, TILE_N, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
+    Blocks blocks{Tiles<TILE_N>(m, n).count(), THREADS, sizeof(Ring), stream};
+    if (cudaError_t error = blocks.limit(multiply)) return error;
+    return blocks.launch(multiply, a_map, b_map, c, m, n, k);
+}
