@@ -1,0 +1,246 @@
+"""A campaign: the commands of a plan on all GPUs of a machine, each from a clean clone, until it is late; what they accept is brought home.
+
+A line of the plan is `SECONDS [each|alone] COMMAND`: about how long it takes; with `each`, once on every GPU, before all others; with
+`alone`, after those, while no other GPU is at work; without, on the GPU that is free next. COMMAND is what benchmark_cli is given
+(`run -t ch09:tiling --accept-regressions`), or after `$` a shell's command line. None begins that would end too late.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from common.python.artifacts import ARTIFACTS, write_whole
+from common.python.command import Arguments, exit_with
+from common.python.environment import describe_machine
+from common.python.errors import BenchmarkError, ExitCode
+from common.python.expectations import Expectations, keep_expectations, read_expectations
+from common.python.project import PROJECT_ROOT
+from tools.campaign.plan import ALONE, EACH, Task, plan_text, read_plan
+
+LEFT = "left.plan"
+_POLL_S = 0.1
+_PATIENCE_S = 20.0  # a run that is interrupted still writes what it has
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One GPU, as CUDA_VISIBLE_DEVICES names it, the clone that its commands run in, and what was expected there before."""
+
+    gpu: str
+    tree: Path
+    before: dict[Path, Expectations]
+
+    def variables(self) -> dict[str, str]:
+        """The environment of its commands: this GPU and no other, the modules of its clone, temporary files of its own."""
+        temporary = self.tree.with_name(f"{self.tree.name}.tmp")
+        temporary.mkdir(exist_ok=True)
+        modules = [str(self.tree), *filter(None, [os.environ.get("PYTHONPATH")])]
+        return {**os.environ, "CUDA_VISIBLE_DEVICES": self.gpu, "PYTHONPATH": os.pathsep.join(modules), "TMPDIR": str(temporary)}
+
+
+@dataclass
+class Campaign:
+    """What is done on which lanes, until when on the monotonic clock, and what came of it: how many failed, and what is left."""
+
+    lanes: Sequence[Lane]
+    out: Path
+    deadline: float
+    failed: int = 0
+    left: list[Task] = field(default_factory=list)
+    _is_over: threading.Event = field(default_factory=threading.Event)
+    _telling: threading.Lock = field(default_factory=threading.Lock)
+    _begun: int = 0
+
+    def carry_out(self, tasks: Sequence[Task]) -> None:
+        """Run them: those of every lane, then those that want to be alone, then the others, each in the order of the plan."""
+        everywhere = [task for task in tasks if task.how == EACH]
+        alone = [task for task in tasks if task.how == ALONE]
+        others = [task for task in tasks if not task.how]
+        with ThreadPoolExecutor(len(self.lanes)) as pool:
+            try:
+                for phase in ([deque(everywhere) for _ in self.lanes], [deque(alone)], [deque(others)] * len(self.lanes)):
+                    list(pool.map(self._work, self.lanes, phase))
+            except KeyboardInterrupt:
+                self._is_over.set()
+                raise
+
+    def _work(self, lane: Lane, tasks: deque[Task]) -> None:
+        while tasks:
+            try:
+                task = tasks.popleft()
+            except IndexError:  # another lane took the last one
+                return
+            if self._is_over.is_set() or time.monotonic() + task.seconds > self.deadline:
+                self._leave(task)
+            else:
+                self._run(lane, task)
+
+    def _leave(self, task: Task) -> None:
+        with self._telling:
+            self.left += [task] if task not in self.left else []
+
+    def _run(self, lane: Lane, task: Task) -> None:
+        with self._telling:
+            self._begun += 1
+            number = self._begun
+        started, log = time.monotonic(), self.out / f"{number:03}.log"
+        code = self._code_of(task.command(sys.executable, self.out / f"{number:03}"), lane, log)
+        took = time.monotonic() - started
+        if code is None:
+            self._leave(task)
+        with self._telling:
+            ended = "stopped, too late" if code is None else f"exit {code}"
+            print(f"{log.name}  GPU {lane.gpu}  {took:4.0f} s of {task.seconds:g}  {ended}  {task.words}", flush=True)
+            if code:
+                self.failed += 1
+                print("".join(f"    {line}\n" for line in log.read_text(errors="replace").splitlines()[-3:]), end="", flush=True)
+
+    def _code_of(self, command: Sequence[str], lane: Lane, log: Path) -> int | None:
+        """How it ended; None if it was stopped: it is told once to end, as by Ctrl-C, and killed if it does not."""
+        with log.open("wb") as output:
+            running = subprocess.Popen(
+                command,
+                cwd=lane.tree,
+                env=lane.variables(),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        while running.poll() is None and time.monotonic() < self.deadline and not self._is_over.is_set():
+            time.sleep(_POLL_S)
+        if running.poll() is not None:
+            return running.returncode
+        os.killpg(running.pid, signal.SIGINT)
+        try:
+            running.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+            running.wait()
+        return None
+
+
+def expectations_in(tree: Path) -> dict[Path, Expectations]:
+    """What is expected in a tree, by the file's path in it."""
+    return {path.relative_to(tree): read_expectations(path) for path in sorted(tree.glob("**/expectations_*.json"))}
+
+
+def clone(source: Path, tree: Path) -> None:
+    """A clone of `source`, a checkout or a bundle, at its newest commit. Raises BenchmarkError, naming the flag, where git makes none."""
+    done = subprocess.run(["git", "clone", "-q", str(source), str(tree)], capture_output=True, text=True, check=False)
+    if done.returncode or not (tree / "tools/cli/benchmark_cli.py").is_file():
+        why = done.stderr.strip().splitlines()[-1:] or ["no benchmark_cli in it"]
+        raise BenchmarkError(f"--source {source}: found {why[0]}; expected a checkout or a bundle of this project")
+
+
+def bring_home(lanes: Iterable[Lane], root: Path) -> list[str]:
+    """Put what the lanes accepted into the expectations below `root`; which rows, each as file, pair and shape."""
+    found = []
+    for lane in lanes:
+        for path, expected in expectations_in(lane.tree).items():
+            known = lane.before[path].pairs if path in lane.before else {}
+            for pair, shapes in expected.pairs.items():
+                accepted = {shape: row for shape, row in shapes.items() if known.get(pair, {}).get(shape) != row}
+                if accepted:
+                    keep_expectations(root / path, pair, accepted)
+                    found += [f"{path}: {pair} {shape}".rstrip() for shape in accepted]
+    return found
+
+
+def _minutes(text: str) -> float:
+    try:
+        minutes = float(text)
+    except ValueError:
+        minutes = math.nan
+    if not 0 < minutes < math.inf:
+        raise argparse.ArgumentTypeError(f"found {text}; expected a finite number above 0")
+    return minutes
+
+
+def _parser() -> Arguments:
+    parser = Arguments(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("plan", type=Path, help="a text file, a command a line; # begins a remark")
+    parser.add_argument(
+        "--minutes",
+        type=_minutes,
+        default=60.0,
+        help=f"what still runs then is told to end, and has {_PATIENCE_S:g} s to do so; default 60",
+    )
+    parser.add_argument("--gpus", default="", help="which, as CUDA_VISIBLE_DEVICES would name them: 0,1; default: all")
+    parser.add_argument(
+        "--source", type=Path, default=PROJECT_ROOT, help="a checkout or a bundle to clone; default: this project, committed"
+    )
+    parser.add_argument("--out", type=Path, help=f"a new folder for clones, logs, runs and {LEFT}; default: artifacts/campaign_<time>")
+    return parser
+
+
+def _gpus(names: str) -> list[str]:
+    """The GPUs to use. Raises BenchmarkError where there are none, or one twice."""
+    found = (
+        [name.strip() for name in names.split(",")] if names else [str(index) for index in range(len(describe_machine(PROJECT_ROOT).gpus))]
+    )
+    if not found:
+        raise BenchmarkError("found no GPU on this machine; expected one, or --gpus")
+    if not all(found) or len(set(found)) < len(found):
+        raise BenchmarkError(f"--gpus {names}: found a GPU twice or one without a name; expected each once, as in 0,1")
+    return found
+
+
+def _lanes(out: Path, source: Path, gpus: Sequence[str]) -> list[Lane]:
+    """A clone of `source` a GPU, in `out`. Raises BenchmarkError for a folder that is there, and for changes that no clone would have."""
+    status = ["git", "-C", str(source), "status", "--porcelain", "--untracked-files=no"]
+    if source.is_dir() and (changed := subprocess.run(status, capture_output=True, text=True, check=False).stdout.splitlines()):
+        raise BenchmarkError(f"{source}: found {len(changed)} files that differ from the last commit; expected a clean tree")
+    try:
+        out.mkdir(parents=True)
+    except OSError as error:
+        raise BenchmarkError(f"--out {out}: found {error.strerror}; expected a folder that can be made") from error
+    trees = [out / f"tree{number}" for number in range(len(gpus))]
+    try:
+        for tree in trees:
+            clone(source, tree)
+        return [Lane(gpu, tree, expectations_in(tree)) for gpu, tree in zip(gpus, trees, strict=True)]
+    except BenchmarkError:
+        shutil.rmtree(out)
+        raise
+
+
+def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:
+    """Carry out a plan, and put what is accepted below `root`; 0 if every command ended with 0, 1 if one did not or was left."""
+    chosen = _parser().parse_args(arguments)
+    started = time.monotonic()
+    out = (chosen.out or ARTIFACTS / f"campaign_{datetime.now().astimezone():%Y%m%d_%H%M%S}").resolve()
+    try:
+        tasks = read_plan(chosen.plan)
+        campaign = Campaign(_lanes(out, chosen.source.resolve(), _gpus(chosen.gpus)), out, started + 60 * chosen.minutes)
+    except BenchmarkError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return int(error.exit_code)
+    try:
+        campaign.carry_out(tasks)
+    except KeyboardInterrupt:
+        return int(ExitCode.INTERRUPTED)
+    finally:
+        rows = bring_home(campaign.lanes, root)
+        write_whole(out / LEFT, plan_text(campaign.left))
+        print("".join(f"accepted {row}\n" for row in rows), end="")
+        print(f"{len(rows)} rows accepted, {campaign.failed} commands failed, {len(campaign.left)} left in {out / LEFT}")
+    return int(ExitCode.USAGE if campaign.failed or campaign.left else ExitCode.GOOD)
+
+
+if __name__ == "__main__":
+    exit_with(main)
