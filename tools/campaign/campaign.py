@@ -25,7 +25,7 @@ from pathlib import Path
 
 from common.python.artifacts import ARTIFACTS, write_whole
 from common.python.command import Arguments, exit_with
-from common.python.environment import describe_machine
+from common.python.environment import child_environment, describe_machine
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.expectations import Expectations, keep_expectations, read_expectations
 from common.python.project import PROJECT_ROOT
@@ -46,10 +46,12 @@ class Lane:
 
     def variables(self) -> dict[str, str]:
         """The environment of its commands: this GPU and no other, the modules of its clone, temporary files of its own."""
-        temporary = self.tree.with_name(f"{self.tree.name}.tmp")
-        temporary.mkdir(exist_ok=True)
-        modules = [str(self.tree), *filter(None, [os.environ.get("PYTHONPATH")])]
-        return {**os.environ, "CUDA_VISIBLE_DEVICES": self.gpu, "PYTHONPATH": os.pathsep.join(modules), "TMPDIR": str(temporary)}
+        return child_environment(self.tree, "cuda") | {"CUDA_VISIBLE_DEVICES": self.gpu, "TMPDIR": str(self.temporary)}
+
+    @property
+    def temporary(self) -> Path:
+        """Where its commands put temporary files."""
+        return self.tree.with_name(f"{self.tree.name}.tmp")
 
 
 @dataclass
@@ -213,7 +215,10 @@ def _lanes(out: Path, source: Path, gpus: Sequence[str]) -> list[Lane]:
     try:
         for tree in trees:
             clone(source, tree)
-        return [Lane(gpu, tree, expectations_in(tree)) for gpu, tree in zip(gpus, trees, strict=True)]
+        lanes = [Lane(gpu, tree, expectations_in(tree)) for gpu, tree in zip(gpus, trees, strict=True)]
+        for lane in lanes:
+            lane.temporary.mkdir()
+        return lanes
     except BenchmarkError:
         shutil.rmtree(out)
         raise

@@ -40,8 +40,10 @@ def read_plan(path: Path) -> list[Task]:
     """The tasks in the file at `path`; empty lines and those that begin with # are left out. Raises BenchmarkError, naming the line."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BenchmarkError(f"{path}: found {getattr(error, 'strerror', error)}; expected a plan, a command a line") from error
+    except OSError as error:
+        raise BenchmarkError(f"{path}: found {error.strerror}; expected a plan, a command a line") from error
+    except UnicodeDecodeError as error:
+        raise BenchmarkError(f"{path}: found {error.reason}; expected a plan, UTF-8, a command a line") from error
     tasks = [_task(f"{path}:{number}", line) for number, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith("#")]
     if not tasks:
         raise BenchmarkError(f"{path}: found no command; expected at least one")

@@ -141,6 +141,14 @@ def test_another_unit_may_do_the_work_of_a_key():
     assert found.floor_ns == pytest.approx(1000.0)
 
 
+@pytest.mark.parametrize(("rate", "floor_ns"), [(1000e12, 800.0), (600e12, 1000.0)])
+def test_mma_sync_lowers_the_floor_of_bf16_only_where_it_is_faster_than_the_library(rate, floor_ns):
+    found = bound({"bf16": 0.8e9}, synthetic_ceilings(ceilings=(*CEILINGS, a_ceiling("bf16_mma_sync", rate, "flop/s"))))
+
+    assert found.ceiling_ns == pytest.approx(1000.0)
+    assert found.floor_ns == pytest.approx(floor_ns)
+
+
 def test_peers_have_the_faster_direction():
     assert bound({"peer": 0.4 * GB}).ceiling_ns == pytest.approx(1e6)
 
