@@ -1,8 +1,9 @@
 """A campaign: the commands of a plan on all GPUs of a machine, each from a clean clone, until it is late; what they accept is brought home.
 
-A line of the plan is `SECONDS [each|alone] COMMAND`: about how long it takes; with `each`, once on every GPU, before all others; with
-`alone`, after those, while no other GPU is at work; without, on the GPU that is free next. COMMAND is what benchmark_cli is given
-(`run -t ch09:tiling --accept-regressions`), or after `$` a shell's command line. None begins that would end too late.
+A line of the plan is `SECONDS [each|alone] COMMAND`: about how long it takes; with `each`, once on every GPU, one after the other, before
+all others, none of which begins if one fails; with `alone`, after those, while no other GPU is at work; without, on the GPU that is free
+next. COMMAND is what benchmark_cli is given (`run -t ch09:tiling --accept-regressions`), or after `$` a shell's command line. None begins
+that would end too late.
 """
 
 from __future__ import annotations
@@ -17,15 +18,16 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from common.python.artifacts import ARTIFACTS, write_whole
 from common.python.command import Arguments, exit_with
-from common.python.environment import child_environment, describe_machine
+from common.python.environment import child_environment, describe_machine, lock
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.expectations import Expectations, keep_expectations, read_expectations
 from common.python.project import PROJECT_ROOT
@@ -34,6 +36,7 @@ from tools.campaign.plan import ALONE, EACH, Task, plan_text, read_plan
 LEFT = "left.plan"
 _POLL_S = 0.1
 _PATIENCE_S = 20.0  # a run that is interrupted still writes what it has
+_DEATH_S = 5.0  # a process that waits for a driver may never die
 
 
 @dataclass(frozen=True)
@@ -60,23 +63,32 @@ class Campaign:
 
     lanes: Sequence[Lane]
     out: Path
+    root: Path
     deadline: float
     failed: int = 0
-    left: list[Task] = field(default_factory=list)
+    rows: list[str] = field(default_factory=list)
+    _tasks: Sequence[Task] = ()
+    _waiting: list[Task] = field(default_factory=list)
     _is_over: threading.Event = field(default_factory=threading.Event)
     _telling: threading.Lock = field(default_factory=threading.Lock)
     _begun: int = 0
 
     def carry_out(self, tasks: Sequence[Task]) -> None:
         """Run them: those of every lane, then those that want to be alone, then the others, each in the order of the plan."""
+        self._tasks = tasks
+        self._waiting = [task for task in tasks for _ in (self.lanes if task.how == EACH else (0,))]
         everywhere = [task for task in tasks if task.how == EACH]
         alone = [task for task in tasks if task.how == ALONE]
         others = [task for task in tasks if not task.how]
         with ThreadPoolExecutor(len(self.lanes)) as pool:
             try:
-                for phase in ([deque(everywhere) for _ in self.lanes], [deque(alone)], [deque(others)] * len(self.lanes)):
+                for lane in self.lanes:  # not side by side: `peak` measures the host and its disk, too
+                    list(pool.map(self._work, [lane], [deque(everywhere)]))
+                if self.failed:  # what the others rest on
+                    return
+                for phase in ([deque(alone)], [deque(others)] * len(self.lanes)):
                     list(pool.map(self._work, self.lanes, phase))
-            except KeyboardInterrupt:
+            except BaseException:
                 self._is_over.set()
                 raise
 
@@ -86,14 +98,13 @@ class Campaign:
                 task = tasks.popleft()
             except IndexError:  # another lane took the last one
                 return
-            if self._is_over.is_set() or time.monotonic() + task.seconds > self.deadline:
-                self._leave(task)
-            else:
+            if not self._is_over.is_set() and time.monotonic() + task.seconds <= self.deadline:
                 self._run(lane, task)
 
-    def _leave(self, task: Task) -> None:
-        with self._telling:
-            self.left += [task] if task not in self.left else []
+    @property
+    def left(self) -> list[Task]:
+        """What is not done, and with it what is for every GPU: the clones of another campaign have none of it."""
+        return [task for task in self._tasks if task.how == EACH or task in self._waiting] if self._waiting else []
 
     def _run(self, lane: Lane, task: Task) -> None:
         with self._telling:
@@ -102,9 +113,14 @@ class Campaign:
         started, log = time.monotonic(), self.out / f"{number:03}.log"
         code = self._code_of(task.command(sys.executable, self.out / f"{number:03}"), lane, log)
         took = time.monotonic() - started
-        if code is None:
-            self._leave(task)
         with self._telling:
+            try:
+                self.rows += bring_home(lane, self.root)
+            except BenchmarkError as error:
+                self.failed += 1
+                print(f"error: {error}; what GPU {lane.gpu} accepted stays in {lane.tree}", flush=True)
+            if code is not None:
+                self._waiting.remove(task)
             ended = "stopped, too late" if code is None else f"exit {code}"
             print(f"{log.name}  GPU {lane.gpu}  {took:4.0f} s of {task.seconds:g}  {ended}  {task.words}", flush=True)
             if code:
@@ -132,7 +148,8 @@ class Campaign:
             running.wait(_PATIENCE_S)
         except subprocess.TimeoutExpired:
             os.killpg(running.pid, signal.SIGKILL)
-            running.wait()
+            with suppress(subprocess.TimeoutExpired):
+                running.wait(_DEATH_S)
         return None
 
 
@@ -143,24 +160,38 @@ def expectations_in(tree: Path) -> dict[Path, Expectations]:
 
 def clone(source: Path, tree: Path) -> None:
     """A clone of `source`, a checkout or a bundle, at its newest commit. Raises BenchmarkError, naming the flag, where git makes none."""
-    done = subprocess.run(["git", "clone", "-q", str(source), str(tree)], capture_output=True, text=True, check=False)
+    done = _git("clone", "-q", str(source), str(tree))
+    # A bundle of a branch alone has no HEAD, and of it git checks nothing out.
+    if not done.returncode and _git("-C", str(tree), "rev-parse", "-q", "--verify", "HEAD").returncode:
+        branches = _git("-C", str(tree), "for-each-ref", "--format=%(refname)", "refs/remotes/origin").stdout.split()
+        if len(branches) == 1:
+            done = _git("-C", str(tree), "checkout", "-q", "--detach", branches[0])
     if done.returncode or not (tree / "tools/cli/benchmark_cli.py").is_file():
         why = done.stderr.strip().splitlines()[-1:] or ["no benchmark_cli in it"]
         raise BenchmarkError(f"--source {source}: found {why[0]}; expected a checkout or a bundle of this project")
 
 
-def bring_home(lanes: Iterable[Lane], root: Path) -> list[str]:
-    """Put what the lanes accepted into the expectations below `root`; which rows, each as file, pair and shape."""
+def bring_home(lane: Lane, root: Path) -> list[str]:
+    """Put what a lane accepted into the expectations below `root`, and make its clone clean again; which rows, as file, pair and shape.
+
+    What a run accepts says whether its tree differed from the commit, and what the run before accepted would make it differ.
+    """
     found = []
-    for lane in lanes:
-        for path, expected in expectations_in(lane.tree).items():
-            known = lane.before[path].pairs if path in lane.before else {}
-            for pair, shapes in expected.pairs.items():
-                accepted = {shape: row for shape, row in shapes.items() if known.get(pair, {}).get(shape) != row}
-                if accepted:
-                    keep_expectations(root / path, pair, accepted)
-                    found += [f"{path}: {pair} {shape}".rstrip() for shape in accepted]
+    for path, expected in expectations_in(lane.tree).items():
+        known = lane.before[path].pairs if path in lane.before else {}
+        for pair, shapes in expected.pairs.items():
+            accepted = {shape: row for shape, row in shapes.items() if known.get(pair, {}).get(shape) != row}
+            if accepted:
+                keep_expectations(root / path, pair, accepted)
+                found += [f"{path}: {pair} {shape}".rstrip() for shape in accepted]
+    for words in (("reset", "-q", "--hard"), ("clean", "-fdq")):  # what git ignores stays: builds, ceilings
+        if (done := _git("-C", str(lane.tree), *words)).returncode:
+            raise BenchmarkError(f"{lane.tree}: found {done.stderr.strip()}; expected git {words[0]} to clean it")
     return found
+
+
+def _git(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *words], capture_output=True, text=True, check=False)
 
 
 def _minutes(text: str) -> float:
@@ -190,16 +221,19 @@ def _parser() -> Arguments:
     return parser
 
 
-def _gpus(names: str) -> list[str]:
-    """The GPUs to use. Raises BenchmarkError where there are none, or one twice."""
-    found = (
-        [name.strip() for name in names.split(",")] if names else [str(index) for index in range(len(describe_machine(PROJECT_ROOT).gpus))]
-    )
+@contextmanager
+def _held_gpus(names: str) -> Iterator[list[str]]:
+    """The GPUs to use, held against this user's other runs. Raises BenchmarkError where there are none, one twice, or one is held."""
+    known = {str(gpu.index): gpu.uuid for gpu in describe_machine(PROJECT_ROOT).gpus}
+    found = [name.strip() for name in names.split(",")] if names else list(known)
     if not found:
         raise BenchmarkError("found no GPU on this machine; expected one, or --gpus")
     if not all(found) or len(set(found)) < len(found):
         raise BenchmarkError(f"--gpus {names}: found a GPU twice or one without a name; expected each once, as in 0,1")
-    return found
+    with ExitStack() as held:
+        for uuid in filter(None, map(known.get, found)):
+            held.enter_context(lock(uuid, "a campaign"))
+        yield found
 
 
 def _lanes(out: Path, source: Path, gpus: Sequence[str]) -> list[Lane]:
@@ -231,21 +265,29 @@ def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:
     out = (chosen.out or ARTIFACTS / f"campaign_{datetime.now().astimezone():%Y%m%d_%H%M%S}").resolve()
     try:
         tasks = read_plan(chosen.plan)
-        campaign = Campaign(_lanes(out, chosen.source.resolve(), _gpus(chosen.gpus)), out, started + 60 * chosen.minutes)
+        with _held_gpus(chosen.gpus) as gpus:
+            campaign = Campaign(_lanes(out, chosen.source.resolve(), gpus), out, root, started + 60 * chosen.minutes)
+            _carry_out(campaign, tasks)
     except BenchmarkError as error:
         print(f"error: {error}", file=sys.stderr)
         return int(error.exit_code)
-    try:
-        campaign.carry_out(tasks)
     except KeyboardInterrupt:
         return int(ExitCode.INTERRUPTED)
-    finally:
-        rows = bring_home(campaign.lanes, root)
-        write_whole(out / LEFT, plan_text(campaign.left))
-        print("".join(f"accepted {row}\n" for row in rows), end="")
-        print(f"{len(rows)} rows accepted, {campaign.failed} commands failed, {len(campaign.left)} left in {out / LEFT}")
     return int(ExitCode.USAGE if campaign.failed or campaign.left else ExitCode.GOOD)
 
 
+def _carry_out(campaign: Campaign, tasks: Sequence[Task]) -> None:
+    """Carry out the tasks, and say what came of them, however they end."""
+    try:
+        campaign.carry_out(tasks)
+    finally:
+        write_whole(campaign.out / LEFT, plan_text(campaign.left))
+        print("".join(f"accepted {row}\n" for row in campaign.rows), end="")
+        rows, left = len(campaign.rows), len(campaign.left)
+        print(f"{rows} rows accepted, {campaign.failed} commands failed, {left} left in {campaign.out / LEFT}")
+
+
 if __name__ == "__main__":
+    for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell that started it in the background has SIGINT ignored
+        signal.signal(number, signal.default_int_handler)
     exit_with(main)

@@ -6,8 +6,9 @@ import pytest
 
 from common.python.discovery import discover
 from common.python.expectations import read_expectations
+from common.python.loader import load_workload
 from common.python.project import PROJECT_ROOT
-from tools.campaign.plan import read_plan
+from tools.campaign.plan import ALONE, read_plan
 
 PLANS = sorted((PROJECT_ROOT / "tools/campaign").glob("accept_*.plan"))
 
@@ -24,6 +25,16 @@ def test_each_accepted_row_has_a_line(path):
     assert set(planned) <= {pair.target for pair in discover(PROJECT_ROOT).pairs}
     assert accepted <= set(planned)
     assert all("--accept-regressions" in words for words in runs)
+
+
+@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
+def test_what_the_host_decides_is_measured_alone(path):
+    pairs = {pair.target: pair for pair in discover(PROJECT_ROOT).pairs}
+    for task in read_plan(path):
+        words = shlex.split(task.words)
+        if words[0] == "run":
+            clock = load_workload(pairs[words[words.index("-t") + 1]].workload).clock
+            assert (task.how == ALONE) == (clock != "device"), task
 
 
 def test_there_is_one():

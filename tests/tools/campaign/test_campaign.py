@@ -163,6 +163,45 @@ def test_what_is_accepted_comes_home_and_nothing_else_changes(tmp_path, source, 
     assert "accepted ch07/expectations_test.json: new\n1 rows accepted" in capsys.readouterr().out
 
 
+def test_each_command_finds_a_clean_clone_and_what_git_ignores(tmp_path, source):
+    (source / ".gitignore").write_text("/artifacts/\n")
+    git(source, "add", ".gitignore")
+    git(source, "commit", "-q", "-m", "y")
+    write_whole(tmp_path / "new.json", expecting({"new": an_expectation()}))
+    look = "1 $ cat artifacts/kept; git status --porcelain; git rev-parse --abbrev-ref HEAD"
+    keep = "1 $ mkdir artifacts; echo a ceiling > artifacts/kept; echo > ch07/expectations_other.json; rm ch07/expectations_other.json"
+    assert carry_out(tmp_path, source, [f"1 each accept {tmp_path}/new.json", keep, look], gpus="0") == 0
+    assert (tmp_path / "out/003.log").read_text().splitlines()[:1] == ["a ceiling"]
+    assert "expectations" not in (tmp_path / "out/003.log").read_text()
+
+
+def test_a_file_that_cannot_be_read_keeps_no_other_row_from_home(tmp_path, source, capsys):
+    write_whole(tmp_path / "new.json", expecting({"new": an_expectation()}))
+    lines = [f"1 each accept {tmp_path}/new.json", "1 $ echo broken > ch07/expectations_test.json"]
+    assert carry_out(tmp_path, source, lines) == 1
+    assert set(read_expectations(tmp_path / "home/ch07/expectations_test.json").pairs) == {"new"}
+    assert re.search(r"error: \S+expectations_test.json: .*; what GPU \d accepted stays in ", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("names", [("main",), ("HEAD",), ("HEAD", "main")])
+def test_a_bundle_is_a_source(tmp_path, source, names):
+    git(source, "branch", "-M", "main")
+    git(source, "bundle", "create", "-q", str(tmp_path / "a.bundle"), *names)
+    assert carry_out(tmp_path, tmp_path / "a.bundle", ["1 sleep 0"]) == 0
+    assert list(logs(tmp_path)) == ["sleep 0"]
+
+
+def test_nothing_begins_that_rests_on_what_failed_everywhere(tmp_path, source, capsys):
+    assert carry_out(tmp_path, source, ["1 sleep 0", "1 each fail"]) == 1
+    assert set(logs(tmp_path)) == {"fail"}
+    assert (tmp_path / "out" / LEFT).read_text() == "1 sleep 0\n1 each fail\n"
+
+
+def test_what_is_for_every_gpu_is_left_with_the_rest(tmp_path, source):
+    assert carry_out(tmp_path, source, ["1 each sleep 0", "500 sleep 1", "500 sleep 1"]) == 1
+    assert (tmp_path / "out" / LEFT).read_text() == "1 each sleep 0\n500 sleep 1\n500 sleep 1\n"
+
+
 def test_what_is_no_project_or_not_committed_is_refused(tmp_path, source, capsys):
     def error(*changed, **more):
         assert carry_out(tmp_path, *changed, ["1 sleep 0"], **more) == 1
@@ -177,15 +216,17 @@ def test_what_is_no_project_or_not_committed_is_refused(tmp_path, source, capsys
     assert error(tmp_path / "nothing") == f"error: --out {tmp_path / 'out'}: found File exists; expected a folder that can be made\n"
 
 
-def test_ctrl_c_leaves_what_was_not_done(tmp_path, source):
-    (tmp_path / "a.plan").write_text("5 sleep 100\n5 sleep 101\n")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_campaign_that_is_told_to_end_leaves_what_was_not_done(tmp_path, source, number):
+    lines = "5 sleep 100\n5 each sleep 101\n"
+    (tmp_path / "a.plan").write_text(lines)
     asked = ["--source", str(source), "--out", str(tmp_path / "out"), "--gpus", "0"]
     running = subprocess.Popen([sys.executable, "-m", "tools.campaign.campaign", str(tmp_path / "a.plan"), *asked], stdout=subprocess.PIPE)
     while not (tmp_path / "out/001.log").exists():
         assert running.poll() is None
         time.sleep(0.05)
-    running.send_signal(signal.SIGINT)
+    running.send_signal(number)
     out, _ = running.communicate(timeout=60)
     assert running.returncode == 130
-    assert (tmp_path / "out" / LEFT).read_text() == "5 sleep 100\n5 sleep 101\n"
+    assert (tmp_path / "out" / LEFT).read_text() == lines
     assert b"0 rows accepted, 0 commands failed, 2 left" in out
