@@ -26,7 +26,9 @@ _SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
 _MESSAGE = "========="
 _NOT_OF_A_SIDE = ("COMPUTE-SANITIZER", "SUMMARY:", "Target application", "Error: process")
 _BACKTRACE = ("Saved host backtrace", "Host Frame")
-_FAILURES = ("Internal Sanitizer Error", "Device not supported", "No attachable process")
+_UNSURE = "Results might be incorrect"  # of more barriers than it can follow
+_FAILURES = ("Internal Sanitizer Error", "Device not supported", "No attachable process", _UNSURE)
+_LINE = re.compile(r" in \S+\.\w+:\d+")  # sides are built with -lineinfo, and what is inlined is named in a kernel's place; torch is not
 _LONGEST = 300
 
 
@@ -49,9 +51,9 @@ def _said_by(name: str, plans: Sequence[Plan], sides: Mapping[str, JobSide], ben
     try:
         if _is_clean(name, sides, bench):
             return {plan.target: Sanitized(note=f"sanitize: {name} found nothing in {_files(plan, sides)}") for plan in plans}
-        found = {file: finding for file, side in sides.items() if (finding := _alone(name, side, bench))}
     except ToolFailed as failure:
         return {plan.target: Sanitized(note=f"sanitize: {name}: {failure}") for plan in plans}
+    found = {file: said for file, side in sides.items() if (said := _alone(name, side, bench))}
     return {plan.target: _of(plan, sides, found, name) for plan in plans}
 
 
@@ -80,9 +82,9 @@ def _files(plan: Plan, sides: Mapping[str, JobSide]) -> str:
     return ", ".join(plan.file(side).name for side in plan.sides if str(plan.file(side)) in sides) or "its sides: none is CUDA"
 
 
-def _of(plan: Plan, sides: Mapping[str, JobSide], found: Mapping[str, str], name: str) -> Sanitized:
-    mine = next((found[str(plan.file(side))] for side in plan.sides if str(plan.file(side)) in found), "")
-    return Sanitized(finding=mine) if mine else Sanitized(note=f"sanitize: {name} found nothing in {_files(plan, sides)}")
+def _of(plan: Plan, sides: Mapping[str, JobSide], found: Mapping[str, Sanitized], name: str) -> Sanitized:
+    mine = sorted((found[str(plan.file(side))] for side in plan.sides if str(plan.file(side)) in found), key=lambda said: not said.finding)
+    return mine[0] if mine else Sanitized(note=f"sanitize: {name} found nothing in {_files(plan, sides)}")
 
 
 def _is_clean(name: str, sides: Mapping[str, JobSide], bench: Bench) -> bool:
@@ -91,27 +93,33 @@ def _is_clean(name: str, sides: Mapping[str, JobSide], bench: Bench) -> bool:
         ended = _under(name, list(sides.values()), bench, "all")
     except SideCrashed:  # perhaps of what it found; each alone will tell
         return False
-    return _count(ended) == 0
+    return _UNSURE not in ended.log and _count(ended) == 0
 
 
-def _alone(name: str, side: JobSide, bench: Bench) -> str:
-    """What the tool finds in kernels of one side, in a sentence; a crash of which it says nothing is for the row to tell."""
+def _alone(name: str, side: JobSide, bench: Bench) -> Sanitized | None:
+    """What the tool finds in kernels of one side, or why it did not come to its end; None if it did and found nothing."""
     file = Path(side.side)
     try:
-        ended = _under(name, [side], bench, file.stem)
+        ended, failure = _under(name, [side], bench, file.stem), ""
     except SideCrashed as crash:
-        ended = crash.ended
+        ended, failure = crash.ended, str(crash)
+    except ToolFailed as failed:
+        return Sanitized(note=f"sanitize: {name}: {file.name}: {failed}")
     found = [block for block in findings_in(ended.log) if _is_of(side, block)]
-    if not found:
-        return ""
-    more = f", and {len(found) - 1} more," if len(found) > 1 else ""
-    return f"{file.name}: {name} found {found[0][:_LONGEST]}{more} at the check shapes; expected nothing"
+    if found:
+        more = f", and {len(found) - 1} more," if len(found) > 1 else ""
+        return Sanitized(finding=f"{file.name}: {name} found {found[0][:_LONGEST]}{more} at the check shapes; expected nothing")
+    try:
+        _count(ended)
+    except ToolFailed as failed:
+        failure = str(failed)
+    return Sanitized(note=f"sanitize: {name}: {file.name}: {failure}") if failure else None
 
 
 def _is_of(side: JobSide, block: str) -> bool:
-    """Whether a finding names a kernel that the side brings; what torch's own do is not the side's."""
+    """Whether a finding names a line, or a kernel that the side brings; what torch's own do is not the side's."""
     try:
-        return any(base_name(kernel.name) in block for kernel in read_code(Path(side.library)))
+        return bool(_LINE.search(block)) or any(base_name(kernel.name) in block for kernel in read_code(Path(side.library)))
     except Unreadable:
         return True
 

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from common.python import sanitizing
 from common.python.bench import Sanitized
+from common.python.profiled_process import ToolFailed
 from common.python.sanitizing import findings_in, sanitize
 from tests.common.python.plans import WITH_GPU, WITHOUT_GPU, a_plan
 from tests.common.python.probes import a_kernel
@@ -73,6 +75,43 @@ def test_a_finding_is_of_the_side_that_has_it_and_of_no_other(sanitized, tmp_pat
     )
     assert found["ch07:transpose"].finding == ""
     assert runs(tmp_path, tool) == [f"{tool} 4 1"] + [f"{tool} 1 1"] * 4
+
+
+def test_a_race_in_a_function_that_was_inlined_is_of_the_side(sanitized):
+    found = sanitized("inlined", "racecheck", flawed=("optimized_copy",))
+    assert found["ch07:copy"].finding.startswith(
+        "optimized_copy.cu: racecheck found Error: Race reported between Write access at WgmmaSums"
+    )
+    assert found["ch07:transpose"] == Sanitized(note="sanitize: racecheck found nothing in baseline_transpose.cu, optimized_transpose.cu")
+
+
+@pytest.mark.parametrize(
+    ("mode", "why"),
+    [
+        ("broken", "exit code 1 in a step of optimized"),
+        ("lost", "Internal Sanitizer Error"),
+        ("overflow", "Warning: Detected overflow of tracked cuda::barrier structures"),
+    ],
+)
+def test_a_side_that_did_not_come_to_its_end_is_not_said_to_be_clean(sanitized, mode, why):
+    found = sanitized(mode, flawed=("optimized_copy",))
+    assert found["ch07:copy"].note.startswith("sanitize: memcheck: optimized_copy.cu: ")
+    assert why in found["ch07:copy"].note
+    assert found["ch07:transpose"].note == "sanitize: memcheck found nothing in baseline_transpose.cu, optimized_transpose.cu"
+
+
+def test_a_side_that_fails_hides_no_finding_of_another(sanitized, monkeypatch):
+    real = sanitizing._under
+
+    def broken_for_one(name, sides, bench, log):
+        if log == "optimized_transpose":
+            raise ToolFailed("timed out")
+        return real(name, sides, bench, log)
+
+    monkeypatch.setattr(sanitizing, "_under", broken_for_one)
+    found = sanitized(flawed=("optimized_copy",))
+    assert found["ch07:copy"].finding.startswith("optimized_copy.cu: memcheck found Invalid __global__ write")
+    assert found["ch07:transpose"] == Sanitized(note="sanitize: memcheck: optimized_transpose.cu: timed out")
 
 
 def test_each_tool_says_one_thing_of_each_row(sanitized_by, tmp_path):
