@@ -114,9 +114,9 @@ int main(int argc, char** argv) {
     }
     print(stdout, report);
     if (argc < 2) return 0;
-    FILE* file = fopen(argv[1], "w");
-    if (!file || report.driver.empty()) {
-        fprintf(stderr, "%s: %s; expected a file to write\n", argv[1], file ? "NVML told no driver version" : strerror(errno));
+    FILE* file = report.driver.empty() ? nullptr : fopen(argv[1], "w");
+    if (!file) {
+        fprintf(stderr, "%s: %s; expected a file to write\n", argv[1], report.driver.empty() ? "NVML told no driver version" : strerror(errno));
         return 1;
     }
     write_json(file, report);

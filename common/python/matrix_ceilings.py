@@ -16,7 +16,7 @@ from itertools import pairwise
 import torch
 
 from common.python.ceiling import Ceiling
-from common.python.cuda_driver import Kernels
+from common.python.cuda_driver import DriverError, Kernels
 from common.python.device_helpers import device_helpers, sm_clock_hz
 from common.python.host_ceilings import Call, Findings, Way, product
 from common.python.timing import DeviceTimer, Sample
@@ -62,7 +62,7 @@ class MatrixSurvey:
                     self._mma_sync(findings, timer)
                 else:
                     self._products(findings, timer, name)
-            except (RuntimeError, ValueError) as error:  # torch's for a format that it does not multiply here, or too little memory
+            except (RuntimeError, ValueError, DriverError) as error:  # torch's for a format that it does not multiply here, or too little memory
                 findings.missing[name] = f"torch {torch.__version__}: {' '.join(str(error).split())[:200]}"
 
     def _products(self, findings: Findings, timer: DeviceTimer, name: str) -> None:

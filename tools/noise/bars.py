@@ -12,7 +12,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -98,10 +98,10 @@ def go_on(path: Path, bars: Bars, quota: Quota, settings: Settings, commit: str 
     return bars
 
 
-def with_do_bench(bars: Bars, pairs: Sequence[Pair], repeats: int) -> Bars:
-    """`bars` with up to `repeats` ratios that do_bench (its median) gives of each callable against itself.
+def with_do_bench(bars: Bars, pairs: Sequence[Pair], repeats: int, deadline: float = math.inf) -> Iterator[Bars]:
+    """`bars` with up to `repeats` ratios that do_bench (its median) gives of each callable against itself, a callable more each time.
 
-    Raises BenchmarkError without a CUDA device.
+    None is begun after `deadline` on the monotonic clock. Raises BenchmarkError without a CUDA device.
     """
     import torch
     from triton.testing import do_bench
@@ -118,14 +118,14 @@ def with_do_bench(bars: Bars, pairs: Sequence[Pair], repeats: int) -> Bars:
         for shape, entries in workload.timed_shapes.items():
             name = callable_name(pair.target, shape)
             known = found.get(name, ())
-            if len(known) >= repeats:
+            if len(known) >= repeats or time.monotonic() > deadline:
                 continue
             with tempfile.TemporaryDirectory() as folder:
                 inputs = Inputs(workload, entries, 0, device, Path(folder))
                 step = load_side(pair.sides["baseline"], workload, None).prepare(inputs.values, entries)
                 medians = [float(do_bench(step, return_mode="median")) for _ in range(2 * (repeats - len(known)))]
             found[name] = (*known, *(first / second for first, second in zip(medians[::2], medians[1::2], strict=True)))
-    return bars.model_copy(update={"do_bench": found})
+            yield bars.model_copy(update={"do_bench": dict(found)})
 
 
 def _at_least_one(text: str) -> int:
@@ -157,7 +157,7 @@ def _parser() -> Arguments:
         "others", type=Path, nargs="*", default=[], help="files of trials on other GPUs of the model: they count, and are in the table"
     )
     parser.add_argument("--trials", type=_at_least_one, default=40, help="how many of every pair, in all files; default 40")
-    parser.add_argument("--minutes", type=_minutes, default=8.0, help="no trial is begun after that; default 8")
+    parser.add_argument("--minutes", type=_minutes, default=8.0, help="no trial or callable is begun after that; default 8")
     parser.add_argument("--callable", action="append", default=[], help="only this one: copy, matmul, softmax; repeatable")
     parser.add_argument("--device", type=_device, default=Device.AUTO, help="auto, cuda or cpu; default auto")
     instead = parser.add_mutually_exclusive_group()
@@ -199,11 +199,13 @@ def _measure(chosen: argparse.Namespace) -> list[Bars]:
     here, commit = nothing_yet(settings)
     bars = _kept(chosen.file, here)
     others = _others(chosen.file, chosen.others, bars)
+    deadline = time.monotonic() + 60 * chosen.minutes
     if chosen.do_bench:
-        bars = with_do_bench(bars, pairs, chosen.do_bench)
-        write_whole(chosen.file, document_text(bars))
+        for so_far in with_do_bench(bars, pairs, chosen.do_bench, deadline):
+            bars = so_far
+            write_whole(chosen.file, document_text(bars))
     else:
-        quota = Quota(pairs, chosen.trials, time.monotonic() + 60 * chosen.minutes, others)
+        quota = Quota(pairs, chosen.trials, deadline, others)
         bars = go_on(chosen.file, bars, quota, settings, commit)
     return [bars, *others]
 
