@@ -116,7 +116,8 @@ int main(int argc, char** argv) {
     if (argc < 2) return 0;
     FILE* file = report.driver.empty() ? nullptr : fopen(argv[1], "w");
     if (!file) {
-        fprintf(stderr, "%s: %s; expected a file to write\n", argv[1], report.driver.empty() ? "NVML told no driver version" : strerror(errno));
+        fprintf(stderr, "%s: %s; expected a file to write\n", argv[1],
+                report.driver.empty() ? "NVML told no driver version" : strerror(errno));
         return 1;
     }
     write_json(file, report);

@@ -62,7 +62,7 @@ class MatrixSurvey:
                     self._mma_sync(findings, timer)
                 else:
                     self._products(findings, timer, name)
-            except (RuntimeError, ValueError, DriverError) as error:  # torch's for a format that it does not multiply here, or too little memory
+            except (RuntimeError, ValueError, DriverError) as error:  # a format that torch does not multiply here, or too little memory
                 findings.missing[name] = f"torch {torch.__version__}: {' '.join(str(error).split())[:200]}"
 
     def _products(self, findings: Findings, timer: DeviceTimer, name: str) -> None:

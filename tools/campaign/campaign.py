@@ -88,9 +88,8 @@ class Campaign:
                     return
                 for phase in ([deque(alone)], [deque(others)] * len(self.lanes)):
                     list(pool.map(self._work, self.lanes, phase))
-            except BaseException:
+            finally:
                 self._is_over.set()
-                raise
 
     def _work(self, lane: Lane, tasks: deque[Task]) -> None:
         while tasks:
