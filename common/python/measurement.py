@@ -22,7 +22,7 @@ from common.python.stats import TIME, gains_of, speedups_of, times_of
 from common.python.stopping import StopRule
 from common.python.telemetry import Telemetry
 from common.python.throttle import Throttle
-from common.python.wall_clock import MOST_QUEUED_NS, WallClock
+from common.python.wall_clock import MOST_QUEUED_NS, Span, WallClock
 from common.python.workload import Shape
 
 BLOCK_S = 0.06  # a process's own offset is what is left after so many samples, and another process costs 0.5 s
@@ -45,6 +45,18 @@ class Measured:
     checks: dict[str, list[Check]]
     peak_memory_bytes: dict[str, int]
     metrics: dict[str, dict[str, ReportedMetric]]
+
+
+def looks(blocks: int) -> list[int]:
+    """How many calls of each of a unit's blocks are judged, by chance: of a block none, one or two, of all at least one.
+
+    A side cannot know which call it will be, and after one not that it was the last: one that has noticed a look, and works no more, is
+    looked at again in two of three units.
+    """
+    while True:
+        found = [random.choice((0, 0, 1, 2)) for _ in range(blocks)]
+        if any(found):
+            return found
 
 
 class Measurement:
@@ -71,6 +83,7 @@ class Measurement:
         self._metrics: dict[str, dict[str, ReportedMetric]] = {}
         self._notes: set[str] = set()
         self._wall_clock = WallClock()
+        self._spans: dict[str, list[Span]] = {}  # of the unit that is measured
         self._leaving = ExitStack()  # workers of the last unit, which end while those of the next start
         self._limit_s = min(len(plan.sides) * bench.settings.timeout_s("measure"), bench.deadline - time.monotonic())
         self._deadline = time.monotonic() + self._limit_s
@@ -148,15 +161,18 @@ class Measurement:
             passes = self._passes(max(answer.sample_ns for answer in warmed.values()))
             blocks: dict[str, list[Block]] = {side: [] for side in order}
             ran: list[str] = []
-            looked_at = random.randrange(sum(1 for size in passes if size))  # no side can know which block's outputs are judged
+            looked_at = looks(sum(1 for size in passes if size))
+            self._spans = {side: [] for side in order}
             for sides, count in zip((order, tuple(reversed(order))), passes, strict=True):
                 for side in sides if count else ():
-                    take = functools.partial(self._block, workers[side], side, count, len(blocks[side]) == looked_at)
+                    take = functools.partial(self._block, workers[side], side, count, looked_at[len(blocks[side])])
                     blocks[side].append(self._throttle.take(take))
                     ran.append(side)
             for worker in workers.values():
                 worker.begin_close()
             self._leaving.push(stack.pop_all())
+        for side, spans in self._spans.items():
+            self._wall_clock.saw(side, spans)
         found = {side: tuple(taken) for side, taken in blocks.items()}
         return Unit(order=tuple(ran), blocks=found, gains=self._gains(warmed))
 
@@ -239,10 +255,11 @@ class Measurement:
         self._metrics[side] = warmed.metrics
         return warmed
 
-    def _block(self, worker: SideAtWork, side: str, count: int, pick_one: bool) -> Block:
+    def _block(self, worker: SideAtWork, side: str, count: int, looks: int) -> Block:
         sustained = self._bench.settings.sustained
+        calls = count * self._copies
         # A sustained block leaves the outputs of its last call, on inputs that all its calls shared.
-        picks = [random.randrange(count * self._copies)] if pick_one else []
+        picks = sorted(random.sample(range(calls), min(looks, calls)))
         request = protocol.Time(
             seed=self._bench.new_seed(), count=count, picks=picks, prefix=self._bench.dump_prefix(), hold=self._hold, sustained=sustained
         )
@@ -256,10 +273,8 @@ class Measurement:
             raise SideFailure(Status.CRASHED, f"{side}: found {len(timed.picks)} kept outputs; expected {len(picks) * worker.ranks}")
         for call in timed.picks:
             self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, call, timed=True))
-        if not picks:  # keeping outputs takes time that is nobody's fault
-            calls = count * self._copies
-            queued_s = min(timed.queued_ns, calls * MOST_QUEUED_NS) / 1e9
-            self._wall_clock.saw(side, wall_s, sum(timed.samples_ns) * self._copies / 1e9, count, queued_s)
+        queued_s = min(timed.queued_ns, calls * MOST_QUEUED_NS) / 1e9
+        self._spans[side].append(Span(wall_s, sum(timed.samples_ns) * self._copies / 1e9, count, queued_s, looks))
         clocks = tuple(timed.sm_clock_hz)
         return Block(seed=request.seed, samples_ns=tuple(timed.samples_ns), sm_clock_hz=clocks, void=timed.void)
 

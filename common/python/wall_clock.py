@@ -25,6 +25,20 @@ _SHARE_OF_CALL = 0.5  # of the baseline's call: less is not worth hiding
 _SHARE_OF_AROUND = 0.25  # of what is around it: caches that a step leaves in another state are honest, and smaller
 
 
+@dataclass(frozen=True)
+class Span:
+    """A block of `samples` that took `wall_s` by this clock, of which its side claims `claimed_s` for the timed calls.
+
+    `queued_s` are those in which it queued them on a stream that was held. Of `looks` calls the outputs were kept, which takes its time.
+    """
+
+    wall_s: float
+    claimed_s: float
+    samples: int
+    queued_s: float = 0.0
+    looks: int = 0
+
+
 @dataclass
 class WallClock:
     """What the parent saw: seconds around each timed call and of the call itself, by side, a value a unit."""
@@ -32,13 +46,14 @@ class WallClock:
     around_s: dict[str, list[float]] = field(default_factory=dict)
     call_s: dict[str, list[float]] = field(default_factory=dict)
 
-    def saw(self, side: str, wall_s: float, claimed_s: float, samples: int, queued_s: float = 0.0) -> None:
-        """A block of `samples` took `wall_s` by this clock, of which its side claims `claimed_s` for the timed calls.
-
-        `queued_s` are those in which it queued them on a stream that was held.
-        """
-        self.around_s.setdefault(side, []).append((wall_s - claimed_s - queued_s) / samples)
-        self.call_s.setdefault(side, []).append(claimed_s / samples)
+    def saw(self, side: str, spans: Sequence[Span]) -> None:
+        """The blocks of `side` in a unit; those with the fewest looks count, which are the same of every side."""
+        fewest = min(span.looks for span in spans)
+        quiet = [span for span in spans if span.looks == fewest]
+        samples = sum(span.samples for span in quiet)
+        around_s = sum(span.wall_s - span.claimed_s - span.queued_s for span in quiet)
+        self.around_s.setdefault(side, []).append(around_s / samples)
+        self.call_s.setdefault(side, []).append(sum(span.claimed_s for span in quiet) / samples)
 
     def hidden(self) -> str:
         """The side that surely takes longer around its calls than the baseline by much of a call, in a sentence, or nothing."""

@@ -8,7 +8,7 @@ import pytest
 
 from common.python import protocol, throttle
 from common.python.errors import SideFailure, Status
-from common.python.measurement import Measurement
+from common.python.measurement import Measurement, looks
 from common.python.results import Check, OutputError, ReportedMetric, StopReason, TelemetrySummary
 from common.python.settings import Settings
 from tests.common.python.plans import H200, a_plan, standards_for
@@ -134,10 +134,27 @@ def test_a_long_step_by_the_hosts_clock_has_more_than_a_sample_a_block(measured,
     assert {len(block.samples_ns) for unit in found.timing.units for side in unit.blocks.values() for block in side} == {samples}
 
 
-def test_one_timed_call_a_side_and_unit_is_judged(measured):
-    found, _ = measured()
+def test_in_each_unit_as_many_timed_calls_of_each_side_are_judged_and_at_least_one(measured):
+    found, _ = measured(repeat=4)
+    judged = {side: len(checks) for side, checks in found.checks.items()}
 
-    assert {side: len(checks) for side, checks in found.checks.items()} == {"baseline": 6, "optimized": 6}
+    assert judged["baseline"] == judged["optimized"]
+    assert 24 <= judged["optimized"] <= 24 * 4
+
+
+def test_who_has_been_looked_at_is_looked_at_again_in_two_of_three_units():
+    drawn = [looks(2) for _ in range(9000)]
+
+    assert min(map(sum, drawn)) == 1
+    assert {look for unit in drawn for look in unit} == {0, 1, 2}
+    assert sum(sum(unit) > 1 for unit in drawn) / len(drawn) == pytest.approx(2 / 3, abs=0.03)  # six standard deviations
+    after_the_first_block = [unit[1] for unit in drawn if unit[0]]
+    assert sum(map(bool, after_the_first_block)) / len(after_the_first_block) == pytest.approx(1 / 2, abs=0.05)
+
+
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_no_unit_goes_without_a_look(blocks):
+    assert all(any(looks(blocks)) for _ in range(1000))
 
 
 def test_repeats_are_pooled_and_kept_apart(measured):

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from common.python.wall_clock import WallClock, _surely_below_median
+from common.python.wall_clock import Span, WallClock, _surely_below_median
 
 MS = 1e-3
 
@@ -14,7 +14,7 @@ def clock(baseline, optimized, samples=10):
     seen = WallClock()
     for side, units in (("baseline", baseline), ("optimized", optimized)):
         for around, call in units:
-            seen.saw(side, samples * (around + call) * MS, samples * call * MS, samples)
+            seen.saw(side, [Span(samples * (around + call) * MS, samples * call * MS, samples)])
     return seen
 
 
@@ -57,13 +57,21 @@ def test_the_rank_below_the_median_is_that_of_the_sign_test(count, rank):
 def test_queueing_on_a_held_stream_is_not_hidden_time():
     seen = WallClock()
     for around, call in HONEST:
-        seen.saw("baseline", 10 * (around + call) * MS, 10 * call * MS, 10, 0.0)
-        seen.saw("optimized", 10 * (around + 2.4 + 0.1) * MS, 10 * 0.1 * MS, 10, 10 * 2.4 * MS)
+        seen.saw("baseline", [Span(10 * (around + call) * MS, 10 * call * MS, 10, 0.0)])
+        seen.saw("optimized", [Span(10 * (around + 2.4 + 0.1) * MS, 10 * 0.1 * MS, 10, 10 * 2.4 * MS)])
     assert seen.hidden() == ""
+
+
+def test_what_keeping_outputs_takes_counts_only_where_no_block_went_without():
+    seen = WallClock()
+    seen.saw("optimized", [Span(10.0, 1.0, 3, 0.0, 2), Span(8.0, 2.0, 3, 0.0, 0)])
+    seen.saw("optimized", [Span(10.0, 1.0, 3, 0.0, 1), Span(8.0, 2.0, 3, 0.0, 1)])
+    seen.saw("optimized", [Span(10.0, 1.0, 3, 0.0, 2), Span(8.0, 2.0, 3, 0.0, 1)])
+    assert seen.around_s["optimized"] == [2.0, 2.5, 2.0]
 
 
 def test_a_half_and_a_single_unit_tell_nothing():
     alone = WallClock()
-    alone.saw("optimized", 9.0, 0.1, 1)
+    alone.saw("optimized", [Span(9.0, 0.1, 1)])
     assert alone.hidden() == ""
     assert clock(HONEST[:1], [(50.0, 0.1)]).hidden() == ""
