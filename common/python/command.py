@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import signal
 import sys
@@ -21,6 +22,17 @@ class Arguments(argparse.ArgumentParser):
         """End the process. A type tells what was found and expected in the ArgumentTypeError that it raises."""
         sentence = message.removeprefix("argument ")
         self.exit(ExitCode.USAGE, f"error: {sentence if '; expected ' in sentence else f'{sentence}; expected what --help lists'}\n")
+
+
+def finite_above_0(text: str) -> float:
+    """An argument that is a duration or an amount. Raises ArgumentTypeError for text that is no number, and for 0, less, nan and inf."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"found {text}; expected a finite number above 0")
+    return number
 
 
 def exit_with(main: Callable[[], int]) -> NoReturn:

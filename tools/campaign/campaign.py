@@ -9,7 +9,6 @@ that would end too late.
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import shutil
 import signal
@@ -26,7 +25,7 @@ from datetime import datetime
 from pathlib import Path
 
 from common.python.artifacts import ARTIFACTS, write_whole
-from common.python.command import Arguments, exit_with
+from common.python.command import Arguments, exit_with, finite_above_0
 from common.python.environment import child_environment, describe_machine, lock
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.expectations import Expectations, keep_expectations, read_expectations
@@ -193,22 +192,12 @@ def _git(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["git", *words], capture_output=True, text=True, check=False)
 
 
-def _minutes(text: str) -> float:
-    try:
-        minutes = float(text)
-    except ValueError:
-        minutes = math.nan
-    if not 0 < minutes < math.inf:
-        raise argparse.ArgumentTypeError(f"found {text}; expected a finite number above 0")
-    return minutes
-
-
 def _parser() -> Arguments:
     parser = Arguments(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("plan", type=Path, help="a text file, a command a line; # begins a remark")
     parser.add_argument(
         "--minutes",
-        type=_minutes,
+        type=finite_above_0,
         default=60.0,
         help=f"what still runs then is told to end, and has {_PATIENCE_S:g} s to do so; default 60",
     )

@@ -18,7 +18,7 @@ from datetime import datetime
 from pathlib import Path
 
 from common.python.artifacts import document_text, write_whole
-from common.python.command import Arguments, exit_with
+from common.python.command import Arguments, exit_with, finite_above_0
 from common.python.discovery import Pair, discover
 from common.python.environment import describe_machine
 from common.python.errors import BenchmarkError, ExitCode
@@ -134,16 +134,6 @@ def _at_least_one(text: str) -> int:
     return int(text)
 
 
-def _minutes(text: str) -> float:
-    try:
-        minutes = float(text)
-    except ValueError:
-        minutes = math.nan
-    if not 0 < minutes < math.inf:
-        raise argparse.ArgumentTypeError(f"found {text}; expected a finite number above 0")
-    return minutes
-
-
 def _device(text: str) -> Device:
     if text not in list(Device):
         raise argparse.ArgumentTypeError(f"found {text}; expected one of {', '.join(Device)}")
@@ -157,7 +147,7 @@ def _parser() -> Arguments:
         "others", type=Path, nargs="*", default=[], help="files of trials on other GPUs of the model: they count, and are in the table"
     )
     parser.add_argument("--trials", type=_at_least_one, default=40, help="how many of every pair, in all files; default 40")
-    parser.add_argument("--minutes", type=_minutes, default=8.0, help="no trial or callable is begun after that; default 8")
+    parser.add_argument("--minutes", type=finite_above_0, default=8.0, help="no trial or callable is begun after that; default 8")
     parser.add_argument("--callable", action="append", default=[], help="only this one: copy, matmul, softmax; repeatable")
     parser.add_argument("--device", type=_device, default=Device.AUTO, help="auto, cuda or cpu; default auto")
     instead = parser.add_mutually_exclusive_group()

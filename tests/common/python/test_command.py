@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from common.python.command import Arguments
+from common.python.command import Arguments, finite_above_0
 from tests.commands import ROOT, ROOT_FIRST
 
 READER_LEFT = 141
@@ -81,3 +81,13 @@ def test_every_tool_begins_and_ends_that_way():
     assert [path for path, text in files.items() if "ArgumentParser(" in text and path.name != "command.py"] == []
     for path, text in tools.items():
         assert text.endswith('if __name__ == "__main__":\n    exit_with(main)\n'), path
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "1e999", "x", ""])
+def test_an_amount_is_a_finite_number_above_0(capsys, text):
+    parser = Arguments()
+    parser.add_argument("--minutes", type=finite_above_0)
+    assert parser.parse_args(["--minutes", "0.5"]).minutes == 0.5
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--minutes", text])
+    assert capsys.readouterr().err == f"error: --minutes: found {text}; expected a finite number above 0\n"
