@@ -253,7 +253,7 @@ def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:
     out = (chosen.out or ARTIFACTS / f"campaign_{datetime.now().astimezone():%Y%m%d_%H%M%S}").resolve()
     try:
         tasks = read_plan(chosen.plan)
-        with _held_gpus(chosen.gpus) as gpus:
+        with _ended_by_signals(), _held_gpus(chosen.gpus) as gpus:
             campaign = Campaign(_lanes(out, chosen.source.resolve(), gpus), out, root, started + 60 * chosen.minutes)
             _carry_out(campaign, tasks)
     except BenchmarkError as error:
@@ -262,6 +262,17 @@ def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:
     except KeyboardInterrupt:
         return int(ExitCode.INTERRUPTED)
     return int(ExitCode.USAGE if campaign.failed or campaign.left else ExitCode.GOOD)
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """SIGTERM ends the block as Ctrl-C does, and SIGINT too where a shell that started this in the background has it ignored."""
+    before = {number: signal.signal(number, signal.default_int_handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _carry_out(campaign: Campaign, tasks: Sequence[Task]) -> None:
@@ -276,6 +287,4 @@ def _carry_out(campaign: Campaign, tasks: Sequence[Task]) -> None:
 
 
 if __name__ == "__main__":
-    for number in (signal.SIGINT, signal.SIGTERM):  # also where a shell that started it in the background has SIGINT ignored
-        signal.signal(number, signal.default_int_handler)
     exit_with(main)
