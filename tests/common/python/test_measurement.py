@@ -240,7 +240,7 @@ def test_there_are_as_many_sets_as_fit_and_one_where_they_are_another_question(m
 
 
 def test_what_the_host_queues_on_a_held_stream_is_granted_up_to_a_limit(measured, monkeypatch):
-    asleep = {"step_s": {"optimized": 0.02}, "ns": {"baseline": 3e4, "optimized": 3e4}}
+    asleep = {"step_s": {"optimized": 0.02}, "ns": {"baseline": 3e5, "optimized": 3e5}}
     assert measured({**asleep, "queued_ns": {"optimized": 2e7}}, iterations=20)[0].timing.speedups  # 2 ms in each of 10 calls
     with pytest.raises(SideFailure, match=r"optimized: its process takes at least 1\.") as failure:
         measured(
@@ -272,7 +272,7 @@ class Heat:
 @pytest.mark.parametrize(("every", "reason"), [(10, StopReason.PRECISE), (2, StopReason.THROTTLED)])
 def test_heat_now_and_then_is_measured_again_and_heat_all_the_time_ends_it(measured, monkeypatch, every, reason):
     monkeypatch.setattr("common.python.measurement.Telemetry", lambda gpus: Heat(every))
-    monkeypatch.setattr(throttle.time, "sleep", lambda _: None)
+    monkeypatch.setattr(throttle, "SHORTEST_PAUSE_S", 0.0)
     found, bench = measured()
 
     assert found.timing.stop_reason is reason
