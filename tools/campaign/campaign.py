@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
@@ -102,7 +102,16 @@ class Campaign:
     @property
     def left(self) -> list[Task]:
         """What is not done, and with it what is for every GPU: the clones of another campaign have none of it."""
-        return [task for task in self._tasks if task.how == EACH or task in self._waiting] if self._waiting else []
+        if not self._waiting:
+            return []
+        done = Counter(self._tasks) - Counter(self._waiting)  # a plan may have a command twice
+        found = []
+        for task in self._tasks:
+            if task.how == EACH or not done[task]:
+                found.append(task)
+            else:
+                done[task] -= 1
+        return found
 
     def _run(self, lane: Lane, task: Task) -> None:
         with self._telling:
@@ -226,8 +235,7 @@ def _held_gpus(names: str) -> Iterator[list[str]]:
 
 def _lanes(out: Path, source: Path, gpus: Sequence[str]) -> list[Lane]:
     """A clone of `source` a GPU, in `out`. Raises BenchmarkError for a folder that is there, and for changes that no clone would have."""
-    status = ["git", "-C", str(source), "status", "--porcelain", "--untracked-files=no"]
-    if source.is_dir() and (changed := subprocess.run(status, capture_output=True, text=True, check=False).stdout.splitlines()):
+    if source.is_dir() and (changed := _git("-C", str(source), "status", "--porcelain", "--untracked-files=no").stdout.splitlines()):
         raise BenchmarkError(f"{source}: found {len(changed)} files that differ from the last commit; expected a clean tree")
     try:
         out.mkdir(parents=True)
