@@ -47,7 +47,7 @@ class Measured:
     metrics: dict[str, dict[str, ReportedMetric]]
 
 
-def looks(blocks: int) -> list[int]:
+def draw_looks(blocks: int) -> list[int]:
     """How many calls of each of a unit's blocks are judged, by chance: of a block none, one or two, of all at least one.
 
     A side cannot know which call it will be, and after one not that it was the last: one that has noticed a look, and works no more, is
@@ -161,7 +161,7 @@ class Measurement:
             passes = self._passes(max(answer.sample_ns for answer in warmed.values()))
             blocks: dict[str, list[Block]] = {side: [] for side in order}
             ran: list[str] = []
-            looked_at = looks(sum(1 for size in passes if size))
+            looked_at = draw_looks(sum(1 for size in passes if size))
             self._spans = {side: [] for side in order}
             for sides, count in zip((order, tuple(reversed(order))), passes, strict=True):
                 for side in sides if count else ():

@@ -25,10 +25,8 @@ DECLARED_WITHIN: Final = 1.1
 
 _DRAM_KEYS = ("dram_read", "dram_write")
 _NAMES = {"peer": ("peer_out", "peer_in")}  # of a key's ceilings where the key is none itself; the highest counts
-_FLOOR_NAMES = {
-    "fp32": ("fp32", "fp32_fma"),
-    "bf16": ("bf16", "bf16_mma_sync"),
-}  # what else may do the work of a key, and so lowers its floor
+# What else may do the work of a key, and so lowers its floor.
+_FLOOR_NAMES = {"fp32": ("fp32", "fp32_fma"), "bf16": ("bf16", "bf16_mma_sync")}
 _SYMBOLS: dict[Unit, str] = {"bytes/s": "B", "flop/s": "FLOP"}
 _PREFIXES = (("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12), ("P", 1e15))
 

@@ -8,7 +8,7 @@ import pytest
 
 from common.python import protocol, throttle
 from common.python.errors import SideFailure, Status
-from common.python.measurement import Measurement, looks
+from common.python.measurement import Measurement, draw_looks
 from common.python.results import Check, OutputError, ReportedMetric, StopReason, TelemetrySummary
 from common.python.settings import Settings
 from tests.common.python.plans import H200, a_plan, standards_for
@@ -143,7 +143,7 @@ def test_in_each_unit_as_many_timed_calls_of_each_side_are_judged_and_at_least_o
 
 
 def test_who_has_been_looked_at_is_looked_at_again_in_two_of_three_units():
-    drawn = [looks(2) for _ in range(9000)]
+    drawn = [draw_looks(2) for _ in range(9000)]
 
     assert min(map(sum, drawn)) == 1
     assert {look for unit in drawn for look in unit} == {0, 1, 2}
@@ -154,7 +154,7 @@ def test_who_has_been_looked_at_is_looked_at_again_in_two_of_three_units():
 
 @pytest.mark.parametrize("blocks", [1, 2])
 def test_no_unit_goes_without_a_look(blocks):
-    assert all(any(looks(blocks)) for _ in range(1000))
+    assert all(any(draw_looks(blocks)) for _ in range(1000))
 
 
 def test_repeats_are_pooled_and_kept_apart(measured):
