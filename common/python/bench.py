@@ -223,11 +223,15 @@ class Judging:
         self._bench = bench
         self._plan = plan
         self._child = bench.server.fork("referee", bench.logs(plan.target, "") / "referee.log")
+        self._begun: Request | None = protocol.Attend(device=plan.device)  # while the sides start
+        self._child.begin(self._begun)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._begun is not None:  # nobody will wait for the answer
+            self._child.kill()
         self._child.__exit__(kind, error, trace)
 
     def judge(self, side: str, shape: Shape, prepare_seed: int, call: protocol.Call, *, timed: bool) -> Check:
@@ -240,6 +244,9 @@ class Judging:
             raise SideFailure(Status.STREAM_ESCAPE, reason)
         if call.modified:
             raise SideFailure(Status.INPUT_MODIFIED, f"{where}: input {', '.join(call.modified)} was changed; expected it as it was")
+        if self._begun is not None:
+            begun, self._begun = self._begun, None
+            self._child.finish(begun, protocol.Attending, self._bench.limit_s("prepare"))
         request = protocol.Judge(
             workload=str(self._plan.selection.pair.workload),
             device=self._plan.device,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 import nvtx
 
 from common.python import protocol
-from common.python.bench import Bench, Judging
+from common.python.bench import Bench, Judging, SideAtWork
 from common.python.building import build_row
 from common.python.environment import Machine
 from common.python.errors import SideFailure, Status
@@ -93,22 +93,46 @@ def verify(row: _Row, bench: Bench, judging: Judging) -> None:
     """Hold every side against the reference at every shape, on two seeds that it has not seen. Raises SideFailure."""
     plan = row.plan
     shapes: list[Shape] = [*plan.described.check_at, *plan.timed.values()]
-    seeds = {number: (bench.new_seed(), [bench.new_seed(), bench.new_seed()]) for number in range(len(shapes))}
+    questions = [_Question(shape, bench.new_seed(), (bench.new_seed(), bench.new_seed())) for shape in shapes]
+    small, timed = questions[: len(plan.described.check_at)], questions[len(plan.described.check_at) :]
     with ExitStack() as until_verified:
         workers = {side: until_verified.enter_context(bench.fork_side(plan, side)) for side in plan.sides}
         for worker in workers.values():
             worker.begin_load()
-        for side, worker in workers.items():
-            bench.tell(f"verifying {side}")
-            with worker:  # what it holds of the GPU is free before the next side is prepared
-                worker.finish_load()
-                for number, shape in enumerate(shapes):
-                    prepare_seed, check_seeds = seeds[number]
-                    prepared = worker.prepare(shape, prepare_seed, check_seeds[0])
-                    request = protocol.Check(seeds=check_seeds, prefix=bench.dump_prefix())
-                    checked = worker.ask(request, protocol.Checked, bench.limit_s("prepare"))
-                    row.checks[side] += [judging.judge(side, shape, prepare_seed, call, timed=False) for call in checked.calls]
-                    row.setups[side] = _setup(bench.builds.get(str(plan.file(side))), worker.load_s, prepared, checked)
+        for worker in workers.values():
+            worker.finish_load()
+        # On a GPU the small shapes cost waiting alone. Sides on the CPU have one core between them, and a limit each.
+        for group in [tuple(plan.sides)] if plan.device == "cuda" else [(side,) for side in plan.sides]:
+            for question in small:
+                bench.tell(f"verifying {', '.join(group)}")
+                _ask({side: workers[side] for side in group}, question, row, bench, judging)
+            for side in group:  # alone, for the seconds of their set-up are kept, and what they hold of the GPU is much
+                bench.tell(f"verifying {side}")
+                for question in timed:
+                    _ask({side: workers[side]}, question, row, bench, judging)
+                workers[side].begin_close()
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What sides are verified with: inputs at a shape, and the seeds of the calls on them."""
+
+    shape: Shape
+    prepare_seed: int
+    check_seeds: tuple[int, int]
+
+
+def _ask(workers: Mapping[str, SideAtWork], question: _Question, row: _Row, bench: Bench, judging: Judging) -> None:
+    """Have sides prepare and check themselves side by side, and judge their answers. Raises SideFailure, of the first side that fails."""
+    for worker in workers.values():
+        worker.begin_prepare(question.shape, question.prepare_seed, question.check_seeds[0])
+    prepared = {side: worker.finish_prepare() for side, worker in workers.items()}
+    for worker in workers.values():
+        worker.begin(protocol.Check(seeds=list(question.check_seeds), prefix=bench.dump_prefix()))
+    for side, worker in workers.items():
+        checked = worker.finish(protocol.Checked, bench.limit_s("prepare"))
+        row.checks[side] += [judging.judge(side, question.shape, question.prepare_seed, call, timed=False) for call in checked.calls]
+        row.setups[side] = _setup(bench.builds.get(str(row.plan.file(side))), worker.load_s, prepared[side], checked)
 
 
 def _setup(built: protocol.BuildDone | None, load_s: float, prepared: protocol.Prepared, checked: protocol.Checked) -> Setup:
@@ -160,9 +184,7 @@ def judge(row: PairResult, plan: Plan, bench: Bench) -> PairResult:
 
 def _result(row: _Row, bench: Bench, status: Status, reason: str, seconds: float) -> PairResult:
     plan = row.plan
-    timings: dict[str, PairTiming] = {}
-    if status is Status.PASSED:
-        timings = {name: measured.timing for name, measured in row.measured.items()}
+    measured = row.measured if status is Status.PASSED else {}  # no figure of a row whose claims its counters refute
     return PairResult(
         target=plan.target,
         workload_file=shown(plan.selection.pair.workload, bench),
@@ -170,9 +192,9 @@ def _result(row: _Row, bench: Bench, status: Status, reason: str, seconds: float
         status=status,
         reason=reason,
         sides={side: _side_result(row, bench, side) for side in plan.sides},
-        timings=timings,
+        timings={name: each.timing for name, each in measured.items()},
         proofs=proofs_of(plan, row.evidence),
-        metrics=next((measured.metrics for measured in row.measured.values()), {}),
+        metrics=next((each.metrics for each in measured.values()), {}),
         notes=(*_notes(plan, bench), *_found(row), *_sanitizer_notes(plan, bench, reason)),
         seconds=seconds,
         phases=row.phases,

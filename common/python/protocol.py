@@ -290,6 +290,19 @@ class Observed(Answer):
     imported: list[str] = []  # by an Ahead: the files of all its modules that are not of installed packages
 
 
+class Attend(Request):
+    """Get ready to judge: a CUDA context takes as long as many judgements."""
+
+    kind: Literal["attend"] = "attend"
+    device: Literal["cuda", "cpu"]
+
+
+class Attending(Answer):
+    """Ready."""
+
+    kind: Literal["attending"] = "attending"
+
+
 class Judge(Request):
     """Compare outputs with the reference of the inputs that the two seeds make for `rank` of `ranks`, at the tolerance of `side`.
 
@@ -373,6 +386,6 @@ class Reaped(Answer):
 
 
 AnyRequest = Annotated[
-    Describe | Probe | Build | Load | Prepare | Check | Warm | Time | Watch | Ahead | Judge | Survey | Fork | Reap,
+    Describe | Probe | Build | Load | Prepare | Check | Warm | Time | Watch | Ahead | Attend | Judge | Survey | Fork | Reap,
     Field(discriminator="kind"),
 ]

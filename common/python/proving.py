@@ -137,6 +137,7 @@ def watch_evidence(
         else:
             known.pop(NOWHERE, None)
             known[architecture] = seen
+        worker.begin_close()
 
 
 def _hide(known: dict[str, Seen], why: str) -> None:

@@ -276,3 +276,9 @@ def tensor_digest(tensor: torch.Tensor) -> int:
         part *= torch.arange(2 * start + 1, 2 * (start + part.numel()) + 1, 2, dtype=torch.int64, device=part.device)
         total += part.sum()
     return int(total) & ((1 << 64) - 1)
+
+
+def warm_digest(device: torch.device) -> None:
+    """Have a GPU load what a digest runs, so that the first of a process takes no longer than the others."""
+    if device.type == "cuda":
+        tensor_digest(torch.zeros(64, dtype=torch.uint8, device=device))

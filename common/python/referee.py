@@ -17,7 +17,7 @@ from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.loader import load_workload
 from common.python.message import Answer
 from common.python.protocol import AnyRequest
-from common.python.random_inputs import Inputs, leaves, mapped
+from common.python.random_inputs import Inputs, leaves, mapped, warm_digest
 from common.python.results import OutputError
 from common.python.verification import compare, upcast
 from common.python.workload import Shape, Spec, Workload, call_by_name
@@ -51,7 +51,10 @@ class Referee:
         self._random = random.SystemRandom()  # no seed of it is in any request: no side can know which rows are looked at
 
     def answer(self, request: AnyRequest) -> Answer:
-        """Judge the outputs that `request` names. Raises SideFailure."""
+        """Judge the outputs that `request` names, or get ready to. Raises SideFailure."""
+        if isinstance(request, protocol.Attend):
+            warm_digest(torch.device(request.device))
+            return protocol.Attending(nonce=request.nonce)
         if not isinstance(request, protocol.Judge):
             raise SideFailure(Status.CRASHED, f"the referee was asked for {request.kind}; expected judge")
         workload = self._workload(request.workload)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from threading import Thread
 from typing import Final, Self
 
 from common.python.results import BASELINE, OPTIMIZED, Interval, PairTiming, Unit
@@ -14,6 +16,11 @@ from common.python.results import BASELINE, OPTIMIZED, Interval, PairTiming, Uni
 _CONFIDENCE = 0.95
 TIME = "time"  # the goal of a workload that names no other
 PAIR: Final = (BASELINE, OPTIMIZED)
+
+
+def load_ahead() -> None:
+    """Import in the background what the quantiles come from: it takes most of a second, for which the first interval would wait."""
+    Thread(target=importlib.import_module, args=("scipy.special",), daemon=True).start()
 
 
 def t_quantile(degrees: float, probability: float) -> float:

@@ -36,6 +36,7 @@ from common.python.revisions import against, checkout
 from common.python.sanitizing import sanitize
 from common.python.settings import Device, Settings
 from common.python.standards import NOISE_COMMAND, Standards, first_gpu
+from common.python.stats import load_ahead
 from common.python.targets import Selection, select
 
 
@@ -186,6 +187,8 @@ class _Suite:
     def run(self, done: Mapping[str, PairResult]) -> tuple[bool, Analysis]:
         """Do every row that is not done, settle what is red, and ask for advice; whether Ctrl-C ended it, and the advice."""
         analysis = Analysis()
+        if self.bench.settings.measures:
+            load_ahead()
         try:
             build_ahead([plan for plan in self.plans if plan.target not in done], self.bench, self.machine, self._tell_of_builds)
             for index, plan in enumerate(self.plans, start=1):

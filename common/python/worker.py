@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from common.python.launch_trace import compiled_kernels, start_tracing, trace
 from common.python.loader import Side, Step, load_side, load_workload
 from common.python.message import Answer
 from common.python.protocol import AnyRequest, Call
-from common.python.random_inputs import Inputs
+from common.python.random_inputs import Inputs, warm_digest
 from common.python.results import ReportedMetric
 from common.python.seal import seal
 from common.python.timing import Sampler
@@ -31,6 +32,7 @@ from common.python.triton_ahead import compile_ahead
 from common.python.verification import changed, check_inputs, check_placement, poison, poison_free_blocks, snapshot, take_outputs
 from common.python.workload import Workload, call_by_name
 
+_LISTS_CHILDREN = Path("/proc/thread-self/children")
 _LINGER_S = 0.02  # how long a CPU side that returned too early is given to show itself
 
 
@@ -131,6 +133,7 @@ class Worker:
         if device.type == "cuda":
             # Not the legacy default stream: work that a side puts there by mistake must not look as if it were in order.
             torch.cuda.set_stream(torch.cuda.Stream())
+            warm_digest(device)  # here, where the sides of a row load side by side
         else:
             torch.set_num_threads(1)
         if request.watched:
@@ -344,11 +347,31 @@ class Worker:
 def _cores_in_use() -> set[int]:
     """The cores on which the threads of this process and of its children may run."""
     cores: set[int] = set()
-    for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
-        with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
-            for thread in process.threads():
-                cores |= os.sched_getaffinity(thread.id)
+    for process in _family(os.getpid()):
+        for thread in _threads(process):
+            with contextlib.suppress(ProcessLookupError):
+                cores |= os.sched_getaffinity(int(thread.name))
     return cores
+
+
+def _family(process: int) -> Iterator[int]:
+    """A process and its children's children."""
+    yield process
+    if not _LISTS_CHILDREN.exists():  # a kernel without them: all processes of the machine are asked for their parents
+        with contextlib.suppress(psutil.NoSuchProcess):
+            yield from (child.pid for child in psutil.Process(process).children(recursive=True))
+        return
+    for thread in _threads(process):
+        with contextlib.suppress(OSError):  # it has ended
+            for child in (thread / "children").read_text(encoding="ascii").split():
+                yield from _family(int(child))
+
+
+def _threads(process: int) -> list[Path]:
+    try:
+        return list(Path(f"/proc/{process}/task").iterdir())
+    except OSError:  # it has ended
+        return []
 
 
 def _wait(device: torch.device) -> None:

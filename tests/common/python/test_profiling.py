@@ -352,6 +352,13 @@ def refuse(*_):
     raise SideFailure(Status.UNPROVEN, "b.cu: found none")
 
 
+def test_a_claim_that_counters_refute_fails_a_row_that_was_timed(tmp_path, monkeypatch):
+    monkeypatch.setattr("common.python.benchmark_harness.profile", refuse)
+    write_pair(tmp_path / "root")
+    (row,) = rows_of(tmp_path, profile="minimal")
+    assert (row.status, row.reason, row.timings, row.metrics) == ("UNPROVEN", "b.cu: found none", {}, {})
+
+
 def test_what_a_sanitizer_found_is_said_of_a_row_that_is_red_for_another_reason(tmp_path, monkeypatch):
     monkeypatch.setattr("common.python.suite.sanitize", lambda *_: {"demo:double": (Sanitized(finding="a.cu: raced"),)})
     monkeypatch.setattr("common.python.benchmark_harness.read_evidence", refuse)

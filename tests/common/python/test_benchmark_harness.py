@@ -1,0 +1,115 @@
+"""The recipe's order: which sides are asked together, and what a row that ends early leaves behind."""
+
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from common.python import benchmark_harness as harness
+from common.python import protocol
+from common.python.bench import Judging
+from common.python.environment import child_environment
+from common.python.errors import SideFailure, Status
+from common.python.isolation import ForkServer
+from common.python.project import PROJECT_ROOT
+from tests.common.python.profiled import a_bench, a_pair
+
+
+class Side:
+    """Tells `log` what it is asked, and fails when it is checked at `fails_at`."""
+
+    load_s = 0.0
+
+    def __init__(self, name, log, fails_at=None):
+        self._name, self._log, self._fails_at, self._shape = name, log, fails_at, None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._log.append((self._name, "gone"))
+
+    def begin_load(self):
+        self._log.append((self._name, "load"))
+
+    def finish_load(self):
+        self._log.append((self._name, "loaded"))
+
+    def begin_prepare(self, shape, *_):
+        self._shape = shape["n"]
+        self._log.append((self._name, f"prepare {self._shape}"))
+
+    def finish_prepare(self):
+        self._log.append((self._name, f"prepared {self._shape}"))
+        return protocol.Prepared(nonce="", seconds=1.0)
+
+    def begin(self, request):
+        self._log.append((self._name, f"check {self._shape}"))
+
+    def finish(self, expected, seconds):
+        self._log.append((self._name, f"checked {self._shape}"))
+        if self._shape == self._fails_at:
+            raise SideFailure(Status.WRONG_RESULT, f"{self._name} at {self._shape}")
+        return protocol.Checked(nonce="", calls=[], first_call_s=2.0)
+
+    def begin_close(self):
+        self._log.append((self._name, "close"))
+
+
+@pytest.fixture
+def verified(tmp_path):
+    """What two sides are asked on a device, at the small shapes 1 and 2 and then at 9."""
+
+    def verify(device, **fails_at):
+        log = []
+        plan = SimpleNamespace(
+            sides=("baseline", "optimized"),
+            device=device,
+            described=SimpleNamespace(check_at=({"n": 1}, {"n": 2})),
+            timed={"default": {"n": 9}},
+            file=lambda side: tmp_path / side,
+        )
+        bench = a_bench(tmp_path / "run")
+        bench.dump_prefix = lambda: ""
+        bench.fork_side = lambda _, side: Side(side, log, fails_at.get(side))
+        row = harness._Row(plan, checks={side: [] for side in plan.sides})
+        try:
+            harness.verify(row, bench, judging=None)
+        except SideFailure as failure:
+            return log, failure.reason
+        return log, row.setups
+
+    return verify
+
+
+def test_on_a_gpu_sides_are_verified_side_by_side_at_small_shapes_and_alone_where_they_are_timed(verified):
+    log, setups = verified("cuda")
+    assert log[4:8] == [("baseline", "prepare 1"), ("optimized", "prepare 1"), ("baseline", "prepared 1"), ("optimized", "prepared 1")]
+    assert log[8:12] == [("baseline", "check 1"), ("optimized", "check 1"), ("baseline", "checked 1"), ("optimized", "checked 1")]
+    alone = ["prepare 9", "prepared 9", "check 9", "checked 9", "close"]
+    assert log[20:30] == [("baseline", what) for what in alone] + [("optimized", what) for what in alone]
+    assert [(setup.prepare_s, setup.first_call_s) for setup in setups.values()] == [(1.0, 2.0), (1.0, 2.0)]
+
+
+def test_on_a_cpu_a_side_is_verified_and_gone_before_the_next_begins(verified):
+    log, _ = verified("cpu")
+    asked = [(side, what) for side, what in log if what.startswith(("prepare ", "close"))]
+    assert asked == [(side, what) for side in ("baseline", "optimized") for what in ("prepare 1", "prepare 2", "prepare 9", "close")]
+
+
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
+def test_a_wrong_side_ends_it_and_no_side_is_left(verified, device):
+    log, reason = verified(device, optimized=2)
+    assert reason == "optimized at 2"
+    assert [side for side, what in log if what == "gone"] == ["optimized", "baseline"]
+    assert ("optimized", "prepare 9") not in log
+
+
+def test_a_referee_that_nothing_was_asked_of_is_gone_without_a_word(tmp_path):
+    bench = a_bench(tmp_path / "run")
+    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as bench.server:
+        with Judging(bench, a_pair(tmp_path)) as judging:
+            pid = judging._child.pid
+            os.kill(pid, 0)
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
