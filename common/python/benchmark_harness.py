@@ -27,6 +27,8 @@ from common.python.roofline import with_shares
 from common.python.stats import rungs_of
 from common.python.workload import Shape
 
+_ABREAST = 4  # sides that are verified at a time: a small shape costs waiting alone, but streams are held, and the GPU is shared by turns
+
 
 @dataclass
 class _Row:
@@ -101,8 +103,9 @@ def verify(row: _Row, bench: Bench, judging: Judging) -> None:
             worker.begin_load()
         for worker in workers.values():
             worker.finish_load()
-        # On a GPU the small shapes cost waiting alone. Sides on the CPU have one core between them, and a limit each.
-        for group in [tuple(plan.sides)] if plan.device == "cuda" else [(side,) for side in plan.sides]:
+        abreast = _ABREAST if plan.device == "cuda" else 1  # on the CPU they have one core between them, and a limit each
+        for first in range(0, len(plan.sides), abreast):
+            group = plan.sides[first : first + abreast]
             for question in small:
                 bench.tell(f"verifying {', '.join(group)}")
                 _ask({side: workers[side] for side in group}, question, row, bench, judging)
