@@ -267,12 +267,13 @@ def test_the_topics_of_a_cpu_are_those_that_are_asked_for(tmp_path):
     assert list(HostSurvey(tmp_path).topics) == list(TOPICS["cpu"])
 
 
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    return ceilings.GpuSurvey(0, tmp_path_factory.mktemp("survey"))
+
+
 @pytest.mark.gpu
 class TestOnAGpu:
-    @pytest.fixture(scope="class")
-    def survey(self, tmp_path_factory):
-        return ceilings.GpuSurvey(0, tmp_path_factory.mktemp("survey"))
-
     def test_the_topics_are_those_that_are_asked_for(self, survey):
         assert list(survey.topics) == list(TOPICS["cuda"])
 

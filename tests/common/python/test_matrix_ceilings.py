@@ -174,12 +174,13 @@ def test_it_is_kept_and_read_back_and_a_file_without_it_is_read_too(tmp_path, mo
 # --- on a GPU
 
 
+@pytest.fixture(scope="module")
+def survey(tmp_path_factory):
+    return ceilings.GpuSurvey(0, tmp_path_factory.mktemp("survey"))
+
+
 @pytest.mark.gpu
 class TestOnAGpu:
-    @pytest.fixture(scope="class")
-    def survey(self, tmp_path_factory):
-        return ceilings.GpuSurvey(0, tmp_path_factory.mktemp("survey"))
-
     def test_every_launch_is_right(self, survey):
         for threads, resident in matrix_ceilings._MMA_LAUNCHES:
             loop = MmaLoop.made(survey._device, threads, resident * survey._sms)
