@@ -1,7 +1,8 @@
 """The process that a profiler or a sanitizer watches: both sides by the loader and the inputs of a worker, and no timer.
 
-The parent starts it by exec, as nsys does not follow a fork. No stream is held here: under a profiler a kernel that waits for the host
-would wait for ever.
+The parent starts it by exec, as nsys does not follow a fork. It may be started before its job is given: till then it has imported this
+module, and neither a side nor CUDA was touched. No stream is held here: under a profiler a kernel that waits for the host would wait for
+ever.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from torch.autograd.profiler import profile, record_function
 
 from common.python.launch_trace import start_tracing
 from common.python.loader import Side, Step, load_side, load_workload
-from common.python.profile_job import DONE, Job, JobSide
+from common.python.profile_job import DONE, Job, JobSide, read_job
 from common.python.protocol import ShapeEntries
 from common.python.random_inputs import Inputs
 
@@ -125,8 +126,10 @@ class Child:
 
 
 def main(path: Path) -> None:
-    """Do the job in the file at `path`."""
-    job = Job.model_validate_json(path.read_text(encoding="utf-8"))
+    """Do the job in the file at `path`, as soon as it is given; nothing if it never is."""
+    job = read_job(path)
+    if job is None:
+        return
     if job.log:
         log = os.open(job.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         for descriptor in (1, 2):

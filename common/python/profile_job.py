@@ -1,10 +1,17 @@
-"""What a process under a profiler or a sanitizer is to do: a file that says so, and a file in which the process says how far it got."""
+"""What a process under a profiler or a sanitizer is to do: a file that says so, and a file in which the process says how far it got.
+
+The process may be there before its job: the file is locked until the job is in it. A lock is gone with who holds it, so none waits for
+ever, and it needs no descriptor or signal that a tool between the two would have to let through.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TextIO
 
 from common.python.message import Message
 from common.python.protocol import ShapeEntries
@@ -44,12 +51,37 @@ class Job(Message):
     sides: list[JobSide]
 
 
-def command_of(job: Job, path: Path) -> list[str]:
-    """Write `job` to `path`; the command that does it. What an earlier one said of its progress is gone."""
-    path.write_text(job.model_dump_json(indent=2), encoding="utf-8")
-    for file in filter(None, (job.progress, job.log)):
-        Path(file).write_text("", encoding="utf-8")
+def command_of(path: Path) -> list[str]:
+    """The command that does the job at `path`."""
     return [sys.executable, "-m", "common.python.profile_child", str(path)]
+
+
+@contextlib.contextmanager
+def withheld(path: Path) -> Iterator[TextIO]:
+    """The file of a job at `path`, for `give`: nobody reads it before that, or before the block ends, which deletes it if it is empty."""
+    with path.open("w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            yield file
+        finally:
+            if not path.stat().st_size:
+                path.unlink()
+
+
+def give(job: Job, file: TextIO) -> None:
+    """Write `job` to its withheld file, and let its process read it. What an earlier one said of its progress is gone."""
+    for other in filter(None, (job.progress, job.log)):
+        Path(other).write_text("", encoding="utf-8")
+    with file:
+        file.write(job.model_dump_json(indent=2))
+
+
+def read_job(path: Path) -> Job | None:
+    """The job at `path`, as soon as it is given; None if it never will be."""
+    with path.open(encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        text = file.read()
+    return Job.model_validate_json(text) if text else None
 
 
 def progress_of(job: Job) -> str:

@@ -1,16 +1,20 @@
 """A row under the profilers, after timing and apart from it: nsys for what a step does in time, ncu for what its kernels count.
 
 Each tool runs one process with both sides and one steady step a side. A tool that fails costs its own figures and leaves a line; where
-nsys gives nothing, torch.profiler traces. The files lie beside the row's metrics.json.
+nsys gives nothing, torch.profiler traces. ncu's process is started beside nsys's, for what it imports takes seconds, and waits until the
+trace has been read. The files lie beside the row's metrics.json.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from common.python import ncu_tables, nsys_tables, step_trace
 from common.python.artifacts import write_whole
@@ -20,7 +24,7 @@ from common.python.environment import child_environment, output_of, version_of
 from common.python.ncu_tables import DRAM_BYTES, Profiled
 from common.python.planning import Plan
 from common.python.profile_job import Job, JobSide, Mode
-from common.python.profiled_process import Ended, SideCrashed, ToolFailed, run, run_job, tool
+from common.python.profiled_process import Ended, JobProcess, SideCrashed, ToolFailed, run, run_job, tool
 from common.python.project import PROJECT_ROOT
 from common.python.proving import counters_claimed
 from common.python.results import PairResult, SideProfile, StepTrace
@@ -38,6 +42,8 @@ _NO_NCU = "install Nsight Compute"
 _FURTHER = (ncu_tables.OCCUPANCY, ncu_tables.L2_HITS, ncu_tables.TENSOR)
 _MOST_KERNELS = 32
 """A step of more is not counted: ncu runs each kernel some ten times, flushes the caches each time, and took 0.9 s a kernel on an H200."""
+
+_version = functools.cache(version_of)  # of tools, which take a while to tell it
 
 
 @dataclass
@@ -75,13 +81,14 @@ def profile_row(plan: Plan, bench: Bench, level: Profile | None = None) -> Profi
     found = Profiling(claimed=counters_claimed(plan))
     session = _Session(plan, bench, level or bench.settings.ncu_metric_set or bench.settings.profile or Profile.MINIMAL)
     try:
-        _trace(session, found)
-        if plan.device == "cuda" and session.level is not Profile.NONE:
-            sides = _countable(session, found)
-            if sides:
-                bench.tell("counting under ncu")
-                found.launches, notes = _count(session, found.claimed, sides)
-                found.notes += notes + _uncounted(sides, found)
+        with _Counter(session, found.claimed) as counter:
+            _trace(session, found, counter)
+            if plan.device == "cuda" and session.level is not Profile.NONE:
+                sides = _countable(session, found)
+                if sides:
+                    bench.tell("counting under ncu")
+                    found.launches, notes = _count(session, counter, sides)
+                    found.notes += notes + _uncounted(sides, found)
     except SideCrashed as crash:
         found.notes.append(f"profile: {crash}; the timing is from before")
     except (ToolFailed, ncu_tables.UnreadableTable) as failure:
@@ -118,10 +125,17 @@ class _Session:
         """A file of the row's profile."""
         return self.folder / name
 
-    def do(self, under: Sequence[str], mode: Mode, log: str, sides: Sequence[str] = ()) -> Ended:
-        """Do the job of the row under a tool, with some sides or with all. Raises ToolFailed or SideCrashed."""
-        limit_s = self.bench.limit_s("profile")
-        return run_job(under, self._job(mode, sides or tuple(self.labels)), self.at(log), self._environment, limit_s)
+    def start(self, under: Sequence[str], log: str) -> JobProcess:
+        """A process under a tool that waits for `bracket`. Raises ToolFailed."""
+        return JobProcess(under, self.at(log), self._environment)
+
+    def bracket(self, process: JobProcess, sides: Sequence[str]) -> Ended:
+        """Have a process that waits do a step of `sides`. Raises ToolFailed or SideCrashed."""
+        return process.do(self._job("bracket", sides), self.bench.limit_s("profile"))
+
+    def trace(self, log: str) -> Ended:
+        """Have torch.profiler trace a step of every side. Raises ToolFailed or SideCrashed."""
+        return run_job((), self._job("trace", tuple(self.labels)), self.at(log), self._environment, self.bench.limit_s("profile"))
 
     def call(self, command: Sequence[str], log: str) -> Ended:
         """Run a tool by itself. Raises ToolFailed."""
@@ -158,12 +172,12 @@ class _Session:
 # --- in time
 
 
-def _trace(session: _Session, found: Profiling) -> None:
+def _trace(session: _Session, found: Profiling, counter: _Counter) -> None:
     """What a step of each side does in time: by nsys, or by torch.profiler where nsys gives nothing. Raises SideCrashed."""
     if session.plan.device == "cuda":
         session.bench.tell("tracing under nsys")
         try:
-            steps = _by_nsys(session)
+            steps = _by_nsys(session, counter)
         except SideCrashed:
             raise
         except (ToolFailed, nsys_tables.UnreadableTrace) as failure:
@@ -171,13 +185,13 @@ def _trace(session: _Session, found: Profiling) -> None:
         else:
             write_whole(session.at("profile.chrome.json"), step_trace.chrome_trace({session.labels[side]: steps[side] for side in steps}))
             found.steps = {side: step_trace.figures(step, "nsys") for side, step in steps.items()}
-            found.notes.append(f"profile: nsys {version_of('nsys')} traced a step a side")
+            found.notes.append(f"profile: nsys {_version('nsys')} traced a step a side")
             return
     else:
         found.notes.append("profile: nsys and ncu are for GPUs; torch.profiler traced a step a side")
     session.bench.tell("tracing with torch.profiler")
     try:
-        session.do((), "trace", "profile_torch.log")
+        session.trace("profile_torch.log")
     except SideCrashed:
         raise
     except ToolFailed as failure:
@@ -187,13 +201,15 @@ def _trace(session: _Session, found: Profiling) -> None:
     found.steps = {side: step_trace.figures(step, "torch.profiler") for side, step in seen.items()}
 
 
-def _by_nsys(session: _Session) -> dict[str, SeenStep]:
-    """The steps that nsys recorded. Raises ToolFailed, SideCrashed or UnreadableTrace."""
+def _by_nsys(session: _Session, counter: _Counter) -> dict[str, SeenStep]:
+    """The steps that nsys recorded, while `counter` begins. Raises ToolFailed, SideCrashed or UnreadableTrace."""
     nsys = tool("nsys", "install Nsight Systems, or Nsight Compute, which brings one")
     output, report, database = session.at("profile"), session.at("profile.nsys-rep"), session.at("profile.sqlite")
     for old in (report, database, session.at("profile.qdstrm")):
         old.unlink(missing_ok=True)
-    ended = session.do([nsys, "profile", *_NSYS, *_NSYS_CAPTURE, "--output", str(output)], "bracket", "profile_nsys.log")
+    with session.start([nsys, "profile", *_NSYS, *_NSYS_CAPTURE, "--output", str(output)], "profile_nsys.log") as process:
+        counter.begin()
+        ended = session.bracket(process, tuple(session.labels))
     if not report.exists():
         raise ToolFailed(_why_no_report(Path(nsys), ended, session.at("profile.qdstrm")))
     table = ("--report", "cuda_gpu_trace", "--format", "csv", "--output", str(output))
@@ -226,23 +242,56 @@ def _countable(session: _Session, found: Profiling) -> list[str]:
     return [side for side in session.labels if side not in many]
 
 
-def _count(session: _Session, claimed: Sequence[str], sides: Sequence[str]) -> tuple[dict[str, tuple[Profiled, ...]], list[str]]:
+class _Counter:
+    """ncu's processes of a row: the first may begin before it is known which sides it counts, and none outlives the block."""
+
+    def __init__(self, session: _Session, claimed: Sequence[str]) -> None:
+        wanted = _ALWAYS if session.level is Profile.MINIMAL else _ALWAYS + _FURTHER
+        self.metrics = tuple(dict.fromkeys((*wanted, *claimed)))
+        self._session = session
+        self._begun: JobProcess | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._begun:
+            self._begun.close()
+
+    def begin(self) -> None:
+        """Start ncu at the row's level, if that is any; what keeps it from starting, `collect` raises."""
+        if self._session.level is not Profile.NONE:
+            with contextlib.suppress(ToolFailed):
+                self._begun = self._start(self.metrics)
+
+    def collect(self, sides: Sequence[str], without: Sequence[str] = ()) -> Ended:
+        """Have ncu count a step of `sides`: what has begun, or, once more, one `without` some metrics. Raises ToolFailed or SideCrashed."""
+        begun = None if without else self._begun
+        with begun or self._start([metric for metric in self.metrics if metric not in without]) as process:
+            return self._session.bracket(process, sides)
+
+    def _start(self, metrics: Sequence[str]) -> JobProcess:
+        ncu = tool("ncu", _NO_NCU)
+        session = self._session
+        name = _SETS.get(session.level)
+        chosen = ("--set", name) if name and name in _sets_of(ncu) else ()
+        # Each pass of a kernel finds the caches as the side is timed with them: flushed, or as the pass before left them.
+        caches = "none" if session.plan.described.cache == "hot" else "all"
+        session.at("profile.ncu-rep").unlink(missing_ok=True)
+        what = ("--cache-control", caches, "--metrics", ",".join(metrics), "--export", str(session.at("profile")))
+        return session.start([ncu, *_NCU, *chosen, *what], "profile_ncu.log")
+
+
+def _count(session: _Session, counter: _Counter, sides: Sequence[str]) -> tuple[dict[str, tuple[Profiled, ...]], list[str]]:
     """The launches of each side with their counters, and a line. Raises ToolFailed, SideCrashed or UnreadableTable."""
     ncu = tool("ncu", _NO_NCU)
     notes = []
-    chosen: tuple[str, ...] = ()
-    wanted = _ALWAYS if session.level is Profile.MINIMAL else _ALWAYS + _FURTHER
-    if name := _SETS.get(session.level):
-        sets = sets_in(output_of(ncu, "--list-sets", timeout_s=60.0))
-        chosen = ("--set", name) if name in sets else ()
-        if not chosen:
-            notes.append(f"profile: ncu: no set {name}; it has {', '.join(sets) or 'none that --list-sets names'}")
-    asked = tuple(dict.fromkeys((*wanted, *claimed)))
-    ended = _collect(session, [ncu, *_NCU, *chosen], asked, sides)
-    if refused := _refused(ended, asked):
+    if (name := _SETS.get(session.level)) and name not in (sets := _sets_of(ncu)):
+        notes.append(f"profile: ncu: no set {name}; it has {', '.join(sets) or 'none that --list-sets names'}")
+    ended = counter.collect(sides)
+    if refused := _refused(ended, counter.metrics):
         notes.append(f"profile: ncu: does not know {', '.join(refused)}; counted without")
-        asked = tuple(metric for metric in asked if metric not in refused)
-        ended = _collect(session, [ncu, *_NCU, *chosen], asked, sides)
+        ended = counter.collect(sides, without=refused)
     report = session.at("profile.ncu-rep")
     if not report.exists():
         raise ToolFailed(_why_no_counters(ended))
@@ -250,7 +299,7 @@ def _count(session: _Session, claimed: Sequence[str], sides: Sequence[str]) -> t
     launches = ncu_tables.read_file(session.at("profile_counters.csv"))
     labels = tuple(session.labels.values())
     found = {side: tuple(each for each in launches if ncu_tables.side_of(each, labels) == session.labels[side]) for side in sides}
-    notes.append(f"profile: ncu {version_of('ncu')} counted {session.level} in a step a side")
+    notes.append(f"profile: ncu {_version('ncu')} counted {session.level} in a step a side")
     return {side: mine for side, mine in found.items() if mine}, notes
 
 
@@ -265,19 +314,17 @@ def _uncounted(sides: Sequence[str], found: Profiling) -> list[str]:
     ]
 
 
-def _collect(session: _Session, under: Sequence[str], metrics: Sequence[str], sides: Sequence[str]) -> Ended:
-    # Each pass of a kernel finds the caches as the side is timed with them: flushed, or as the pass before left them.
-    caches = "none" if session.plan.described.cache == "hot" else "all"
-    session.at("profile.ncu-rep").unlink(missing_ok=True)
-    what = ("--cache-control", caches, "--metrics", ",".join(metrics), "--export", str(session.at("profile")))
-    return session.do([*under, *what], "bracket", "profile_ncu.log", sides)
-
-
 def sets_in(listed: str) -> tuple[str, ...]:
     """The names in what `ncu --list-sets` prints: a ruled table whose first column they are."""
     rules = [number for number, line in enumerate(listed.splitlines()) if re.match(r"-{3,} ", line)]
     lines = listed.splitlines()[rules[-1] + 1 :] if rules else []
     return tuple(line.split()[0] for line in lines if line.strip())
+
+
+@functools.cache
+def _sets_of(ncu: str) -> tuple[str, ...]:
+    """The sets of this ncu, which takes a while to tell them."""
+    return sets_in(output_of(ncu, "--list-sets", timeout_s=60.0))
 
 
 def _refused(ended: Ended, asked: Sequence[str]) -> list[str]:
