@@ -1,4 +1,10 @@
-"""Fourier transforms of many signals of 4096 complex points: y[r, j] = sum over k of x[r, k] exp(-2 pi i j k / 4096), in float32."""
+"""Fourier transforms of many signals of 4096 complex points: y[r, j] = sum over k of x[r, k] exp(-2 pi i j k / 4096), in float32.
+
+Expected 1.2x, and 1.19x on an H200. What stops the optimized side at 74 % of its ceiling: a row's 4000 cycles of instructions are 251 us of
+the 342, and its bytes 251 as well. Neither is full, sm__throughput 77 % and gpu__dram_throughput 64, as a block does one at a time, between
+barriers, and four overlap them in part. cuFFT is at 96 % with less for an SM to do: its sm__throughput is 50 %,
+of 262 us.
+"""
 
 import torch
 

@@ -1,7 +1,11 @@
 """Squared distance of every point to the nearest of some centers: y[i] = min over c of |x[:, i] - centers[c]|^2, in 3 or 8 dimensions.
 
 Expected 2x, from the loads, and 2.72x on an H200, from the instructions: for a center of 8 features the baseline runs 75, as the compiler
-makes loops by 16, 8, 4 and 1 of one that may have any length, and the optimized side 28. Either side issues 0.7 a cycle and scheduler.
+makes loops by 16, 8, 4 and 1 of one that may have any length, and the optimized side 28. Either side issues 0.7 a cycle and scheduler: 75
+or 28 for each of 256 centers and 62 warps a scheduler, over its time at 1.98 GHz.
+
+What stops the optimized side at 27 % of its ceiling: of the 28, 8 multiply and add, and 8 load a center's feature, one a cycle an SM, which
+is 257 us of the 314; l1tex__throughput is 86 %.
 """
 
 import torch

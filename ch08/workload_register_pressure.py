@@ -2,11 +2,14 @@
 
 Expected 2.3x, and 4.99x on an H200 (2026-11-22). The 2.3x let spills end in the L1. But a store to local memory goes on to the L2: the 566
 in the loop are 2264 bytes a thread for every 8 rows of x and g, 76 GB, 12.7 of the baseline's 17.9 ms at the 6 TB/s that the L2 takes in of
-whole sectors. It is 83 % busy (lts__throughput), the SM's pipes 28 (sm__throughput); in the optimized side 9 and 69. The L2's other 2 ms
+whole sectors. It is 80 % busy (lts__throughput), the SM's pipes 27 (sm__throughput); in the optimized side 9 and 69. The L2's other 2 ms
 would be spills that miss the L1, where a block's 195 KB of them lie: that was not counted.
 
+What stops the optimized side at 75 % of its ceiling: registers leave room for two blocks an SM (launch__occupancy_limit_registers), and for
+every 8 rows of x and g all of a block's warps load, meet, multiply and meet again. Its pipes are 69 % busy, cuBLAS's 87 (sm__throughput).
+
 No side moves the 201 MB that are declared: x and g are 134 MB, more than the L2 of 60 MB, and each block reads all of its 4096 rows, so
-that some are fetched again: 398 MB in the optimized side, 577 in cuBLAS (dram__bytes.sum), at 2 to 5 % of what memory can do.
+that some are fetched again: 399 MB in the optimized side, 577 in cuBLAS (dram__bytes.sum), at 2 to 5 % of what memory can do.
 """
 
 import torch
