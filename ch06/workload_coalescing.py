@@ -1,12 +1,12 @@
 """Scale the columns of a row-major float32 matrix: y[r, c] = x[r, c] * scale[c].
 
-Expected 2.3x, and 4.58x on an H200: what goes into the L2 was counted in bytes, but a write of a part of a sector takes a turn of an input
+Expected 2.3x, and 4.53x on an H200: what goes into the L2 was counted in bytes, but a write of a part of a sector takes a turn of an input
 for the request and one for each sector (ch07's workload_transpose.py, from a profile). That is 2 a float here, where a request's 32 sectors
-lie in 32 lines, and 0.8 in ch07's copy, where 4 lie in each. With a request for a sector read, 143 M turns at 161 a ns are 890 us:
-lts__throughput is 91 % of the 970 that it takes.
+lie in 32 lines, and 0.8 in ch07's copy, where 4 lie in each. With a request for a sector read, 143 M turns at 161 a ns are 890 us of the
+978 that it takes, and lts__throughput is 90 %.
 
-What stops the optimized side at 59 %: blocks of 1 KB. Grid and traffic are those of the baseline of ch07's tma_copy, where a third of the
-places for warps are empty (sm__warps_active, 67 %). Nothing is full: memory is 52 % busy (gpu__dram_throughput), the L2 63
+What stops the optimized side at 58 %: blocks of 1 KB. Grid and traffic are those of the baseline of ch07's tma_copy, where a third of the
+places for warps are empty (sm__warps_active, 67 %). Nothing is full: memory is 51 % busy (gpu__dram_throughput), the L2 62
 (lts__throughput).
 """
 

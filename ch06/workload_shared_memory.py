@@ -2,7 +2,9 @@
 
 Expected 1.6x, and 1.42x on an H200: four weights that all lanes share take shared memory two turns, not one (counted in ch07's
 smem_tiling). So 129 turns for x and 65 for weights are 194, and some 200 with those that fill the tile; a warp takes an SM 205 cycles, 292
-in the baseline. That is what stops it at 20 % of its ceiling: 1.5 turns for an FMA of 32 lanes, and l1tex__throughput is 99 %.
+in the baseline. That is what stops it at 20 % of its ceiling: 1.5 turns for an FMA of 32 lanes, and l1tex__throughput is 99 %. In the
+baseline it is 96, and 292 cycles are too few for two turns of 31 in 32 windows: one that lies across two lines of the L1 takes one turn
+too, so that the tile saves none, and the weights all.
 """
 
 import torch

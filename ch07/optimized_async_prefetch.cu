@@ -39,7 +39,7 @@ __device__ void prefetch(float (*tile)[PITCH], const float* x, int begin, int ro
     __pipeline_commit();
 }
 
-// One block an SM: the compiler may give a lane 255 registers, and so has room for 16 loads at once.
+// One block an SM: the compiler may give a lane 255 registers.
 __global__ void __launch_bounds__(32, 1) smooth(const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {
     __shared__ alignas(16) float tiles[2][ROWS][PITCH];
     const int first = blockIdx.x * ROWS + threadIdx.x / 16;

@@ -1,6 +1,6 @@
 """Copy an array of float32 that no cache holds, as fast as the memory allows: y[i] = x[i].
 
-Expected 1.3x, and 1.56x on an H200: the baseline is that of workload_vectorized_copy.py, which says what its blocks of 1 KB cost.
+Expected 1.3x, and 1.58x on an H200: the baseline is that of workload_vectorized_copy.py, which says what its blocks of 1 KB cost.
 """
 
 # baseline: ch07/baseline_vectorized_copy.cu

@@ -1,8 +1,8 @@
 """Add to each token of 32 floats the row of a table that its class names: y[t] = x[t] + table[kind[t]], in float32.
 
-Confirmed on an H200: dram__bytes_read.sum falls from 812 MB to 643, of which 570 must be, so that the table comes again 4 times, not 14.
-What stops the optimized side at 85 % of its ceiling: the L2 is 95 % busy (lts__throughput), as rows pass through it beside the streams, 72
-M sectors (lts__t_sectors.sum), where hbm_copy has 52 M for streams as long; memory is 82 % busy (gpu__dram_throughput), there 88.
+Confirmed on an H200: dram__bytes_read.sum falls from 811 MB to 643, of which 570 must be, so that the table comes again 4 times, not 14.
+What stops the optimized side at 85 % of its ceiling: the L2 is 94 % busy (lts__throughput), as rows pass through it beside the streams, 72
+M sectors (lts__t_sectors.sum), where hbm_copy has 52 M for streams as long; memory is 81 % busy (gpu__dram_throughput), there 88.
 """
 
 import torch

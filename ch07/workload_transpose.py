@@ -14,7 +14,7 @@ baseline               12 %  12 %  a request to the L2 for every float as before
 padded and swizzled    89 %  86 %  a row of a tile is 128 bytes, and what blocks write at a time comes in such pieces
 vectorized             97 %  97 %  rows of 256 bytes, and pieces only where they are read
 Pieces are what is left to stop the padded tile at 86 %: no byte is moved twice (dram__bytes.sum, 2.13 GB), 96 % of all warps are there
-(sm__warps_active), and wait for loads (long_scoreboard, 19.3 of 32.1 cycles an instruction), with memory 77 % busy and the L2 83.
+(sm__warps_active), and wait for loads (long_scoreboard, 19.3 of 32.1 cycles an instruction), with memory 77 % busy and the L2 82.
 
 What stops the vectorized one at 97 % is not the turning. A tuning run (2026-11-22, 500 us for cudaMemcpy) had it at 518 us, and the TMA,
 which moves the same tiles to the same places and turns nothing, at 524; 140 other ways, with the TMA or cp.async, in persistent blocks, of

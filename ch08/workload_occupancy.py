@@ -4,8 +4,8 @@ Expected 4x, and 2.82x on an H200, 2.74x on another: a trip for codes was taken 
 but 445 or 430 with 16, since memory that is asked for a fifth of what it can deliver answers sooner (Little's law: bytes in flight over
 bytes a ns).
 
-What stops the optimized side at 58 % of its ceiling: 4 KB in flight an SM, of 10. No place for a warp is empty (sm__warps_active, 96 %), and
-none asks for more than 64 bytes at a time, so that memory is 52 % busy (gpu__dram_throughput), the L2 63 (lts__throughput).
+What stops the optimized side at 58 % of its ceiling: 4 KB in flight an SM, of 10. No place for a warp is empty (sm__warps_active, 96 %),
+and none asks for more than 64 bytes at a time, so that memory is 52 % busy (gpu__dram_throughput), the L2 63 (lts__throughput).
 """
 
 import torch

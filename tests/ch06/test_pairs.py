@@ -15,7 +15,13 @@ from tests.teeth import ROOT, assert_teeth
 
 CHAPTER = ROOT / "ch06"
 SIDES = sorted(path for side in ("baseline", "optimized") for path in CHAPTER.glob(f"{side}_*.cu"))
-DEMOS = ("my_first_kernel", "simple_kernel", "2d_kernel", "unified_memory", "occupancy_api")
+DEMOS = {  # and what each prints where there is a GPU
+    "my_first_kernel": r"(block [01] of 2, thread [0-3] of 4\n){8}",
+    "simple_kernel": r"1000 squares are right\n",
+    "2d_kernel": r"45 x 70 entries from 6 x 3 blocks are right\n",
+    "unified_memory": r"1048576 increments are right, (prefetched|page by page.*)\n",
+    "occupancy_api": r"threads a block .*\n( +\d+ +\d+ +\d+\n){9}the API's choice: \d+ threads a block, .*\n",
+}
 
 
 @pytest.mark.parametrize(
@@ -46,7 +52,11 @@ def test_a_demo_builds_in_a_fresh_checkout_with_its_own_line_and_checks_its_call
     assert run == f"build/{demo}"
     subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True, capture_output=True)
     ended = subprocess.run([tmp_path / run], capture_output=True, text=True, check=False)
-    assert (ended.returncode == 0) or "CUDA driver" in ended.stderr or "no CUDA-capable device" in ended.stderr
+    if ended.returncode == 0:
+        assert re.fullmatch(DEMOS[demo], ended.stdout)
+        assert len(set(lines := ended.stdout.splitlines())) == len(lines)  # each of the eight threads greets once
+    else:
+        assert "CUDA driver" in ended.stderr or "no CUDA-capable device" in ended.stderr
 
 
 @pytest.mark.parametrize("pair", ["add", "coalescing", "shared_memory", "warp_divergence"])
