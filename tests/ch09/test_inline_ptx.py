@@ -1,6 +1,7 @@
 """ch09:inline_ptx: the sides differ in a root, whose instructions make the ratio; its error is within the tolerance; the demo builds."""
 
 import difflib
+import math
 import re
 import shlex
 import shutil
@@ -54,6 +55,13 @@ def test_a_root_of_twelve_bits_is_not_taken_for_right(tmp_path):
     (tmp_path / OPTIMIZED).write_text(ASM.sub("y = sqrtf(x) * (1 + 0x1p-12f);", text_of(OPTIMIZED)))
     with pytest.raises(AssertionError, match="y"):
         check_side(CHAPTER / "workload_inline_ptx.py", tmp_path / OPTIMIZED)
+
+
+def test_the_reference_sums_weighted_distances():
+    points = values_at(WORKLOAD, {"n": 5, "m": 3})["points"].double()
+    rows = points.tolist()
+    expected = [math.fsum(weight * math.dist(place, other) for *other, weight in rows[:3]) for *place, _ in rows]
+    assert WORKLOAD.reference(points, 3).tolist() == pytest.approx(expected, rel=1e-15)
 
 
 def test_landmarks_are_among_the_points_so_that_roots_of_zero_are_taken():
