@@ -178,6 +178,45 @@ def test_shares_accepted_on_another_gpu_are_held_to_the_wider_band_too(accepted,
     assert list(found.values()) == [VerdictKind.REGRESSED, VerdictKind.SAME]
 
 
+@pytest.mark.parametrize(
+    ("baseline_ns", "ratio", "elsewhere", "knows_shares", "kind"),
+    [
+        (72_000.0, 1.8, True, True, VerdictKind.INCONCLUSIVE),  # the optimized side takes 40 us, as it did
+        (72_000.0, 1.8, False, True, VerdictKind.REGRESSED),
+        (72_000.0, 1.8, True, False, VerdictKind.REGRESSED),
+        (72_000.0, 1.67, True, True, VerdictKind.REGRESSED),  # 43 us
+        (80_000.0, 1.8, True, True, VerdictKind.REGRESSED),  # 44 us
+        (78_000.0, 1.85, True, True, VerdictKind.REGRESSED),  # 42 us: each alone is inside the band, and not what the speedup lost
+    ],
+)
+def test_on_another_gpu_a_faster_baseline_alone_is_no_regression(accepted, tmp_path, baseline_ns, ratio, elsewhere, knows_shares, kind):
+    units, now = recorded_units(2.0, 80_000.0, count=12), recorded_units(ratio, baseline_ns, count=12, seed=4)
+    accepted(units=units, shares=shares(units, 20_000.0), provenance=a_provenance(device="GPU-of-another" if elsewhere else H200.uuid))
+    plan = a_plan(tmp_path)
+    verdict = standards_for(plan).verdict(
+        plan, "default", a_recorded_timing(units=now, shares=shares(now, 20_000.0) if knows_shares else {})
+    )
+
+    assert verdict.kind is kind
+    assert ("which is no regression; accept the row here to gate it" in verdict.sentence) is (kind is VerdictKind.INCONCLUSIVE)
+    assert verdict.changes["speedup"].kind is VerdictKind.REGRESSED
+
+
+def test_what_was_accepted_roughly_is_gated_as_roughly(accepted, tmp_path):
+    """Accepted to half of a wide --gate, a ratio is known no better: no run could decide about a smaller change."""
+    expected = accepted(units=recorded_units(2.0, count=20, deviation=0.05, seed=3), provenance=a_provenance(device=H200.uuid))
+    plan = a_plan(tmp_path)
+    standards = standards_for(plan)
+    verdict = standards.verdict(plan, "default", a_recorded_timing(ratio=expected.ratio.estimate))
+
+    half_width = expected.ratio.half_width_percent
+    assert 1.0 < half_width < 4.0
+    assert standards.of(plan, "default").least_band == 2 * half_width
+    assert verdict.kind is VerdictKind.SAME
+    assert verdict.sentence.endswith(f"; accepted as known to {half_width:.2g} %, so no change under {2 * half_width:.2g} % counts")
+    assert standards.verdict(plan, "default", a_recorded_timing(ratio=1.7)).kind is VerdictKind.REGRESSED
+
+
 def test_a_machine_whose_ceiling_is_as_much_lower_is_not_red(accepted, tmp_path):
     units, slower = recorded_units(2.0, 80_000.0, count=12), recorded_units(2.0, 88_000.0, count=12, seed=4)
     accepted(units=units, shares=shares(units, 20_000.0))
