@@ -186,10 +186,13 @@ def test_shares_accepted_on_another_gpu_are_held_to_the_wider_band_too(accepted,
         (72_000.0, 1.8, True, False, VerdictKind.REGRESSED),
         (72_000.0, 1.67, True, True, VerdictKind.REGRESSED),  # 43 us
         (80_000.0, 1.8, True, True, VerdictKind.REGRESSED),  # 44 us
+        (88_000.0, 2.2, True, True, VerdictKind.INCONCLUSIVE),  # a slower baseline, of which only the share is red
+        (88_000.0, 2.2, False, True, VerdictKind.REGRESSED),
+        (88_000.0, 2.0, True, True, VerdictKind.REGRESSED),  # 44 us
         (78_000.0, 1.85, True, True, VerdictKind.REGRESSED),  # 42 us: each alone is inside the band, and not what the speedup lost
     ],
 )
-def test_on_another_gpu_a_faster_baseline_alone_is_no_regression(accepted, tmp_path, baseline_ns, ratio, elsewhere, knows_shares, kind):
+def test_on_another_gpu_another_baseline_alone_is_no_regression(accepted, tmp_path, baseline_ns, ratio, elsewhere, knows_shares, kind):
     units, now = recorded_units(2.0, 80_000.0, count=12), recorded_units(ratio, baseline_ns, count=12, seed=4)
     accepted(units=units, shares=shares(units, 20_000.0), provenance=a_provenance(device="GPU-of-another" if elsewhere else H200.uuid))
     plan = a_plan(tmp_path)
@@ -199,7 +202,25 @@ def test_on_another_gpu_a_faster_baseline_alone_is_no_regression(accepted, tmp_p
 
     assert verdict.kind is kind
     assert ("which is no regression; accept the row here to gate it" in verdict.sentence) is (kind is VerdictKind.INCONCLUSIVE)
-    assert verdict.changes["speedup"].kind is VerdictKind.REGRESSED
+    assert VerdictKind.REGRESSED in {change.kind for change in verdict.changes.values()}
+
+
+@pytest.mark.parametrize(
+    ("baseline_ns", "clock", "percent"), [(80_000.0, "device", 5.0), (40_000.0, "device", 15.0), (8e6, "launch", 15.0)]
+)
+def test_on_another_gpu_short_steps_and_those_of_the_host_have_a_wider_band(accepted, tmp_path, baseline_ns, clock, percent):
+    accepted(units=recorded_units(2.0, baseline_ns, count=12), clock=clock, provenance=a_provenance(device="GPU-of-another"))
+    plan = a_plan(tmp_path, clock=clock)
+    assert standards_for(plan).of(plan, "default").least_band == percent
+
+
+def test_the_share_of_a_step_that_waits_for_its_host_is_not_gated(accepted, tmp_path):
+    units, slower = recorded_units(2.0, 80_000.0, count=12), recorded_units(2.0, 160_000.0, count=12, seed=4)
+    accepted(units=units, shares=shares(units, 20_000.0), clock="launch", provenance=a_provenance(device=H200.uuid))
+    plan = a_plan(tmp_path, clock="launch")
+    standards = standards_for(plan)
+    verdict = standards.verdict(plan, "default", a_recorded_timing(units=slower, shares=shares(slower, 20_000.0), clock="launch"))
+    assert (verdict.kind, verdict.changes.keys()) == (VerdictKind.SAME, {"speedup"})
 
 
 def test_what_was_accepted_roughly_is_gated_as_roughly(accepted, tmp_path):
