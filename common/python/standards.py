@@ -254,8 +254,9 @@ def _excused(found: Verdict, goal: str) -> Verdict:
     is_as_fast = kinds.get(OPTIMIZED) in (VerdictKind.SAME, VerdictKind.IMPROVED)
     if found.kind is not VerdictKind.REGRESSED or not baseline or not is_as_fast or red - {name_of(OPTIMIZED, goal), shares[BASELINE]}:
         return found
-    why = f"the baseline is {baseline} on this GPU and the optimized side is not slower, which is no regression; accept the row here to gate it"
-    return found.model_copy(update={"kind": VerdictKind.INCONCLUSIVE, "sentence": f"{found.sentence}; {why}"})
+    why = f"the baseline is {baseline} on this GPU and the optimized side is not slower, which is no regression"
+    sentence = f"{found.sentence}; {why}; accept the row here to gate it"
+    return found.model_copy(update={"kind": VerdictKind.INCONCLUSIVE, "sentence": sentence})
 
 
 def _accepted_shares(expectation: Expectation) -> dict[str, Share]:
