@@ -12,7 +12,8 @@
 // has: spills == 0
 //
 // Nothing of this has run on a GPU. What is not proved without one is listed at the head of optimized_tmem_triple_overlap.cu; here it is
-// also that two blocks of an SM get their half of tensor memory each. That mma.sync makes 1280 FMAs a cycle is assumed, of Hopper and here.
+// also that two blocks of an SM get their half of tensor memory each. That mma.sync makes 1280 FMAs a cycle is assumed; an H200 makes
+// 1353.
 #include "common/cuda/launch.cuh"
 #include "common/cuda/tcgen05.cuh"
 #include "common/cuda/tma.cuh"

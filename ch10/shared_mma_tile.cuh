@@ -6,8 +6,9 @@
 #include "shared_tile.cuh"
 
 // mma.sync is taken to make 1280 FMAs a cycle, 5/8 of what wgmma makes: on Hopper it was found to reach 62.9 % of the peak, on average
-// (arXiv:2501.12084, section 6.2). Then a warp's 64 x 64 x 16 take 51 cycles, and shared memory 32 to read for them and 12 to be filled;
-// 64 x 32 would take 26, and shared memory 24 and 8. A step asks the L2 for 30 bytes a cycle, half as wide for 40.
+// (arXiv:2501.12084, section 6.2); `peak` has found 1353 on an H200 since. At 1280 a warp's 64 x 64 x 16 take 51 cycles, and shared
+// memory 32 to read for them and 12 to be filled; 64 x 32 would take 26, and shared memory 24 and 8. A step asks the L2 for 30 bytes a
+// cycle, half as wide for 40.
 constexpr int TILE_N = 256;
 constexpr int THREADS = 256;  // 8 warps, 2 down and 4 across: 128 sums a thread, so one block has an SM's registers
 constexpr int PARTS = TILE_K / 16;

@@ -26,8 +26,9 @@ WGMMA = 2048
 """Multiply-adds of bf16 by an SM of Hopper in a cycle: 989 TFLOP/s of 132 SMs at 1.83 GHz."""
 
 MMA_SYNC = 1280
-"""Those by mma.sync, 5/8 of wgmma's. An assumption until an H200 has measured bf16_mma_sync of `peak`: arXiv:2501.12084, section 6.2, found
-62.9 % of the peak on average on Hopper, and wgmma above 95 %. On Blackwell they are assumed to be as many."""
+"""Those by mma.sync, 5/8 of wgmma's, as predictions take it: arXiv:2501.12084, section 6.2, found 62.9 % of the peak on average on Hopper,
+and wgmma above 95 %. `peak` measured 1353 since, bf16_mma_sync, on two H200s: 632 and 637 TFLOP/s at 1.77 and 1.78 GHz. On Blackwell they
+are assumed to be as many."""
 
 TCGEN05 = 4096
 """Multiply-adds of bf16 by an SM of Blackwell in a cycle."""
