@@ -9,51 +9,68 @@ import pytest
 
 from common.python import worker
 
+FORK = multiprocessing.get_context("fork")
+LIMIT_S = 60.0
+
 
 def wait_on(core, ready, over):
     os.sched_setaffinity(0, {core})
     ready.set()
-    over.wait(60)
+    over.wait(LIMIT_S)
 
 
-def start_child_on(core, ready, over):
-    child = multiprocessing.get_context("fork").Process(target=wait_on, args=(core, ready, over))
+def have_a_child_on(core, ready, over):
+    child = FORK.Process(target=wait_on, args=(core, ready, over))
     child.start()
     child.join()
 
 
+@pytest.fixture
+def seen():
+    """The cores in use, as a process on one core sees them: while `start` has its child or thread wait on another, and after its end."""
+
+    def see(start):
+        ours, other = sorted(os.sched_getaffinity(0))[:2]
+
+        def watch(answers):  # in a process of its own, as that of the tests has other children
+            os.sched_setaffinity(0, {ours})
+            ready, over = FORK.Event(), FORK.Event()
+            started = start(other, ready, over)
+            ready.wait(LIMIT_S)
+            answers.put(worker._cores_in_use() - {ours})
+            over.set()
+            started.join()
+            answers.put(worker._cores_in_use() - {ours})
+
+        answers = FORK.Queue()
+        process = FORK.Process(target=watch, args=(answers,))
+        process.start()
+        found = [answers.get(timeout=LIMIT_S), answers.get(timeout=LIMIT_S)]
+        process.join()
+        return found, {other}
+
+    return see
+
+
 @pytest.mark.parametrize("listed", [True, False])
-@pytest.mark.parametrize("generations", [1, 2])
-def test_a_child_on_another_core_is_seen_however_the_kernel_tells_of_it(monkeypatch, listed, generations):
-    ours, other = sorted(os.sched_getaffinity(0))[:2]
+@pytest.mark.parametrize("target", [wait_on, have_a_child_on])
+def test_a_process_on_another_core_is_seen_however_the_kernel_tells_of_it(monkeypatch, seen, target, listed):
+    def start(*arguments):
+        child = FORK.Process(target=target, args=arguments)
+        child.start()
+        return child
+
     if not listed:
         monkeypatch.setattr(worker, "_LISTS_CHILDREN", Path("/nowhere"))
-    fork = multiprocessing.get_context("fork")
-    ready, over = fork.Event(), fork.Event()
-    os.sched_setaffinity(0, {ours})
-    try:
-        child = fork.Process(target=wait_on if generations == 1 else start_child_on, args=(other, ready, over))
-        child.start()
-        assert ready.wait(60)
-        assert worker._cores_in_use() == {ours, other}
-        over.set()
-        child.join()
-        assert worker._cores_in_use() == {ours}
-    finally:
-        over.set()
-        os.sched_setaffinity(0, {ours, other})
+    found, other = seen(start)
+    assert found == [other, set()]
 
 
-def test_a_thread_on_another_core_is_seen():
-    ours, other = sorted(os.sched_getaffinity(0))[:2]
-    ready, over = threading.Event(), threading.Event()
-    os.sched_setaffinity(0, {ours})
-    thread = threading.Thread(target=wait_on, args=(other, ready, over))
-    try:
+def test_a_thread_on_another_core_is_seen(seen):
+    def start(*arguments):
+        thread = threading.Thread(target=wait_on, args=arguments)
         thread.start()
-        assert ready.wait(60)
-        assert other in worker._cores_in_use()
-    finally:
-        over.set()
-        thread.join()
-        os.sched_setaffinity(0, {ours, other})
+        return thread
+
+    found, other = seen(start)
+    assert found == [other, set()]
