@@ -10,6 +10,9 @@ step takes 305 ns, or 204 where two blocks share b. Then shared memory is slower
 at 64 bytes a cycle: 384 cycles for either, 226 ns at 1.7 GHz. (An H200 held 1.66 GHz with tensor cores 78 % busy, 1.76 with 53 %; these
 are for 67 %.) To start, to fill the ring and to store a tile take 4 us: 43 us in all, and 33. Clusters of 4 and of 8 spare the L2 more and
 gain no more. Meanwhile DRAM is read in 8 us, or with few rows in 17.
+
+Refuted on an H200 (2026-11-22): lts__t_sectors.sum of the optimized side is not below 0.8 of the baseline's, so the pair is UNPROVEN. What
+it is was not kept. That counter also has what one half of the L2 asks of the other (srcunit_ltcfabric); srcunit_tex is what the SMs ask.
 """
 
 # needs: wgmma, tma, clusters
