@@ -27,7 +27,9 @@ from common.python.roofline import with_shares
 from common.python.stats import rungs_of
 from common.python.workload import Shape
 
-_ABREAST = 4  # sides that are verified at a time: a small shape costs waiting alone, but streams are held, and the GPU is shared by turns
+_ABREAST = 4
+"""Sides that are verified at a time at small shapes, which cost waiting alone. More would share the GPU by turns for longer than a stream
+is held. Work that is not on its stream may get no turn before it is looked for; where sides are timed they are verified alone."""
 
 
 @dataclass

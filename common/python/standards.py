@@ -177,9 +177,9 @@ class Standards:
         found = verdict_of(timing, changes, standard.sides, _share_changes(timing, expectation, standard.least_band), promotable=True)
         if not self._is_of_this_device(expectation):
             found = _excused(found, timing.goal)
-        least_band, why = self._least_band(expectation)
-        if least_band > band:
-            told = f"{found.sentence}; accepted {why}, so no change under {least_band:.2g} % counts"
+        if standard.least_band > band:
+            _, why = self._least_band(expectation)
+            told = f"{found.sentence}; accepted {why}, so no change under {standard.least_band:.2g} % counts"
             found = found.model_copy(update={"sentence": told})
         new = [f"rung {side}" for side in rungs_between(plan.sides) if side not in standard.rungs]
         return found.model_copy(update={"sentence": f"{found.sentence}; nothing is expected of {', '.join(new)} yet"}) if new else found
