@@ -1,4 +1,8 @@
-"""Which tests run where and when: those marked `gpu` on a CUDA device, those marked `alone` while no other test runs."""
+"""Which tests run where and when: those marked `gpu` on a CUDA device, those marked `alone` while no other test runs.
+
+A run is refused while another process computes on its GPU, and pytest's own is one as soon as a test has used CUDA in it. So tests that run
+the command line on a GPU are marked `unused_gpu` too and go before all others.
+"""
 
 import fcntl
 from contextlib import contextmanager
@@ -8,6 +12,7 @@ import pytest
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.get_closest_marker("unused_gpu") is None)
     marked = [item for item in items if item.get_closest_marker("gpu")]
     for item in items:
         # One process has a file's fixtures, and one the GPU.

@@ -1,8 +1,11 @@
-"""A test that must be alone waits until no other runs, and none begins while it waits or runs."""
+"""A test that must be alone waits until no other runs, and none begins while it waits or runs; one that needs an unused GPU goes first."""
 
+import subprocess
+import sys
 import threading
 import time
 
+from tests.commands import ROOT
 from tests.conftest import turn
 
 
@@ -48,3 +51,12 @@ def test_one_that_must_be_alone_is_and_nobody_gets_past_it(tmp_path):
     assert log.lines == ["one begins"]
     first.set()
     assert log.join() == ["one begins", "one ends", "alone begins", "alone ends", "two begins", "two ends"]
+
+
+def test_what_needs_a_gpu_that_nobody_uses_goes_before_what_uses_it_in_this_process():
+    files = [f"tests/common/python/test_{name}.py" for name in ("dumps", "injected_slowdown")]
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", "-m", "gpu", *files]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    named = [line.partition("::")[0] for line in found if "::" in line]
+    assert named[0] == files[1]
+    assert set(named[1:]) == {files[0]}

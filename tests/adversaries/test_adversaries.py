@@ -84,6 +84,7 @@ def test_cheat_gets_its_status_on_a_cpu(row, cpu_run):
 
 
 @pytest.mark.gpu
+@pytest.mark.unused_gpu
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("row", rows_on("gpu"))
 def test_cheat_gets_its_status_on_a_gpu(row, gpu_run):

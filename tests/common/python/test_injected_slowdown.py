@@ -19,6 +19,7 @@ CYCLES = 5400  # 2.8 us at 1.95 GHz, and some more to begin it: 3 % of the 128 u
 
 
 @pytest.mark.gpu
+@pytest.mark.unused_gpu
 @needs_nvcc
 def test_three_percent_more_is_red_and_nothing_else_is(tmp_path):
     folder = tmp_path / "root" / "ch07"

@@ -13,7 +13,7 @@ from tests.commands import OPTIMIZED, benchmark, write_pair
 from tests.common.python.test_proving import rows_of
 
 NSYS, NCU = find_tool("nsys"), find_tool("ncu")
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not (NSYS and NCU), reason="nsys or ncu is missing")]
+pytestmark = [pytest.mark.gpu, pytest.mark.unused_gpu, pytest.mark.skipif(not (NSYS and NCU), reason="nsys or ncu is missing")]
 
 CRASHES = OPTIMIZED.replace("def prepare(x):\n", "import os, sys\n\ndef prepare(x):\n    'profile_child' in sys.argv[0] and os._exit(3)\n")
 WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin")

@@ -217,8 +217,8 @@ class TestOnAGpu:
 
     def test_spin_takes_the_time_it_is_told(self):
         helpers = device_helpers.device_helpers()
-        helpers.spin(1_000)
         start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        helpers.spin(2_000_000)  # meanwhile all that follows is queued: on an idle device, `start` would not wait for the launch after it
         start.record()
         helpers.spin(2_000_000)
         stop.record()
