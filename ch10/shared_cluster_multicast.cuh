@@ -1,4 +1,4 @@
-// What both sides of cluster_multicast share: tiles of 64 x 128, 128 of them where c has as few elements as 32 of the ladder's tiles.
+// What both sides of cluster_multicast share: tiles so small, 64 x 128, that a step waits for its bytes and not for its products.
 #pragma once
 #include "shared_matmul_pipeline.cuh"
 
