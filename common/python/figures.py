@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 from common.python.errors import Status
@@ -290,5 +291,27 @@ def machine_text(environment: dict[str, Any]) -> str:
 def settings_text(run: Run) -> str:
     """The seed of `run` and every setting that is not at its default."""
     usual = Settings().model_dump(mode="json")
-    changed = [f"{name}={value}" for name, value in run.settings.items() if usual.get(name) != value]
+    changed = [_setting_text(name, value) for name, value in run.settings.items() if usual.get(name) != value]
     return "; ".join([f"seed {run.seed}", *(changed or ["default settings"])])
+
+
+def _setting_text(name: str, value: Any) -> str:
+    said = name.replace("_", " ")
+    return said if value is True else f"{said} {_listed(value)}"
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={_listed(each)}" for key, each in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def span_text(run: Run) -> str:
+    """When `run` began and ended, to the second, in UTC; what is no date stays as it is."""
+    moments = [moment for moment in (run.started, run.ended) if moment]
+    try:
+        began, *ended = (datetime.fromisoformat(moment).astimezone(UTC) for moment in moments)
+    except ValueError:
+        return " to ".join(moments)
+    said = [f"{began:%Y-%m-%d %H:%M:%S}", *(f"{end:{'' if end.date() == began.date() else '%Y-%m-%d '}%H:%M:%S}" for end in ended)]
+    return f"{' to '.join(said)} UTC"

@@ -17,7 +17,17 @@ from pydantic import ValidationError
 from common.python.ceiling import Ceiling, MachineCeilings
 from common.python.charts import BOX_HEIGHT, BOX_WIDTH, Reach, Roofline, SpeedupAxis, Whisker, roofline, speedup_axis
 from common.python.errors import BenchmarkError, ExitCode
-from common.python.figures import at_shape, interval_text, lines_of, machine_text, one_line, settings_text, speedup_text, time_text
+from common.python.figures import (
+    at_shape,
+    interval_text,
+    lines_of,
+    machine_text,
+    one_line,
+    settings_text,
+    span_text,
+    speedup_text,
+    time_text,
+)
 from common.python.html_pair import PARTS, compact, headlines, kind_of
 from common.python.report import Column, Section, sections, share_interval, share_text, summary
 from common.python.results import OPTIMIZED, PairResult, Run, VerdictKind
@@ -108,7 +118,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     facts = {
         "Machine": machine_text(run.environment),
         "Settings": settings_text(run),
-        "Measured": " to ".join(filter(None, (run.started, run.ended))).replace("T", " "),
+        "Measured": span_text(run),
         "Exit code": ""
         if run.exit_code is None
         else " ".join([str(run.exit_code), *(code.name for code in ExitCode if code == run.exit_code)]),

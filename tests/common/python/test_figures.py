@@ -2,7 +2,17 @@
 
 import pytest
 
-from common.python.figures import break_even_text, bytes_text, interval_text, machine_text, notes_of, settings_text, speedup_text, time_text
+from common.python.figures import (
+    break_even_text,
+    bytes_text,
+    interval_text,
+    machine_text,
+    notes_of,
+    settings_text,
+    span_text,
+    speedup_text,
+    time_text,
+)
 from common.python.results import Interval, Setup, StopReason
 from common.python.settings import Settings
 from tests.common.python.factories import MACHINE, a_row, a_run, a_side, a_timing, an_interval
@@ -99,4 +109,19 @@ def test_the_machine_is_one_line():
 
 def test_only_settings_that_were_chosen_are_told():
     assert settings_text(a_run()) == "seed 7; default settings"
-    assert settings_text(a_run(Settings(iterations=20, sustained=True))) == "seed 7; iterations=20; sustained=True"
+    assert settings_text(a_run(Settings(iterations=20, sustained=True))) == "seed 7; iterations 20; sustained"
+    assert settings_text(a_run(Settings(targets=("ch06", "ch07"), sweep={"n": ("1", "2")}))) == "seed 7; targets ch06, ch07; sweep n=1, 2"
+
+
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [
+        ("", "2026-01-02 22:04:05 UTC"),
+        ("soon", "2026-01-02T23:04:05+01:00 to soon"),
+        ("2026-01-02T22:59:00+00:00", "2026-01-02 22:04:05 to 22:59:00 UTC"),
+        ("2026-01-03T01:00:00+02:00", "2026-01-02 22:04:05 to 23:00:00 UTC"),
+        ("2026-01-03T00:30:00+00:00", "2026-01-02 22:04:05 to 2026-01-03 00:30:00 UTC"),
+    ],
+)
+def test_when_a_run_was_is_told_in_utc_and_its_day_once(ended, said):
+    assert span_text(a_run(started="2026-01-02T23:04:05+01:00", ended=ended)) == said
