@@ -4,7 +4,7 @@
 
 constexpr int TILE = 16;  // of c, a block
 
-// For 8 products a lane a warp reads 16 rows of b and 2 of a, each from a line of its own: 18 lines, of which the L1 has most.
+// For 8 products a lane a warp reads 16 rows of b and 2 of a, each from a line of its own: 18 lines, each needed for 8 steps.
 __global__ void __launch_bounds__(TILE* TILE)
     multiply(const Element* __restrict__ a, const Element* __restrict__ b, Element* __restrict__ c, int m, int n, int k) {
     const int row = blockIdx.y * TILE + threadIdx.y, column = blockIdx.x * TILE + threadIdx.x;

@@ -1,4 +1,4 @@
-"""The ladder of chapter 10's product: its order, that all that is expected is over the step before, and the cycles it is reckoned from."""
+"""The ladder of chapter 10's product: its order, the cycles from which a step over the one before is reckoned, and what was measured."""
 
 import re
 
@@ -6,6 +6,7 @@ import pytest
 
 from common.python.directives import ladder_expects, ladder_steps, read_directives
 from common.python.discovery import discover
+from common.python.expectations import read_expectations
 from common.python.ladder import with_rungs
 from common.python.loader import load_workload
 from tests.ch10.emulated import CHAPTER
@@ -177,3 +178,126 @@ def test_the_whole_ladder_is_expected_to_gain_what_tensor_cores_make_of_the_base
         divided.append(round(waves(shape, 2 * TILE_M, workers=CLUSTERS) * k_steps / now, 2))
     assert divided[0] == last
     assert "so {:g}x, {:g}x, as 8 idle steps are not worth it, and {:g}x.".format(*divided) in WORKLOAD.read_text()
+
+
+# --- what was measured, in the order of SHAPES
+
+ROWS = read_expectations(CHAPTER / "expectations_h200.json").pairs["matmul"]
+SAID = " ".join(WORKLOAD.read_text().split())
+RATE = SMS * 1.98e3  # cycles of all SMs in a us
+
+
+def took(step, name):
+    """us of a step, by its name in a row, at a shape."""
+    return ROWS[name].sides[step].time_ns.estimate / 1000
+
+
+def rates(step):
+    """Products of an SM in a cycle."""
+    return [shape["m"] * shape["n"] * shape["k"] / took(step, name) / RATE for name, shape in SHAPES.items()]
+
+
+def gains(step):
+    """What the step makes of the speed of the one before it."""
+    names = list(sides())
+    before = names[names.index(step) - 1]
+    return [took(before, name) / took(step, name) for name in SHAPES]
+
+
+def predicted(step):
+    """What is expected of a step, as text."""
+    path = next(path for name, path in sides().items() if name == step)
+    of_steps = {ROOT / file: text for file, text in ladder_expects(WORKLOAD).items()}
+    return of_steps.get(path) or read_directives(path).expects
+
+
+def told(pattern):
+    """The numbers that a pattern, whose every # is a number, finds in the workload."""
+    (found,) = re.findall(re.escape(pattern).replace(r"\#", r"(\d+(?:\.\d+)?)"), SAID)
+    return [float(number) for number in ([found] if isinstance(found, str) else found)]
+
+
+def near(values, rel=0.02):
+    return pytest.approx(values, rel=rel)
+
+
+def test_the_baseline_is_told_to_be_slow_where_a_power_of_two_parts_its_rows():
+    *last, expected_last = told("makes #, # and # products an SM and cycle of 1.98 GHz, where # were expected")
+    *first, expected = told("and the baseline #, # and #, where # were")
+    assert (last, first) == (near(rates("optimized")), near(rates("baseline")))
+    assert [expected, expected_last] == [round(256 / 18), 2048 * 3 / 4]
+    kib, less_kib, stride = told("Its rows lie # and # KB apart in the first two shapes, powers of two, and # bytes in the third")
+    assert [kib * 1024, less_kib * 1024, stride] == [2 * shape["k"] for shape in SHAPES.values()]
+    assert [stride % 128 == 0 for stride in (kib * 1024, less_kib * 1024, stride)] == [True, True, False]
+    rate, expected, *gained, _ = told(
+        "shared_tile makes # products a cycle at every shape, of # expected, and so gains #x, #x and #x, not #x"
+    )
+    assert (rates("shared_tile"), gained) == (near([rate] * 3), near(gains("shared_tile")))
+    assert expected == 256 / 8
+
+
+@pytest.mark.parametrize(
+    ("step", "pattern"),
+    [
+        ("register_tile", "register_tile gained #x, #x and #x, not #x"),
+        ("baseline_double_buffered_pipeline", "first on tensor cores, gained #x, #x and #x, not #x"),
+        ("double_buffered_pipeline", "double_buffered_pipeline, #x, #x and #x,"),
+        ("pipeline_3stage", "pipeline_3stage, #x, #x and #x,"),
+        ("wgmma", "wgmma gained #x, #x and #x, not #x"),
+    ],
+)
+def test_what_a_step_gained_at_every_shape_is_told(step, pattern):
+    *gained, expected = (*told(pattern), *numbers(predicted(step))[: "not" not in pattern])
+    assert gained == near(gains(step))
+    assert predicted(step).startswith(f"{expected:g}x,")
+
+
+MISSED_WHERE_AWKWARD = {
+    "tma_2d_pipeline": "tma_2d_pipeline #x, not #x",
+    "walk": "walk #x, not #x",
+    "wgmma_triple_overlap": "ping-pong #x, not #x",
+    "clustered": "clustered #x, not #x",
+    "optimized": "the last step #x, not #x",
+}
+
+
+@pytest.mark.parametrize(("step", "pattern"), MISSED_WHERE_AWKWARD.items())
+def test_what_a_step_gained_at_the_awkward_shape_alone_is_told(step, pattern):
+    gained, expected = told(pattern)
+    assert gained == near(gains(step)[2])
+    assert max(gained / expected, expected / gained) >= 1.05
+    assert f"{expected:g}x" in (SAID.partition("Expected")[0] if step == "optimized" else predicted(step))
+
+
+def test_what_a_step_of_wgmma_gains_is_less_what_a_tile_takes_beside_its_steps():
+    (ratio, beside) = told("a step gains #x, and # us a tile beside its steps stay")
+    tile = {step: [took(step, name) / waves(SHAPES[name]) for name in ("medium", "large")] for step in ("tma_2d_pipeline", "wgmma")}
+    per_64_steps = {step: more - less for step, (less, more) in tile.items()}
+    assert per_64_steps["tma_2d_pipeline"] / per_64_steps["wgmma"] == near(ratio)
+    assert [less - per_64_steps[step] for step, (less, _) in tile.items()] == near([beside] * 2)
+
+
+def test_the_awkward_shape_is_told_with_its_lines_sectors_and_waves():
+    stride = 2 * SHAPES["awkward"]["k"]
+    starts = [row * stride for row in range(TILE_N)]
+    lines, sectors = ([(start + 127) // size - start // size + 1 for start in starts] for size in (128, 32))
+    assert lines.count(2) / TILE_N == 7 / 8
+    assert (sectors.count(5) / TILE_N, sectors.count(4) / TILE_N) == (1 / 2, 1 / 2)
+    assert "128 bytes each, seven in eight lie in two lines, and half in five sectors, not four" in SAID
+    there, more, fewer, waits, at_4096 = told("wgmma took # us where # waves for # make # of the # at 4096")
+    assert [there, at_4096] == near([took("wgmma", "awkward"), took("wgmma", "medium")])
+    assert [more, fewer] == [waves(SHAPES["awkward"]), waves(SHAPES["medium"])]
+    assert waits == at_4096 * more / fewer
+    assert told("fetches a tile of b once for two blocks, #.") == near([took("clustered", "awkward")])
+
+
+def test_the_chapter_tells_what_ping_pong_loses_and_what_the_top_makes_of_the_library():
+    said = (CHAPTER / "README.md").read_text()
+    lost = [float(percent) for percent in re.search(r"That loses (\d+) % at 8192 and (\d+) % at 4096", said).groups()]
+    assert [1 - percent / 100 for percent in lost] == near(gains("wgmma_triple_overlap")[:2])
+    assert float(re.search(r"but (\S+)x at the awkward shape, whose rows", said)[1]) == near(gains("clustered")[2])
+    large, awkward = re.search(
+        r"makes (\S+)x of the speed of `torch.mm` at 8192, as much at 4096, and (\S+)x at the awkward", said
+    ).groups()
+    of_library = [took("library", name) / took("optimized", name) for name in SHAPES]
+    assert of_library == near([float(large), 1, float(awkward)])

@@ -8,6 +8,7 @@ import torch
 from common.python.cuda_build import build as build_library
 from common.python.cuda_launch import Names, check_source
 from common.python.directives import read_directives
+from common.python.expectations import read_expectations
 from common.python.loader import load_workload
 from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER, LAZINESS, SKELETON, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
@@ -97,7 +98,7 @@ def test_both_workloads_are_the_same_work():
 
 
 def test_the_ratios_expected_are_those_of_the_times_that_are_named_and_of_the_tiles_that_took_them():
-    """Prose against formula."""
+    """Prose against formula, and against the rows that were accepted since."""
     deep, at, shallow, at_shallow, *times = (
         float(number) for number in re.findall(r"\d+(?:\.\d+)?", expected_of(WGMMA).replace("H200", ""))
     )
@@ -106,15 +107,28 @@ def test_the_ratios_expected_are_those_of_the_times_that_are_named_and_of_the_ti
     assert [deep, shallow] == [pytest.approx(before / after, abs=0.006) for before, after in zip(baseline, optimized, strict=True)]
     columns = {side: columns_of(side) for side in (WGMMA, "baseline_wgmma_triple_overlap.cu")}
     assert list(columns.values()) == [192, 128]
-    said = (CHAPTER / "workload_wgmma_triple_overlap.py").read_text()
+    said = " ".join((CHAPTER / "workload_wgmma_triple_overlap.py").read_text().split())
     of_the_baseline = [(columns * 128 // 256, (128 + columns) * 64 * 2 // 256 // 4) for columns in (128, 192)]  # sums, chunks: registers
     assert (
-        "with 128 columns {} and {}\nregisters, with 192 columns {} and {}, of the 128".format(*of_the_baseline[0], *of_the_baseline[1])
+        "with 128 columns {} and {} registers, with 192 columns {} and {}, of the 128".format(*of_the_baseline[0], *of_the_baseline[1])
         in said
     )
-    said = " ".join(said.split())
-    assert "an H200 took {:.2f} ms and {:.2f} ms for the baseline".format(*(took / 1000 for took in baseline)) in said
-    assert "{:.2f} ms and {:.2f} ms: 2.32x and 2.29x".format(*(took / 1000 for took in optimized)) in said
+    assert "one of 128 another H200 {:.2f} ms and {:.2f} ms (938acf7)".format(*(took / 1000 for took in baseline)) in said
+    assert "{:.2f} ms and {:.2f} ms for the optimized side".format(*(took / 1000 for took in optimized)) in said
+    assert f"{deep}x and {shallow}x were expected" in said
+    assert_rows_are(said)
+
+
+def assert_rows_are(said):
+    """Whether the ratios and the times, in ms, that are told of both sides on one GPU are those accepted."""
+    rows = read_expectations(CHAPTER / "expectations_h200.json").pairs["wgmma_triple_overlap"]
+    accepted = [rows[name] for name in ("deep", "shallow")]
+    pattern = r"([\d.]+) ms became ([\d.]+) ms, ([\d.]+)x, and ([\d.]+) ms ([\d.]+) ms, ([\d.]+)x\."
+    told = [float(number) for number in re.search(pattern, said).groups()]
+    for row, (baseline, optimized, ratio) in zip(accepted, (told[:3], told[3:]), strict=True):
+        assert ratio == pytest.approx(row.ratio.estimate, rel=0.02)
+        times = [row.sides[half].time_ns.estimate / 1e6 for half in ("baseline", "optimized")]
+        assert [baseline, optimized] == pytest.approx(times, rel=0.03)
 
 
 def expected_of(side):
