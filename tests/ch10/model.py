@@ -37,10 +37,6 @@ READ, COPY = 4.6, 4.1
 """TB/s of an H200's DRAM that is only read, and read and written at once."""
 
 
-L2 = 10.3
-"""TB/s of an H200's L2 to all SMs, as it gave the tiles of ch10:wgmma_triple_overlap."""
-
-
 def loaded_by_threads(bytes_of_a_step):
     """Cycles of a step's tiles by a block that waits: until they come, for them to pass the port, and to store them to shared memory."""
     return LATENCY + bytes_of_a_step / L2_PORT + bytes_of_a_step / SHARED

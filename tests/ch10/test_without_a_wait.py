@@ -217,9 +217,13 @@ def test_a_child_without_a_gpu_or_a_library_never_runs(tmp_path):
         judged(*child_of(job, tmp_path / "log", 100))
 
 
-def test_shapes_have_the_entries_of_their_workload():
-    assert json.loads(job_of("matmul", "x", "y"))["shapes"]["deep"]["clusterDim"] == 2
-    assert "clusterDim" not in json.loads(job_of(TARGETS[0], "x", "y"))["shapes"]["deep"]
+@pytest.mark.parametrize("sanitized", [False, True])
+def test_a_target_with_clusters_runs_in_those_that_are_timed(sanitized):
+    clusters = {
+        target: {shape.get("clusterDim") for shape in json.loads(job_of(target, "x", "y", sanitized))["shapes"].values()}
+        for target in TARGETS
+    }
+    assert clusters == {target: {None} for target in TARGETS} | {"matmul": {2}, "persistent_matmul": {2}, "cluster_multicast": {4}}
 
 
 def measure(tmp_path, ends, sanitize=None, findings=()):

@@ -128,11 +128,17 @@ def build_all(target, folder, jobs):
 # --- on a GPU
 
 
+def cluster_of(target):
+    """The clusterDim that the target is timed with, as an entry of a shape; nothing where it has no clusters."""
+    (cluster,) = {shape.get("clusterDim") for shape in load_workload(CHAPTER / f"workload_{target}.py").timed_shapes.values()}
+    return {} if cluster is None else {"clusterDim": cluster}
+
+
 def job_of(target, source, library, sanitized=False):
     """What a child is told, as text."""
     shapes, runs, patience_s = (SANITIZED, SANITIZED_RUNS, SANITIZED_PATIENCE_S) if sanitized else (SHAPES, RUNS, PATIENCE_S)
-    keys = load_workload(CHAPTER / f"workload_{target}.py").shape_keys
-    shapes = {name: {**shape, **({"clusterDim": 2} if "clusterDim" in keys else {})} for name, shape in shapes.items()}
+    cluster = cluster_of(target)
+    shapes = {name: {**shape, **cluster} for name, shape in shapes.items()}
     job = {"target": target, "source": str(source), "library": str(library), "shapes": shapes, "runs": runs, "patience_s": patience_s}
     return json.dumps(job)
 
