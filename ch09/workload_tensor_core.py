@@ -6,8 +6,9 @@ ch10:pipeline_3stage, whose tiles are twice as wide and on their way two steps b
 read: it is busy in 96 % of cycles (l1tex__throughput), the tensor cores in 33, and of 17.6 cycles from one instruction of a warp to the
 next 8.0 are spent waiting for ldmatrix (short_scoreboard). Of the baseline's cycles 80 % issue an instruction, and 7 of 10 issue an FFMA.
 
-DRAM moves 205 MB in a step of cuBLAS and 226 here (dram__bytes.sum), where 134 are declared: a and b are read 2.2 and 2.5 times, as together
-with c they are twice what the L2 holds. Any schedule has to move what is declared; how much more it moves is part of how good it is.
+DRAM moves 205 MB in a step of cuBLAS and 226 here (dram__bytes.sum), where 134 are declared: a and b are read 2.2 and 2.5 times, as
+together with c they are twice what the L2 holds. Any schedule has to move what is declared; how much more it moves is part of how good
+it is.
 """
 # reason: tensor cores make 16 times the FMAs of the CUDA cores in a cycle, and take no instruction to turn bf16 into float
 
