@@ -2,9 +2,12 @@
 
 Expected 11x, and 5.46x on an H200: each side takes longer than its busiest unit. Of 993 pairs of tiles, at 1.98 GHz, an SM takes 7260
 cycles each with FFMA, not 5440, and 1330 with mma.sync, not 512. Not the instruction is slow: here it makes 206 TFLOP/s, and 508 in
-ch10:pipeline_3stage, whose tiles are twice as wide and on their way two steps before. What stops it is the L1, by which shared memory is
-read: it is busy in 96 % of cycles (l1tex__throughput), the tensor cores in 33, and of 17.6 cycles from one instruction of a warp to the
-next 8.0 are spent waiting for ldmatrix (short_scoreboard). Of the baseline's cycles 80 % issue an instruction, and 7 of 10 issue an FFMA.
+ch10:pipeline_3stage, whose tiles are twice as wide and on their way two steps before. What stops it is the L1, through which shared memory
+is read: its data stage is full in 93 % of cycles (l1tex__data_pipe_lsu_wavefronts), the tensor cores in 33, and of 17.6 cycles from one
+instruction of a warp to the next 8.0 are spent waiting for ldmatrix (short_scoreboard). Of 146 M wavefronts 50 M are ldmatrix, without
+conflicts, 17 M put tiles into shared memory, and 78 M, which nobody had counted, are the loads of tiles: 4.2 M requests of 16 sectors, 18
+each, while a warp takes 64 bytes of each of 8 rows of a. The baseline has as many, and room for them. Of its cycles 80 % issue an
+instruction, and 7 of 10 issue an FFMA.
 
 DRAM moves 205 MB in a step of cuBLAS and 226 here (dram__bytes.sum), where 134 are declared: a and b are read 2.2 and 2.5 times, as
 together with c they are twice what the L2 holds. Any schedule has to move what is declared; how much more it moves is part of how good
