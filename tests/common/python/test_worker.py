@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from common.python import worker
+from tests.commands import until
 
 FORK = multiprocessing.get_context("fork")
 LIMIT_S = 60.0
@@ -66,9 +67,17 @@ def test_a_process_on_another_core_is_seen_however_the_kernel_tells_of_it(monkey
     assert found == [other, set()]
 
 
+class WholeThread(threading.Thread):
+    """A thread that has not ended while the kernel has it, which it may for a moment after Python is done with it."""
+
+    def join(self, timeout=None):
+        super().join(timeout)
+        until(lambda: not Path(f"/proc/self/task/{self.native_id}").exists(), "the end of a thread")
+
+
 def test_a_thread_on_another_core_is_seen(seen):
     def start(*arguments):
-        thread = threading.Thread(target=wait_on, args=arguments)
+        thread = WholeThread(target=wait_on, args=arguments)
         thread.start()
         return thread
 
