@@ -1,7 +1,7 @@
 """Which tests run where and when: those marked `gpu` on a CUDA device, those marked `alone` while no other test runs.
 
-A run is refused while another process computes on its GPU, and pytest's own is one as soon as a test has used CUDA in it. So tests that run
-the command line on a GPU are marked `unused_gpu` too and go before all others.
+A run is refused while another process computes on its GPU, and pytest's own is one as soon as a test has used CUDA in it. So tests that
+time on a GPU by the command line are marked `unused_gpu` too and go before all others.
 """
 
 import fcntl

@@ -114,7 +114,7 @@ def test_a_side_that_crashes_under_a_profiler_keeps_its_time(profiled):
     assert row["sides"]["optimized"]["profile"] is None
 
 
-def test_a_run_under_an_outside_nsys_shows_the_kernels(tmp_path):
+def test_a_run_under_an_outside_nsys_shows_kernels_and_ranges(tmp_path):
     write_pair(tmp_path / "root")
     report = tmp_path / "outside"
     under = (str(NSYS), "profile", "--trace=cuda,nvtx", "--sample=none", "--cpuctxsw=none", "--output", str(report))
