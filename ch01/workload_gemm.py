@@ -1,4 +1,9 @@
-"""Independent small FP32 matrix products: c[i] = a[i] @ b[i]."""
+"""Independent small FP32 matrix products: c[i] = a[i] @ b[i].
+
+Expected 8.6x, and 9.58x [9.30, 9.86] on an H200 (2026-11-23), by a host on which both sides take longer: cuBLAS divides a product of this
+size by k, and launches a second kernel that adds, so that one takes 16.1 us of host and not 9.6. The optimized side took 53.9 us, in which
+its kernel runs for 28.5 by nsys, not 26; what the host takes for one launch is the rest.
+"""
 
 import torch
 

@@ -7,6 +7,7 @@ Its DRAM traffic at 4096, 203 MB (dram__bytes.sum), is cuBLAS's, and more than t
 No argument switches loads to those of DeepEP, which pass the L1 by (ld.global.nc.L1::no_allocate): the TMA fetches all tiles, and its
 copies do not go through the L1. Loads of that kind are in ch09/inline_ptx_example.cu.
 """
+# traffic: with c, a and b are twice what the L2 holds: they are read more than twice, as by cuBLAS
 # needs: wgmma, tma
 # baseline: ch09/optimized_tensor_core.cu
 

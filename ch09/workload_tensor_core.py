@@ -13,6 +13,7 @@ DRAM moves 205 MB in a step of cuBLAS and 226 here (dram__bytes.sum), where 134 
 together with c they are twice what the L2 holds. Any schedule has to move what is declared; how much more it moves is part of how good
 it is.
 """
+# traffic: with c, a and b are twice what the L2 holds: they are read more than twice, as by cuBLAS
 # reason: tensor cores make 16 times the FMAs of the CUDA cores in a cycle, and take no instruction to turn bf16 into float
 
 import torch

@@ -10,6 +10,7 @@ whose operands lie in one bank of the register file.
 DRAM moves 396 MB in a step of cuBLAS and 637 here (dram__bytes.sum), where 201 are declared: a and b, 67 MB each, are more than the L2
 holds, so tiles read them again. Any schedule has to move what is declared; at 0.2 TB/s this is not what limits either.
 """
+# traffic: a and b, 67 MB each, are more than the L2 holds: they are read again, as by cuBLAS
 
 import torch
 

@@ -1,4 +1,4 @@
-// What both sides of cluster_multicast share: tiles so small, 64 x 128, that a step waits for its bytes and not for its products.
+// What both sides of cluster_multicast share: tiles so small, 64 x 128, that a step waits for its loads and not for its products.
 #pragma once
 #include "shared_matmul_pipeline.cuh"
 

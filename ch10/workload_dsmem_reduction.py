@@ -1,4 +1,8 @@
-"""Sum every row of a float32 matrix of few rows, so few that a row must be shared by several blocks: y[r] = sum of x[r, c] over c."""
+"""Sum every row of a float32 matrix of few rows, so few that a row must be shared by several blocks: y[r] = sum of x[r, c] over c.
+
+Expected 1.2x, and 1.15x on an H200 (2026-11-23). The second kernel costs what was expected, 0.9 us and not 1.0, but both sides take longer,
+6.9 and 6.0 us and not 5.8 and 4.8: to start, to fetch and to be timed is 3.6 us, not 2.5, if 8.2 MB take 1.8.
+"""
 # needs: clusters
 
 import torch

@@ -28,10 +28,10 @@ not 1.03x, walk 0.93x, not 1x, ping-pong 0.96x, not 1.06x, clustered 1.39x, not 
 
 There it seems to be the L2 that a step waits for. Of a box's rows, 128 bytes each, seven in eight lie in two lines, and half in five
 sectors, not four. wgmma took 311 us where 5 waves for 4 make 255 of the 204 at 4096; clustered, which fetches a tile of b once for two
-blocks, 242. That is a hypothesis from times: no counter has been read. cluster_multicast is to be tried at such a k. Why walk loses there
-and tma_2d_pipeline gains is not known.
+blocks, 242. That is a hypothesis from times, without a counter; see workload_cluster_multicast.py. Why walk loses there is not known.
 """
 
+# traffic: a, b and c are 134 MB each at k = 8192, and the L2 holds 60 MB: a and b are read several times, as by torch.mm
 # needs: wgmma, tma, clusters
 # reason: the baseline is the product as it is written down, on CUDA cores; tensor cores make 2048 products a cycle, CUDA cores 128
 from shared_clustered_matmul import clustered

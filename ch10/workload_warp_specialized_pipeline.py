@@ -12,6 +12,7 @@ barriers, a fence and what it takes the TMA to begin. All four are counted, thou
 So three ideas are one pair here, as two of them gain nothing until the third is there; the ladder of `matmul` takes them one by one.
 """
 
+# traffic: a, b and c are 134 MB each at k = 8192, and the L2 holds 60 MB: a and b are read several times, as by torch.mm
 # needs: wgmma, tma
 # baseline: ch10/optimized_matmul_wgmma.cu
 from shared_matmul import MATMUL

@@ -6,6 +6,7 @@ at k = 8192 and 1024 (its row is in commit 9382a0e), and one of 128 another H200
 1.40 ms and 0.18 ms for the optimized side in 9382a0e, 1.94x and 2.23x were expected. One H200 has timed both sides since (2026-11-22): 2.70
 ms became 1.41 ms, 1.92x, and 0.41 ms 0.19 ms, 2.20x.
 """
+# traffic: a, b and c are 134 MB each at k = 8192, and the L2 holds 60 MB: a and b are read several times, as by torch.mm
 # needs: wgmma, tma
 
 from shared_matmul import MATMUL

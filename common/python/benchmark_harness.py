@@ -177,8 +177,10 @@ def _with_rungs(timing: PairTiming, plan: Plan, bench: Bench) -> PairTiming:
 def profile(row: _Row, bench: Bench, machine: Machine) -> None:
     """Run the row under the profilers; what they count is evidence for its claims."""
     row.profiling = profile_row(row.plan, bench)
+    chosen = "--kwargs" if bench.settings.kwargs else "--sweep" if bench.settings.sweep else ""
+    elsewhere = f"it is about the workload's own shape, and {chosen} chose another" if chosen else ""
     for side, counters in row.profiling.counters.items():
-        add_counters(row.evidence[side], machine, counters)
+        add_counters(row.evidence[side], machine, counters, elsewhere)
 
 
 def judge(row: PairResult, plan: Plan, bench: Bench) -> PairResult:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from common.python.errors import BenchmarkError
 
-KEYS = ("needs", "instead", "proves", "has", "nvcc", "scratch", "allows", "reason", "expects", "baseline")
+KEYS = ("needs", "instead", "proves", "has", "nvcc", "scratch", "allows", "reason", "expects", "baseline", "traffic")
+_SINGLE = ("instead", "reason", "expects", "baseline", "traffic")
 _STEP = re.compile(r"""^\s*["']([^"']+)["'],?\s*# expects: (.*\S)""", re.MULTILINE)
 _LINE = re.compile(r"^\s*(?://|#)\s*([a-z]+):(?!:)\s*(.*?)\s*$")
 _SCRATCH = re.compile(r"^(?P<type>\w[\w\s]*?)\s+(?P<name>\w+)\s*\[(?P<count>[^\]]+)\]$")
@@ -49,12 +50,13 @@ class Directives:
     reason: str = ""
     expects: str = ""
     baseline: str = ""
+    traffic: str = ""
     idea: str = ""
 
     def as_text(self) -> dict[str, str]:
         """The directives that are set, for a result document."""
         listed = {"needs": self.needs, "proves": self.proves, "has": self.has, "nvcc": self.nvcc, "allows": self.allows}
-        single = {"instead": self.instead, "reason": self.reason, "expects": self.expects}
+        single = {"instead": self.instead, "reason": self.reason, "expects": self.expects, "traffic": self.traffic}
         return {key: ", ".join(value) for key, value in listed.items() if value} | {key: value for key, value in single.items() if value}
 
 
@@ -76,7 +78,7 @@ def read_directives(path: Path) -> Directives:
             found.setdefault(key, []).append(value)
         elif near := difflib.get_close_matches(key, KEYS, n=1, cutoff=0.8):
             raise BenchmarkError(f"{path}:{number}: found directive {key!r}; expected {near[0]!r}")
-    for key in ("instead", "reason", "expects", "baseline"):
+    for key in _SINGLE:
         if len(found.get(key, [])) > 1:
             raise BenchmarkError(f"{path}: found {len(found[key])} `{key}:` lines; expected one")
     return Directives(
@@ -87,7 +89,7 @@ def read_directives(path: Path) -> Directives:
         scratch=tuple(_scratch(path, value) for value in found.get("scratch", ())),
         allows=_allows(path, _comma_separated(found, "allows")),
         idea=first_line(text),
-        **{key: found[key][0] for key in ("instead", "reason", "expects", "baseline") if key in found},
+        **{key: found[key][0] for key in _SINGLE if key in found},
     )
 
 

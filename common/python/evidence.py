@@ -30,7 +30,8 @@ class Seen:
     spans      all that it was seen to do on the GPU
     hidden     why there may be launches that were not seen, in a sentence; empty where all were
     no_code    why there may be kernels whose machine code is not in `kernels`; empty where it all is
-    counters   a profiler's counters, summed over a step; empty where it was not profiled
+    counters   a profiler's counters, summed over a step; None where nobody counted them for the claims
+    uncounted  why, in a sentence
     """
 
     kernels: tuple[Kernel, ...] = ()
@@ -39,6 +40,7 @@ class Seen:
     hidden: str = ""
     no_code: str = ""
     counters: Mapping[str, float] | None = None
+    uncounted: str = "counters are read by a profiler, and none ran"
 
     @cached_property
     def launched_kernels(self) -> tuple[Kernel, ...]:
@@ -143,7 +145,7 @@ def _amount(measure: Measure, seen: Seen, *, own: bool) -> Amount:
     if measure.kind == "counter":
         name = measure.names[0]
         if seen.counters is None:
-            return Amount(0, math.inf, "counters are read by a profiler, and none ran")
+            return Amount(0, math.inf, seen.uncounted)
         if name not in seen.counters:
             return Amount(0, math.inf, f"the profiler gave no {name}")
         value = seen.counters[name]

@@ -346,7 +346,7 @@ def _why_no_counters(ended: Ended) -> str:
 
 
 def _bytes_off(plan: Plan, found: Profiling, cache_bytes: int) -> Iterator[str]:
-    """A sentence if no side moves the bytes that the workload declares: a model off by a tenth is a finding.
+    """A sentence if no side moves the bytes that the workload declares: one off by a tenth is a finding, if `traffic:` does not say why.
 
     What a step writes last may be in the L2, of `cache_bytes`, when the counting ends: so much less is no finding.
     """
@@ -358,9 +358,11 @@ def _bytes_off(plan: Plan, found: Profiling, cache_bytes: int) -> Iterator[str]:
     least = declared - min(work.get("dram_write", 0.0), cache_bytes)
     side = min(moved, key=lambda name: abs(math.log(moved[name] / declared)))
     if not least / DECLARED_WITHIN <= moved[side] <= declared * DECLARED_WITHIN:
-        workload = plan.selection.pair.workload.name
         in_cache = f", {(declared - least) / 1e6:.4g} MB of which the L2 may keep" if least < declared else ""
+        expected = f"expected the {declared / 1e6:.4g} MB that it declares, within 10 %{in_cache}"
+        if why := plan.workload_directives.traffic:
+            expected = f"{declared / 1e6:.4g} MB are declared: {why}"
         yield (
-            f"{workload}: found {moved[side] / 1e6:.4g} MB of DRAM traffic in a step of {side}, the nearest of its sides; "
-            f"expected the {declared / 1e6:.4g} MB that it declares, within 10 %{in_cache}"
+            f"{plan.selection.pair.workload.name}: found {moved[side] / 1e6:.4g} MB of DRAM traffic in a step of {side}, "
+            f"the nearest of its sides; {expected}"
         )

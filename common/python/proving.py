@@ -150,11 +150,14 @@ def counters_claimed(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(measure.names[0] for measure in measures if measure.kind == "counter"))
 
 
-def add_counters(known: dict[str, Seen], machine: Machine, counters: Mapping[str, float]) -> None:
-    """Add what a profiler counted in a step of a side on this machine's GPU; what else is known of the side stays."""
+def add_counters(known: dict[str, Seen], machine: Machine, counters: Mapping[str, float], elsewhere: str = "") -> None:
+    """Add what a profiler counted in a step of a side on this machine's GPU; what else is known of the side stays.
+
+    Counters of a shape that is not the workload's prove nothing and refute nothing: `elsewhere` says so, and they are left out.
+    """
     architecture = _name(machine.gpus[0].capability)
     for name in [architecture] if architecture in known else list(known):
-        known[name] = replace(known[name], counters=counters)
+        known[name] = replace(known[name], uncounted=elsewhere) if elsewhere else replace(known[name], counters=counters)
 
 
 def _watched(observed: protocol.Observed, known: Seen | None, *, is_library: bool) -> Seen:

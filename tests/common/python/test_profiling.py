@@ -79,6 +79,18 @@ def test_a_counter_that_a_claim_names_is_counted_at_every_level_and_decides_the_
     assert (failed.state, "1.67772e+07" in failed.detail) == ("failed", True)
 
 
+def test_what_is_counted_at_another_shape_neither_proves_nor_refutes(profiled):
+    """A claim on counters is about the shape that its author chose."""
+    found = profiled()
+    evidence = {side: {"90a": Seen()} for side in ("baseline", "optimized")}
+    for side, counters in found.counters.items():
+        add_counters(evidence[side], WITH_GPU, counters, "it is about another shape")
+    for one, other in (("baseline", "optimized"), ("optimized", "baseline")):
+        turned = {"baseline": evidence[one], "optimized": evidence[other]}
+        proof = prove(parse_claim(CLAIM, separates=True), "optimized", turned)
+        assert (proof.state, proof.detail) == ("unchecked", "it is about another shape")
+
+
 @pytest.mark.parametrize(
     ("choices", "expected", "absent"),
     [
@@ -236,6 +248,14 @@ def test_a_declaration_that_no_side_comes_near_is_a_finding(profiled):
     assert found.notes[-1] == (
         "workload_double.py: found 268.4 MB of DRAM traffic in a step of optimized, the nearest of its sides; "
         "expected the 10 MB that it declares, within 10 %"
+    )
+
+
+def test_a_workload_may_say_why_more_is_moved_than_it_declares(profiled):
+    found = profiled(work={"default": {"dram_read": 10e6}}, workload_directives=Directives(traffic="x is read 26 times"))
+    assert found.notes[-1] == (
+        "workload_double.py: found 268.4 MB of DRAM traffic in a step of optimized, the nearest of its sides; "
+        "10 MB are declared: x is read 26 times"
     )
 
 

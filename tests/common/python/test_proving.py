@@ -7,11 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
+from common.python import benchmark_harness
+from common.python.claims import parse_claim
 from common.python.directives import Directives
-from common.python.evidence import Seen
+from common.python.evidence import Seen, prove
 from common.python.proving import claims_of, findings
+from common.python.settings import Settings
 from tests.commands import OPTIMIZED, benchmark, write_pair
-from tests.common.python.plans import a_plan
+from tests.common.python.plans import WITH_GPU, a_plan
 from tests.common.python.probes import CASES, a_kernel, a_launch, needs_nvcc
 
 
@@ -170,3 +173,20 @@ def test_what_a_borrowed_step_of_a_ladder_proves_against_its_own_baseline_is_no_
     plan = replace(plan, selection=replace(plan.selection, pair=pair), side_directives=dict.fromkeys(sides, claiming))
     claimed = {side: [claim.separates for claim in claims] for side, claims in claims_of(plan).items()}
     assert claimed == {"baseline": [False], "naive": [True, False], "other": [False], "optimized": [True, False]}
+
+
+@pytest.mark.parametrize(
+    ("choices", "expected"),
+    [
+        ({}, ("failed", "3 dram__bytes.sum; baseline: 2 dram__bytes.sum")),
+        ({"kwargs": {"n": "2048"}}, ("unchecked", "it is about the workload's own shape, and --kwargs chose another")),
+        ({"sweep": {"n": ("8", "16")}}, ("unchecked", "it is about the workload's own shape, and --sweep chose another")),
+    ],
+)
+def test_flags_that_choose_a_shape_leave_claims_on_counters_open(monkeypatch, choices, expected):
+    counted = {"baseline": {"dram__bytes.sum": 2.0}, "optimized": {"dram__bytes.sum": 3.0}}
+    monkeypatch.setattr("common.python.benchmark_harness.profile_row", lambda *_: SimpleNamespace(counters=counted))
+    row = SimpleNamespace(plan=None, evidence={side: {"90a": Seen()} for side in counted})
+    benchmark_harness.profile(row, SimpleNamespace(settings=Settings(**choices)), WITH_GPU)
+    proof = prove(parse_claim("counter dram__bytes.sum < 1 x baseline", separates=True), "optimized", row.evidence)
+    assert (proof.state, proof.detail.removesuffix(" (sm_90a)")) == expected
