@@ -171,6 +171,9 @@ def test_the_claim_stands_between_a_coalescer_that_joins_nothing_and_one_that_jo
         f"the L2 reads {got / 1e6:.1f} million sectors for the baseline, all that SMs get, and {nothing:.2f} of them for clusters of 4;"
         in SAID
     )
+    counted, by_4 = (float(number) for number in re.search(r"Counted since: (\S+) million and (\S+), ", SAID).groups())
+    assert f"Counted since: {counted} million and {by_4}, {by_4 / counted:.2f}." in SAID
+    assert (1e6 * counted / got, by_4 / counted) == (pytest.approx(1, abs=0.01), pytest.approx(nothing, abs=0.05))
     _, _, as_whole = counted_at_the_timed_c()
     assert f"less than {claim.bound} is claimed. Joined as whole lines are, it would be {as_whole:.2f}." in SAID
     assert nothing + 0.05 < claim.bound < as_whole - 0.05
@@ -251,15 +254,14 @@ def test_a_ratio_is_told_of_as_many_waves_as_there_are():
     assert "0.57x at 1024 x 1024, two waves for one. With as many waves they came to 0.95x, 1.03x and 1.01x at the other c" in SAID
 
 
-def test_the_optimized_side_is_at_the_limit_of_a_port_and_the_baseline_a_few_percent_away():
+def test_both_sides_are_at_the_limit_of_a_port_and_the_clock_makes_the_difference():
     """Prose against formula."""
-    depth, clock = WHOLE["k"] // TILE_K, 1.75  # GHz, as tensor cores that are half busy leave it
-    cycles = waves(WHOLE["m"], WHOLE["n"], FILLED) * depth * PORT
-    limit = cycles / clock / 1000
-    assert f"Four waves of {depth} steps are {spaced(cycles)} cycles of a port, {limit:.0f} us at {clock} GHz" in SAID
-    baseline, optimized = (float(us) for us in re.search(r"the timed one, (\S+) us and (\S+) by events", SAID).groups())
-    assert optimized / limit == pytest.approx(1, abs=0.015)
-    assert 1.02 < baseline / limit < 1.06
+    cycles = [int(count) for count in re.search(r"a step takes (\d+) cycles and (\d+), at", SAID).groups()]
+    clocks = [float(clock) for clock in re.search(r"cycles and \d+, at (\S+) and (\S+) GHz", SAID).groups()]
+    ratio = float(re.search(r"by the device's clock it is (\S+)x \[", SAID)[1])
+    assert cycles[0] / cycles[1] * clocks[1] / clocks[0] == pytest.approx(ratio, rel=0.005)
+    assert clocks[1] / clocks[0] > cycles[0] / cycles[1], "most of it"
+    assert f"some {(A + B) / cycles[1]:.0f} bytes a cycle" in SAID
 
 
 def test_the_ring_fits():
