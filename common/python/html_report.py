@@ -171,7 +171,8 @@ def _speedup_rows(pair: Pair, axis: SpeedupAxis) -> Iterator[SpeedupRow]:
         head = SpeedupRow(pair, row.target + at_shape(shape), verdict=_news(row, shape))
         found = {
             side: SpeedupRow(pair, side, value=speedup_text(speedup), whisker=axis.whisker(speedup), is_branch=True)
-            for side, speedup in timing.speedups.items()
+            for side in timing.time_ns  # in the order in which they are stated: a ladder's is that of its steps
+            if (speedup := timing.speedups.get(side))
         }
         if own := found.pop(OPTIMIZED, None):
             head = replace(head, value=own.value, whisker=own.whisker)

@@ -1,5 +1,7 @@
 """Why a side is faster than the baseline, or slower: the unit that had less to do, by the time it was busy, and what it had less of.
 
+A step of a ladder is set against the step before it.
+
 ncu gives each unit's share of its peak; times the step, that is how long the unit was busy. A unit that was busy for most of the slower
 step, and whose busy time changed by a third at least of what the step's did, explains it, and of its counters those that changed the same
 way say how. Where there is none, the side waits less: then what warps waited for, over all instructions, and how many threads there were
@@ -18,6 +20,8 @@ from common.python.counters import Moved, ranked, value_text
 from common.python.figures import significant, time_text
 from common.python.ncu_tables import DRAM_PERCENT, L1_PERCENT, L2_PERCENT, SM_PERCENT, STALL, TIME
 from common.python.results import BASELINE, PairResult, PairTiming, SideProfile, StepTrace
+from common.python.stats import TIME as TIME_GOAL
+from common.python.stats import climbed
 
 _EXPLAINS = 1 / 3  # of the step's change of time
 _MOST = 0.5  # of the slower step's time
@@ -51,57 +55,67 @@ _SECTORS = re.compile(r"l1tex__t_sectors_(pipe_lsu_mem_global_op_(?:ld|st))\.sum
 
 @dataclass(frozen=True)
 class Reason:
-    """Why `side` takes another time than the baseline, in a sentence."""
+    """Why `side` takes another time than the side `before` it, in a sentence."""
 
     side: str
     is_faster: bool
     words: str
+    before: str = BASELINE
 
     @property
     def title(self) -> str:
         """What it is the reason of."""
-        return f"Why {self.side} is {'faster' if self.is_faster else 'slower'}"
+        return f"Why {self._verdict}"
 
     @property
     def headline(self) -> str:
         """What explains most of it, in one line of a terminal: `optimized is faster: the L2 was busy for ...`."""
-        return f"{self.side} is {'faster' if self.is_faster else 'slower'}: {self.words.partition('; ')[0]}"
+        return f"{self._verdict}: {self.words.partition('; ')[0]}"
+
+    @property
+    def _verdict(self) -> str:
+        than = "" if self.before == BASELINE else f" than {self.before}"
+        return f"{self.side} is {'faster' if self.is_faster else 'slower'}{than}"
 
 
 def reasons(row: PairResult) -> Iterator[Reason]:
-    """A sentence for each side that a profiler saw, if it saw the baseline too and their times differ."""
+    """A sentence for each side that a profiler saw, if it saw the one before, which is the baseline but in a ladder, and times differ."""
     timing = next(iter(row.timings.values()), None)  # it is the first shape that is profiled
     profiles = {side: result.profile for side, result in row.sides.items() if result.profile}
-    if BASELINE not in profiles or (timing and timing.mode == "cold_start"):  # most of a cold start is set-up
+    if timing and timing.mode == "cold_start":  # most of a cold start is set-up
         return
-    for side, profile in profiles.items():
-        if side != BASELINE and (reason := _reason(side, profiles[BASELINE], profile, timing)):
+    steps = {after: before for before, after in climbed(timing)} if timing and timing.goal == TIME_GOAL else {}
+    for side in profiles:
+        before = steps.get(side, BASELINE)
+        if side != BASELINE and before in profiles and (reason := _reason(before, side, profiles, timing)):
             yield reason
 
 
-def _reason(side: str, baseline: SideProfile, profile: SideProfile, timing: PairTiming | None) -> Reason | None:
+def _reason(before: str, side: str, profiles: Mapping[str, SideProfile], timing: PairTiming | None) -> Reason | None:
     """What the kernels do differently, as far as that is what was timed, and what a step does around them, as far as it is not."""
-    before, after = baseline.counters.get(TIME), profile.counters.get(TIME)
-    speedup = timing.speedups.get(side) if timing else None
+    former, profile = profiles[before], profiles[side]
+    took, takes = former.counters.get(TIME), profile.counters.get(TIME)
+    speedup = (timing.speedups.get(side) if before == BASELINE else timing.rungs[side]) if timing else None
     if timing is None or speedup is None:
-        words = _why(side, baseline.counters, profile.counters) if before and after else ""
-        return Reason(side, (after or 0.0) < (before or 0.0), words) if words else None
+        words = _why(side, former.counters, profile.counters) if took and takes else ""
+        return Reason(side, (takes or 0.0) < (took or 0.0), words, before) if words else None
     if speedup.low <= 1 <= speedup.high:  # which one is faster is not decided
         return None
-    explained = math.log(before / after) / math.log(speedup.estimate) if before and after else 0.0
-    parts = [_why(side, baseline.counters, profile.counters)] if explained >= _EXPLAINS else []
-    if explained < 1 - _EXPLAINS and (around := _around(side, baseline.step, profile.step, timing)):
-        took = f"the kernels took {time_text(before)}, now {time_text(after)} ({TIME}), the rest is " if before and after else ""
-        parts.append(f"{took}around them: {around}" if took else around)
+    explained = math.log(took / takes) / math.log(speedup.estimate) if took and takes else 0.0
+    parts = [_why(side, former.counters, profile.counters)] if explained >= _EXPLAINS else []
+    if explained < 1 - _EXPLAINS and (around := _around(former.step, profile.step, timing, (before, side))):
+        kernels = f"the kernels took {time_text(took)}, now {time_text(takes)} ({TIME}), the rest is " if took and takes else ""
+        parts.append(f"{kernels}around them: {around}" if kernels else around)
     words = "; ".join(filter(None, parts))
-    return Reason(side, speedup.estimate > 1, words) if words else None
+    return Reason(side, speedup.estimate > 1, words, before) if words else None
 
 
-def _around(side: str, baseline: StepTrace | None, step: StepTrace | None, timing: PairTiming) -> str:
+def _around(baseline: StepTrace | None, step: StepTrace | None, timing: PairTiming, sides: tuple[str, str]) -> str:
     """What a step does less of around its kernels, or more if it is slower, by a trace; the host counts where its time is in the figure."""
     if baseline is None or step is None or timing.device == "cpu":  # a CPU's trace says nothing of the time between its calls
         return ""
-    change = timing.time_ns[side].estimate - timing.time_ns[BASELINE].estimate
+    took, takes = (timing.time_ns[side].estimate for side in sides)
+    change = takes - took
     told = []
     if baseline.kernels and step.kernels and (step.launches - baseline.launches) * change > 0:  # a copy is another call, not a launch less
         told.append(f"launches {baseline.launches:,} → {step.launches:,}")

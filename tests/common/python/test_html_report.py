@@ -10,7 +10,19 @@ from common.python.errors import BenchmarkError, Status
 from common.python.html_report import html
 from common.python.results import Block, Interval, Share, Unit
 from common.python.settings import Settings
-from tests.common.python.factories import a_change, a_failure, a_proof, a_row, a_run, a_side, a_timing, a_verdict, an_interval
+from tests.common.python.factories import (
+    a_change,
+    a_failure,
+    a_proof,
+    a_recorded_timing,
+    a_row,
+    a_run,
+    a_side,
+    a_timing,
+    a_verdict,
+    an_interval,
+    recorded_ladder,
+)
 from tests.common.python.html_page import Page
 
 SCRIPT = "</script><script>alert(1)</script>"
@@ -195,6 +207,13 @@ def test_the_first_chart_has_every_row_in_order_and_says_why_there_is_no_speedup
         "ch07:broken y[3] is 1; expected 2 WRONG_RESULT",
         "ch10:tmem needs tensor memory; this is 9.0 SKIPPED",
     ]
+
+
+def test_the_first_chart_has_the_steps_of_a_ladder_in_their_order():
+    times = {"baseline": 8e5, "walk": 4e5, "clustered": 2e5, "optimized": 1e5, "library": 9e4}
+    page = Page(html(a_run(), [a_row(timings={"default": a_recorded_timing(units=recorded_ladder(times))})]))
+    rows = [text for found, text in page.all("div", class_="row") if "axis" not in found["class"]]
+    assert [text.split(maxsplit=1)[0] for text in rows] == ["ch07:transpose", "walk", "clustered", "library"]
 
 
 def test_a_speedup_that_is_not_decided_looks_undecided():

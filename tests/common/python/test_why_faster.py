@@ -7,7 +7,7 @@ from common.python.ncu_tables import DRAM_PERCENT, L1_PERCENT, L2_PERCENT, SM_PE
 from common.python.report import markdown
 from common.python.results import SideProfile, StepTrace
 from common.python.why_faster import reasons
-from tests.common.python.factories import a_row, a_run, a_side, a_timing
+from tests.common.python.factories import a_recorded_timing, a_row, a_run, a_side, a_timing, an_interval, recorded_ladder
 from tests.common.python.html_page import Page
 
 SECTORS, REQUESTS = (f"l1tex__t_{what}_pipe_lsu_mem_global_op_st.sum" for what in ("sectors", "requests"))
@@ -160,6 +160,31 @@ def test_a_pair_that_is_not_decided_has_no_reason():
 def test_a_row_that_was_not_timed_says_what_was_counted():
     row = row_of(BY_COLUMNS, BY_TILES).model_copy(update={"timings": {}})
     assert [reason.title for reason in reasons(row)] == ["Why optimized is faster"]
+
+
+STEPS_NS = {"baseline": 4.16e6, "wide": 574e3, "late": 287e3, "optimized": 280e3, "library": 200e3}
+
+
+def a_ladder(**changes):
+    """Rows by columns, then by tiles; two steps halve what is left, of which the last is no step that a profiler saw another time in."""
+    counted = {"baseline": BY_COLUMNS, "wide": BY_TILES, "late": BY_TILES | {TIME: 287e3}, "optimized": BY_TILES | {TIME: 287e3}}
+    profiles = {side: SideProfile(counters=counters) for side, counters in (counted | {"library": BY_TILES | {TIME: 200e3}}).items()}
+    timing = a_recorded_timing(units=recorded_ladder(STEPS_NS, deviation=0.0005), **changes)
+    return a_row(sides={side: a_side(side, profile=profile) for side, profile in profiles.items()}, timings={"default": timing})
+
+
+def test_a_step_of_a_ladder_is_set_against_the_step_before_it():
+    told = {reason.title: reason.words for reason in reasons(a_ladder())}
+    assert list(told) == ["Why wide is faster", "Why late is faster than wide", "Why library is faster"]
+    assert told["Why wide is faster"].startswith(f"the L2 was busy for 3.39 ms of 4.16 ms ({L2_PERCENT}), now for 475 µs of 574 µs")
+    assert told["Why late is faster than wide"].startswith(f"the L2 was busy for 475 µs of 574 µs ({L2_PERCENT}), now for 237 µs of 287 µs")
+    assert "4.16 ms" in told["Why library is faster"]
+
+
+def test_steps_of_a_ladder_of_another_goal_are_set_against_the_baseline_as_speedups_are():
+    rungs = {side: an_interval(2.0, 0.1) for side in ("wide", "late", "optimized")}
+    titles = [reason.title for reason in reasons(a_ladder(goal="joules", rungs=rungs))]
+    assert titles == [f"Why {side} is faster" for side in ("wide", "late", "optimized", "library")]
 
 
 def test_both_reports_say_it():
