@@ -2,12 +2,15 @@
 
 Expected 1.25x, and 1.046x at width 384 on an H200 (2026-11-22); of width 192 nothing was expected, and it gave 1.115x. Both sides take
 longer than was counted: an SM has 24 tiles, and at 1.75 GHz one takes the baseline 10 080 cycles, not 6772, and the optimized side 9640,
-not 5400. What would explain most of it: a scheduler was taken to issue an instruction in every cycle, but it drains with one warp or two,
-whose instructions wait for each other. If a warp issues one in 3.8 cycles, its 1850 of half a tile take 7000, beside another warp or alone.
-Then the optimized side, of which a warp drains a whole tile while the other multiplies or drains too, takes half of 3072 + 14 000 cycles a
-tile, 8540, and the pair gives 1.18x at width 384 and, with 1536 cycles of products, 1.10x at 192. What else there is at width 384 is open.
-A profile tells: smsp__inst_issued.sum over sm__cycles_active, how often they issue; stalls of kind wait, that instructions wait for each
-other; lts__throughput, whether the loads that were taken for the limit are near it.
+not 5400. Counters say that nothing is near its limit (2026-11-23, the baseline's first): schedulers issue in 49 and 45 % of cycles
+(sm__issue_active), the pipe of selections and comparisons is busy in 41 and 43, tensor cores in 32 and 34, lts__throughput is 37 and 38.
+
+So warps wait, and it is as if one issued an instruction in 3.8 cycles when it drains, beside another warp or alone: then half a tile's 1850
+take 7000, the optimized side, of which a warp drains a whole tile while the other multiplies or drains too, half of 3072 + 14 000 cycles a
+tile, 8540, and the pair gives 1.18x at width 384 and, with 1536 cycles of products, 1.10x at 192. It was thought that instructions wait for
+each other. But what ptxas has them wait is 1.3 and 1.4 cycles each, in the control codes of 1728 and 3282 instructions from the first erff to
+the last. A hypothesis: these are 27 and 51 KB of code without a loop, which a warp runs through once a tile, and they are not fetched
+faster. The stall no_instruction of a deep_dive tells. If so, a function of eight sums that is called, and not inlined, would drain sooner.
 """
 # needs: wgmma, tma
 
