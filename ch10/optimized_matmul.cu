@@ -6,6 +6,7 @@
 // proves: tma_store
 // proves: wgmma_f16_bf16
 // proves: setmaxnreg_inc
+// proves: atom_global_return
 // has: mbarrier_expect_tx
 // has: spills == 0
 #include "common/cuda/cluster.cuh"
@@ -74,7 +75,7 @@ __device__ void load(Ring& ring, Walk walk, int cluster, const CUtensorMap* a, c
 // A warpgroup's sums of the first part of a tile, 16 bytes a thread at a time, from the cluster that has it to the one that ends the tile.
 struct Partial {
     float4* sums;
-    int* ready;  // 1 from when the sums are there until they are taken
+    int* ready;  // 1 from when the sums are there until they are taken, and then 0; before the first launch anything but 1
 
     __device__ Partial(float* partial, int* ready, int block)
         : sums(reinterpret_cast<float4*>(partial) + (block * CONSUMERS + threadIdx.x / WARPGROUP) * (ROWS * TILE_N / 4)),
@@ -174,8 +175,9 @@ __global__ void __launch_bounds__(THREADS, 1)
     cluster_sync();  // peers may still arrive here
 }
 
-PREPARE(void** state) {
+PREPARE(int* ready, cudaStream_t stream, void** state) {
     *state = nullptr;
+    if (cudaError_t error = cudaMemsetAsync(ready, 0, MOST_BLOCKS * CONSUMERS * sizeof(int), stream)) return error;
     return cudaFuncSetAttribute(matmul, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(RingAndPanels));
 }
 

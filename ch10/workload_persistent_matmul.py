@@ -12,8 +12,8 @@ between tiles, the clock stood at 1.71 and 1.59 GHz, in the optimized side, whos
 sm__pipe_tensor_cycles_active), at 1.59 and 1.56, as power allows. An SM has 16 tiles, and beside 1024 cycles a step one takes the baseline
 8500 at either depth and the optimized side 1600 and 2300.
 
-Back to back, for a second and more (--sustained), torch.mm took 1.024x [1.023, 1.025] of the optimized side's time at k = 8192, 1.060x
-[1.058, 1.062] at 1024, and 1.004x [1.002, 1.007] at 4096 cubed, at 690 W of 700.
+Back to back, for a second and more (--sustained, 2026-11-23), torch.mm took 1.024x [1.023, 1.025] of the optimized side's time at k = 8192,
+1.060x [1.058, 1.062] at 1024, and 1.004x [1.002, 1.007] at 4096 cubed, at 690 W of 700.
 """
 
 # traffic: a, b and c are 134 MB each at k = 8192, and the L2 holds 60 MB: a and b are read 4.6 times, about as often as by torch.mm

@@ -290,7 +290,7 @@ def test_a_tiles_last_stage_is_given_back_before_the_tile_is_stored_and_the_tma_
 @pytest.mark.parametrize("side", PAIRS)
 def test_what_a_side_claims_is_in_its_machine_code_and_not_in_its_baselines(side, cache):
     found = states(CHAPTER / side, CHAPTER / PAIRS[side], "90a", cache)
-    for_a_gpu = {"grid <= 132", "counter lts__t_sectors_srcunit_tex.sum < 0.85 x baseline"}
+    for_a_gpu = {"grid <= 132", "counter lts__t_sectors_srcunit_tex.sum < 0.7 x baseline"}
     assert {claim for claim, state in found.items() if state != "proven"} == for_a_gpu & found.keys()
     if side == SPECIALIZED:
         assert read_directives(WORKLOADS_OF[side]).baseline == f"ch10/{PAIRS[side]}"

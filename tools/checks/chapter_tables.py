@@ -21,6 +21,7 @@ from tools.checks.library_figures import LIBRARY, ladder_cells, of_library_text,
 from tools.checks.written_tables import NOT_MEASURED, read_readme, rows, with_table, write_or_check
 
 RUNG_COLUMNS = ("step", "idea", "expected", "over the step before", "time, share of ceiling")
+NOT_ACCEPTED = "not accepted"
 COLUMNS = ("pair", "idea", "expected", "measured", "share of ceiling (baseline → optimized)", "proof")
 
 
@@ -44,7 +45,10 @@ def table(pairs: list[Pair]) -> str:
 
 
 def ladders(pairs: Iterable[Pair], root: Path) -> Iterator[str]:
-    """The table of each ladder: every step with its idea, what it should gain over the one before and gains, and its share."""
+    """The table of each ladder: every step with its idea, what it should gain over the one before and gains, its time and share.
+
+    Where the pair has a library side, a step's time says how many times as fast as that it is.
+    """
     for pair in pairs:
         sides = with_rungs(pair, root).sides
         if not climb(tuple(sides)):
@@ -69,14 +73,21 @@ def _rung_cells(pair: Pair, path: Path, measured: Iterable[tuple[str, Expectatio
     before, after = climbed
     ratios, shares = [], []
     for where, expected in measured:
-        rung, side = expected.rungs.get(after), expected.sides.get(after)
-        if rung and rung.over == before:
-            ratios.append(f"{where}: {speedup_text(rung.ratio)}")
-        if side:
-            shares.append(f"{where}: {reached_text(side)}")
+        if gained := _gained_text(expected, climbed):
+            ratios.append(f"{where}: {gained}")
+        if side := expected.sides.get(after):
+            shares.append(f"{where}: {reached_text(side)}{of_library_text(pair, expected, after)}")
     link = f"[{after}]({os.path.relpath(path, pair.workload.parent)})"
-    gained = "; ".join(ratios) or NOT_MEASURED
-    return [link, gained if before else "", "; ".join(shares) or NOT_MEASURED]
+    over = "; ".join(ratios) or NOT_MEASURED
+    return [link, over if before else "", "; ".join(shares) or NOT_MEASURED]
+
+
+def _gained_text(expected: Expectation, climbed: tuple[str, str]) -> str:
+    """What a step gained over the one before it; empty where it was not timed, or over another."""
+    before, after = climbed
+    if rung := expected.rungs.get(after):
+        return speedup_text(rung.ratio) if rung.over == before else ""
+    return NOT_ACCEPTED if expected.rungs and after in expected.sides else ""
 
 
 def _expected(path: Path, said: Mapping[Path, str]) -> str:

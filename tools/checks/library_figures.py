@@ -1,4 +1,4 @@
-"""What the chapters' tables say of a pair's library side: how many times as fast as it the optimized side is, and a ladder's last row."""
+"""What the chapters' tables say of a pair's library side: how many times as fast as it another side is, and a ladder's last row."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from tools.checks.written_tables import NOT_MEASURED
 LIBRARY = SIDES[-1]
 
 
-def of_library(pair: Pair, expected: Expectation) -> Interval | None:
-    """How many times as fast as the library the optimized side is, from the times of each unit of the run that was accepted.
+def of_library(pair: Pair, expected: Expectation, side: str = OPTIMIZED) -> Interval | None:
+    """How many times as fast as the library a side is, from the times of each unit of the run that was accepted.
 
-    None for a pair without a library side, and where none was timed.
+    None for a pair without a library side, and where either of the two was not timed.
     """
-    if LIBRARY not in pair.sides or LIBRARY not in expected.sides:
+    if LIBRARY not in pair.sides or not {side, LIBRARY} <= expected.sides.keys():
         return None
-    own, library = (expected.sides[side].logs_ns for side in (OPTIMIZED, LIBRARY))
+    own, library = (expected.sides[each].logs_ns for each in (side, LIBRARY))
     return geometric_interval([math.exp(its - log) for log, its in zip(own, library, strict=True)])
 
 
-def of_library_text(pair: Pair, expected: Expectation) -> str:
-    """That ratio behind a speedup: `, 1.02x [1.01, 1.03] of library`; empty where there is none."""
-    ratio = of_library(pair, expected)
+def of_library_text(pair: Pair, expected: Expectation, side: str = OPTIMIZED) -> str:
+    """That ratio behind another figure: `, 1.02x [1.01, 1.03] of library`; empty where there is none."""
+    ratio = of_library(pair, expected, side)
     return f", {speedup_text(ratio)} of library" if ratio else ""
 
 

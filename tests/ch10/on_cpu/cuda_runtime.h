@@ -1,5 +1,6 @@
 // The little of the runtime that launches ask for, for the machine of machine.hpp.
 #pragma once
+#include <cstring>
 #include <utility>
 
 #include "machine.hpp"
@@ -19,6 +20,11 @@ inline cudaError_t cudaDeviceGetAttribute(int* value, int, int) {
 template <typename Kernel>
 cudaError_t cudaFuncSetAttribute(Kernel, int, size_t bytes) {
     return bytes <= on_cpu::SHARED ? 0 : 1;
+}
+
+inline cudaError_t cudaMemsetAsync(void* to, int byte, size_t bytes, cudaStream_t) {
+    std::memset(to, byte, bytes);
+    return 0;
 }
 
 enum { cudaLaunchAttributeClusterDimension };

@@ -231,6 +231,56 @@ def test_the_last_row_of_a_ladder_is_the_library(ladder):
     assert ratio.startswith("H200: optimized 1.2")
 
 
+def test_every_step_of_a_ladder_says_how_many_times_as_fast_as_the_library_it_is(ladder):
+    times = {**LADDER_NS, "library": 50_000.0}
+    units, alone = recorded_ladder(times, count=24), recorded_ladder(LADDER_NS)
+    rows = {"default": an_expectation(units=units), "small": an_expectation(units=alone)}
+    keep_expectations(ladder / "expectations_h200.json", "transpose", rows)
+
+    def reached():
+        chapter_tables.main([], ladder.parent)
+        found = cells_of((ladder / "README.md").read_text().split(LADDER_HEAD)[1])
+        return {side: row[-1].removesuffix(" |").split("; ") for side, row in zip(times, found, strict=False)}
+
+    without = {
+        side: [f"H200{at}: {interval_text(row.sides[side].time_ns)}" for at, row in zip(("", " @small"), rows.values(), strict=True)]
+        for side in LADDER_NS
+    }
+    assert reached() == without, "a pair without a library side"
+
+    (ladder / "library_transpose.py").write_text('"""Library: torch."""\n')
+    found = reached()
+    ratios = {side: ratio_interval(units, "time", ("library", side)) for side in LADDER_NS}
+    for side, (timed, timed_alone) in without.items():
+        assert found[side] == [f"{timed}, {speedup_text(ratios[side])} of library", timed_alone], side
+    assert ratios["once"].estimate == pytest.approx(5 / 6, rel=5e-3)
+    assert "of library" not in " ".join(found["library"])
+
+
+def test_a_rung_that_was_timed_and_not_accepted_says_so_beside_its_time(ladder):
+    (ladder / "library_transpose.py").write_text('"""Library: torch."""\n')
+    units = recorded_ladder({**LADDER_NS, "library": 50_000.0}, count=24)
+    first = an_expectation(units=units)
+    second = first.model_copy(update={"rungs": {side: rung for side, rung in first.rungs.items() if side != "once"}})
+    keep_expectations(ladder / "expectations_h200.json", "transpose", {"default": first, "small": second})
+    chapter_tables.main([], ladder.parent)
+
+    once, after = cells_of((ladder / "README.md").read_text().split(LADDER_HEAD)[1])[1:3]
+    assert once[3] == f"H200: {speedup_text(first.rungs['once'].ratio)}; H200 @small: not accepted"
+    time = f"{interval_text(first.sides['once'].time_ns)}, {speedup_text(ratio_interval(units, 'time', ('library', 'once')))} of library"
+    assert once[4] == f"H200: {time}; H200 @small: {time} |"
+    assert "not accepted" not in after[3]
+
+
+def test_a_row_that_knows_no_rungs_says_nothing_of_their_acceptance(ladder):
+    expected = an_expectation(units=recorded_ladder(LADDER_NS, count=24)).model_copy(update={"rungs": {}})
+    keep_expectations(ladder / "expectations_h200.json", "transpose", {"default": expected})
+    chapter_tables.main([], ladder.parent)
+
+    steps = cells_of((ladder / "README.md").read_text().split(LADDER_HEAD)[1])[1:]
+    assert [row[3] for row in steps] == ["not measured yet"] * 3
+
+
 def test_a_ladder_that_nobody_measured_says_what_is_expected_and_that_its_steps_have_no_rows(ladder):
     assert chapter_tables.main([], ladder.parent) == 0
 
