@@ -10,9 +10,9 @@ import torch
 from common.python.directives import read_directives
 from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER
-from tests.ch10.proved import states
 from tests.ch10.rows import SHARED, Pair, waits
 from tests.cuda_sides import arguments_of, constants_of
+from tests.proved import states
 from tests.teeth import assert_accepts, assert_teeth
 
 pytestmark = pytest.mark.slow

@@ -16,8 +16,8 @@ from common.python.environment import find_tool
 from common.python.errors import SideFailure
 from common.python.loader import load_workload
 from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, waits
-from tests.ch10.proved import states
 from tests.cuda_sides import arguments_of, constants_of
+from tests.proved import states
 from tests.teeth import BF16_BITS, ROOT, accepts, assert_accepts, assert_teeth
 
 pytestmark = pytest.mark.slow

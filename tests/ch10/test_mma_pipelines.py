@@ -14,9 +14,9 @@ from common.python.loader import load_workload
 from tests.ch07.sides import wavefronts
 from tests.ch10 import emulated, model
 from tests.ch10.emulated import CHAPTER, LAZINESS, inputs_of, is_right, skip_without_compiler
-from tests.ch10.proved import states
 from tests.cuda_sides import arguments_of, built, constants_of
 from tests.emulation import emulate
+from tests.proved import states
 from tests.teeth import BF16_BITS, ROOT, assert_accepts, assert_teeth
 
 pytestmark = pytest.mark.slow

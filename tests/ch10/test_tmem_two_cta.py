@@ -9,8 +9,8 @@ from common.python.directives import read_directives
 from common.python.loader import load_workload
 from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
-from tests.ch10.proved import states
 from tests.cuda_sides import arguments_of, constants_of
+from tests.proved import states
 
 pytestmark = pytest.mark.slow
 

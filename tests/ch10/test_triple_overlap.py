@@ -13,6 +13,7 @@ from common.python.loader import load_workload
 from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER, LAZINESS, SKELETON, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
 from tests.cuda_sides import constants_of
+from tests.proved import unexpected
 from tests.teeth import BF16_BITS, ROOT, assert_accepts, assert_teeth
 
 pytestmark = pytest.mark.slow
@@ -196,6 +197,12 @@ def test_ptxas_spills_nothing_and_does_not_serialize(side, architecture, tmp_pat
     assert "0 bytes spill stores, 0 bytes spill loads" in log
     assert "warning" not in log.lower()
     assert "serialized" not in log
+
+
+@pytest.mark.parametrize(("pair", "architecture"), [("wgmma", "90a"), ("tmem", "100a")])
+def test_all_that_is_claimed_is_in_the_machine_code_and_separates_the_sides(pair, architecture, tmp_path):
+    optimized, baseline = (CHAPTER / f"{half}_{pair}_triple_overlap.cu" for half in ("optimized", "baseline"))
+    assert unexpected(optimized, baseline, architecture, tmp_path) == {}
 
 
 def test_the_tolerance_has_teeth():

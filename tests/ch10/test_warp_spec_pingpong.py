@@ -13,8 +13,8 @@ from common.python.environment import find_tool
 from common.python.loader import load_workload
 from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, is_right, shapes_of, skip_without_compiler
-from tests.ch10.proved import states
 from tests.cuda_sides import arguments_of, built
+from tests.proved import states
 from tests.teeth import BF16_BITS, assert_teeth
 
 pytestmark = pytest.mark.slow

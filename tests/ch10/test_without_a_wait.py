@@ -32,7 +32,7 @@ COUNTS = {
     "persistent_matmul": LADDER | {"cluster": 2, "fence": 2, "stores": 2},
     "matmul": LADDER | {"cluster": 2, "fence": 4, "stores": 2, "warpgroup": 4, "flag": 1},
 }
-ORDERING = re.compile(r"\b\w*(?:wait|sync|fence|show_)\w*(?:<\d>)?\(|\bwhile \(atomic")
+ORDERING = re.compile(r"\b(?!cuda[A-Z])\w*(?:wait|sync|fence|show_)\w*(?:<\d>)?\(|\bwhile \(atomic")
 
 
 def side_of(target):
@@ -258,9 +258,55 @@ def test_a_table_says_what_was_expected_and_what_was_found(tmp_path):
     ]
     assert json.loads(json.dumps(document)) == document
     _, _, one, two, same = table_of(document["waits"]).splitlines()
-    assert one == f"| file.cu:1 | `wgmma_fence();` | SURVIVED | SURVIVED |  | ptxas put it back; {SURVIVORS['wgmma_fence();']} |"
+    assert one == f"| file.cu | `wgmma_fence();` |  | SURVIVED | SURVIVED |  | ptxas put it back; {SURVIVORS['wgmma_fence();']} |"
     assert two.endswith("| missed | WRONG_RESULT | 3, deep |  |")
     assert same.endswith("| missed | NO_CODE |  | the machine code is the same without it |")
+
+
+def test_waits_with_one_text_are_told_apart_by_which_of_them_they_are():
+    texts = ["wait(1);  // once", "wait(2);", "wait(1);", "wait(1);  // and again"]
+    waits = [(f"{file}:{number}", text) for file in ("a.cu", "b.cu") for number, text in enumerate(texts[: 4 if file == "a.cu" else 2])]
+    assert without_a_wait.named(waits) == [
+        ("a.cu", "wait(1);", "1st of 3"),
+        ("a.cu", "wait(2);", ""),
+        ("a.cu", "wait(1);", "2nd of 3"),
+        ("a.cu", "wait(1);", "3rd of 3"),
+        ("b.cu", "wait(1);", ""),
+        ("b.cu", "wait(2);", ""),
+    ]
+    assert [name[2] for name in without_a_wait.named([("a.cu:1", "wait();")] * 4)][-1] == "4th of 4"
+
+
+TABLE = Path(without_a_wait.__file__).with_name("without_a_wait_h200.md")
+# What is worded otherwise than when the table was written, by its wording there; above the table that is said.
+REWORDED = {
+    ("shared_trace.cuh", "barrier_wait(&shared.loaded[step % Shared::STAGES], step / Shared::STAGES % 2);", ""): (
+        "shared_trace.cuh",
+        "barrier_wait(&seen[step % Shared::STAGES], step / Shared::STAGES % 2);",
+        "",
+    )
+}
+
+
+def committed():
+    """File, wait and occurrence of every row of the committed table."""
+    lines = [line for line in TABLE.read_text().splitlines() if line.startswith("| ")]
+    rows = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    assert rows[0] == ["file", "wait", "occurrence", "expected", "found", "in run", "note"]
+    return [(file, wait.strip("`").replace("\\|", "|"), occurrence) for file, wait, occurrence, *_ in rows[2:]]
+
+
+def test_the_committed_table_has_the_waits_that_there_are():
+    today = without_a_wait.named((wait.place, wait.text) for wait in waits_of(side_of(TARGETS[0])))
+    assert len(set(today)) == len(today)
+    assert [REWORDED.get(row, row) for row in committed()] == today
+
+
+def test_what_is_reworded_since_is_said_above_the_table():
+    head = TABLE.read_text().partition("\n| ")[0]
+    assert set(REWORDED) <= set(committed())
+    for before, (file, now, _) in REWORDED.items():
+        assert (before[0], f"that of `{file}` is now `{now}`" in head) == (file, True)
 
 
 @pytest.mark.parametrize("found", ["WRONG_RESULT", "TIMEOUT", "CRASHED"])

@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -212,14 +213,25 @@ def rows_of(mutants, outcomes):
     ]
 
 
+def named(waits):
+    """File, text and occurrence of places and their texts, from the top: no line number, which moves. Comments tell no two waits apart."""
+    keys = [(place.partition(":")[0], text.partition("  //")[0]) for place, text in waits]
+    seen, names = Counter(), []
+    for key in keys:
+        seen[key] += 1
+        number = {1: "1st", 2: "2nd", 3: "3rd"}.get(seen[key], f"{seen[key]}th")
+        names.append((*key, f"{number} of {keys.count(key)}" if keys.count(key) > 1 else ""))
+    return names
+
+
 def table_of(rows):
-    """The rows in Markdown; what went wrong stands with the run and the shape in which it did."""
-    lines = ["| place | wait | expected | found | in run | note |", "| --- | --- | --- | --- | --- | --- |"]
-    for row in rows:
+    """The rows of a target in Markdown; what went wrong stands with the run and the shape in which it did."""
+    lines = ["| file | wait | occurrence | expected | found | in run | note |", "| --- | --- | --- | --- | --- | --- | --- |"]
+    for row, (file, text, occurrence) in zip(rows, named((row["place"], row["text"]) for row in rows), strict=True):
         where = f"{row['run']}, {row['shape']}" if row["found"] not in ("SURVIVED", "NO_CODE", "SANITIZER") else ""
         note = "; ".join(filter(None, [row["note"], *row["findings"].values(), row["because"] * (row["found"] == "SURVIVED")]))
-        text = row["text"].partition("  //")[0].replace("|", "\\|")
-        lines.append(f"| {row['place']} | `{text}` | {row['expected']} | {row['found']} | {where} | {note} |")
+        code = text.replace("|", "\\|")
+        lines.append(f"| {file} | `{code}` | {occurrence} | {row['expected']} | {row['found']} | {where} | {note} |")
     return "\n".join(lines)
 
 
