@@ -1,7 +1,8 @@
 """The bars of this harness: code against itself, and against itself with 1 % planted, in fresh runs, as many as it takes.
 
-Resumable: every trial is written when it is done, and a later call goes on until each pair of pairs has as many as asked for, those in
-further files counted: a file is of one GPU, and another GPU of the model goes on in one of its own.
+A round is one fresh run, a trial of each callable in it. Resumable: every round is written when it is done, and a later call goes on
+until each callable has as many trials as asked for, those in further files counted: a file is of one GPU, and another GPU of the model
+goes on in one of its own.
 """
 
 from __future__ import annotations
@@ -87,14 +88,12 @@ def nothing_yet(settings: Settings) -> tuple[Bars, str]:
 
 
 def go_on(path: Path, bars: Bars, quota: Quota, settings: Settings, commit: str = "") -> Bars:
-    """Run trials until the quota is met or it is late; each is in the file at `path` as soon as it is done."""
+    """Run rounds of trials until the quota is met or it is late; each round is one run, in the file at `path` as soon as it is done."""
     with Progress(console_for(json_output=False)) as progress:
-        for _ in range(quota.trials):
-            for pair in quota.pairs:
-                if quota.is_open(pair.target, bars):
-                    rows = run_trial(settings, [pair.target.removesuffix(PLANTED), pair.target], progress)
-                    bars = bars.model_copy(update={"trials": (*bars.trials, *trials_of(rows, commit))})
-                    write_whole(path, document_text(bars))
+        while still_open := [pair.target for pair in quota.pairs if quota.is_open(pair.target, bars)]:
+            rows = run_trial(settings, [name for target in still_open for name in (target.removesuffix(PLANTED), target)], progress)
+            bars = bars.model_copy(update={"trials": (*bars.trials, *trials_of(rows, commit))})
+            write_whole(path, document_text(bars))
     return bars
 
 
@@ -147,7 +146,7 @@ def _parser() -> Arguments:
         "others", type=Path, nargs="*", default=[], help="files of trials on other GPUs of the model: they count, and are in the table"
     )
     parser.add_argument("--trials", type=_at_least_one, default=40, help="how many of every pair, in all files; default 40")
-    parser.add_argument("--minutes", type=finite_above_0, default=8.0, help="no trial or callable is begun after that; default 8")
+    parser.add_argument("--minutes", type=finite_above_0, default=8.0, help="no round or callable is begun after that; default 8")
     parser.add_argument("--callable", action="append", default=[], help="only this one: copy, matmul, softmax; repeatable")
     parser.add_argument("--device", type=_device, default=Device.AUTO, help="auto, cuda or cpu; default auto")
     instead = parser.add_mutually_exclusive_group()
