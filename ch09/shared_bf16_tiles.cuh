@@ -22,10 +22,10 @@ struct Groups {
     uint4 a[2], b[2];
 };
 
-// Where a thread's first groups lie in the tiles; the second are half a tile below. Eight lanes take 16 bytes of 8 rows of a, so that
-// they store without conflict; the 32 lanes of a warp take whole sectors all the same.
+// Where a thread's first groups lie in the tiles; the second are half a tile below. The L1 takes eight lanes at a time, and passes once for
+// every line that they touch: of a they take two rows, the fewest, and two that are 4 apart, as those lie in different banks of the tile.
 struct Place {
-    int a_row = threadIdx.x / 32 * 8 + threadIdx.x % 8, a_col = threadIdx.x % 32 / 8 * GROUP;
+    int a_row = threadIdx.x / 32 * 8 + threadIdx.x % 8 / 4 * 4 + threadIdx.x % 32 / 8, a_col = threadIdx.x % 4 * GROUP;
     int b_row = threadIdx.x / 16, b_col = threadIdx.x % 16 * GROUP;
 };
 

@@ -13,6 +13,7 @@ from common.python.disassembly import read_code
 from common.python.discovery import discover
 from common.python.evidence import Seen, prove
 from common.python.loader import load_workload
+from tests.ch09.bf16_tiles import TILES, l1_cycles
 from tests.ch09.sides import CHAPTER, arguments, constants
 from tests.ch10 import model
 from tests.cuda_sides import built, skip_without_tools
@@ -136,13 +137,15 @@ def test_the_products_of_a_kernel_that_can_be_named_stay_in_flight(library):
 
 def test_the_ratio_expected_is_that_of_the_cycles():
     """Prose against formula."""
-    tiles = constants("shared_bf16_tiles.cuh")
-    tile, depth, warps = tiles["TILE"], tiles["DEPTH"], tiles["THREADS"] // 32
+    tiles = constants(TILES)
+    tile, depth = tiles["TILE"], tiles["DEPTH"]
     products, rate = tile * tile * depth, model.WGMMA
-    shared = (2 * 2 * tile * depth + warps * depth // 16 * 6 * 512) // model.SHARED  # as in test_tensor_core.py
     expects = read_directives(OPTIMIZED).expects
-    numbers = re.search(r"^(\d)x, (\d+) x (\d+) x (\d+) products take wgmma (\d+) cycles, and the baseline (\d+) of", expects).groups()
-    assert list(map(int, numbers)) == [shared // (products // rate), tile, tile, depth, products // rate, shared]
+    ratio, *numbers = re.search(
+        r"^([\d.]+)x, (\d+) x (\d+) x (\d+) products take wgmma (\d+) cycles, and the baseline (\d+) in", expects
+    ).groups()
+    assert list(map(int, numbers)) == [tile, tile, depth, products // rate, l1_cycles()]
+    assert float(ratio) == round(l1_cycles() * rate / products, 1)
 
 
 def test_the_bytes_of_a_step_are_those_that_the_comment_counts():

@@ -10,13 +10,14 @@ from common.python.directives import read_directives
 from common.python.loader import load_workload
 from common.python.verification import upcast
 from tests.ch07.sides import wavefronts
+from tests.ch09.bf16_tiles import TILES, l1_cycles, loads_of_a_block, place_of
 from tests.ch09.sides import CHAPTER, arguments, code_of, constants, text_of, values_at
 from tests.ch10 import model
 from tests.emulation.emulate import check_side
 from tests.teeth import ROOT, accepts, assert_teeth
 
 WORKLOAD = load_workload(CHAPTER / "workload_tensor_core.py")
-BASELINE, OPTIMIZED, TILES = "baseline_tensor_core.cu", "optimized_tensor_core.cu", "shared_bf16_tiles.cuh"
+BASELINE, OPTIMIZED = "baseline_tensor_core.cu", "optimized_tensor_core.cu"
 FP8_BITS = 3  # of mantissa of e4m3, the precision below
 DEEP = {"m": 32, "n": 32, "k": 4096}
 
@@ -59,16 +60,16 @@ def test_the_ratio_expected_is_that_of_the_cycles_a_pair_of_tiles_takes(codes):
 
     counted = re.search(r"// (\d+) FMAs: (\d+) loads of 4 bytes, (\d+) of 16, and (\d+) conversions", text_of(BASELINE)).groups()
     issued = warps * depth // 2 * sum(map(int, counted)) // model.SCHEDULERS
-    shared = (2 * 2 * tile * depth + warps * depth // 16 * 6 * 512) // model.SHARED  # stores, and 512 bytes an ldmatrix
+    l1 = l1_cycles()
     mma = tile * tile * depth / model.MMA_SYNC
     assert model.MMA_SYNC / model.WGMMA == 5 / 8
     ratio, *cycles = re.search(
-        r"^(\d+)x, .* (\d+) cycles to issue, or (\d+) in .*; mma.sync takes (\d+), at 5/8 of the wgmma rate$",
+        r"^(\d+)x, .* (\d+) cycles to issue, or (\d+) in the L1; mma.sync takes (\d+), at 5/8 of the wgmma rate$",
         read_directives(CHAPTER / OPTIMIZED).expects,
     ).groups()
-    assert [int(found) for found in cycles] == [issued, shared, round(mma)]
-    assert mma < shared
-    assert int(ratio) == round(issued / shared)
+    assert [int(found) for found in cycles] == [issued, l1, round(mma)]
+    assert mma < l1
+    assert int(ratio) == round(issued / l1)
 
 
 @pytest.mark.parametrize("width", ["DEPTH", "TILE"])
@@ -85,18 +86,17 @@ def test_stores_to_the_tiles_and_the_baselines_loads_meet_no_bank_conflict():
     a_row, b_row = (2 * (values[width] + values["PAD"]) for width in ("DEPTH", "TILE"))
     for first in range(0, values["THREADS"], 32):
         warp = range(first, first + 32)
-        places = [_place(thread) for thread in warp]
+        places = [place_of(thread) for thread in warp]
         assert wavefronts([a_row * place["a_row"] + 2 * place["a_col"] for place in places], 16) == 4
         assert wavefronts([b_row * place["b_row"] + 2 * place["b_col"] for place in places], 16) == 4
     assert wavefronts([a_row * (lane // 8) for lane in range(32)], 4) == 1
     assert wavefronts([16 * (lane % 8) for lane in range(32)], 16) == 4
 
 
-def _place(thread):
-    declared = re.search(r"struct Place \{(.*?)\};", text_of(TILES), re.DOTALL)[1]
-    index = type("Index", (), {"x": thread})
-    names = {**constants(TILES), "threadIdx": index}
-    return {name: eval(expression.replace("/", "//"), {}, names) for name, expression in re.findall(r"(\w+) = ([^,;]+)", declared)}
+def test_a_load_of_a_tile_takes_the_fewest_passes_of_the_l1():
+    values = constants(TILES)
+    tile_bytes, pieces = 2 * values["TILE"] * values["DEPTH"], (2 * values["DEPTH"], 128)
+    assert loads_of_a_block() == tuple(tile_bytes // piece for piece in pieces)
 
 
 def test_the_tensor_cores_side_is_right_with_fragments_as_ptx_describes_them(tmp_path):
