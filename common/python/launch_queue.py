@@ -13,30 +13,38 @@ import torch
 
 from common.python.device_helpers import DeviceHelpers, device_helpers
 
-_STREAMS = 32  # of torch's pool
+# Bound before any side is imported, so a side that patches torch patches nothing here.
+_Stream = torch.cuda.Stream
+_Event = torch.cuda.Event
+_work_on = torch.cuda.stream
+
+_STREAMS = 32  # in torch's pool
 _STRIDE = 4
 _LAUNCHES = 16
 _ROUNDS = 5  # and one before them, in which queues are set up
 _HOLD_NS = 50_000_000
 
 
-def quickest_stream() -> tuple[torch.cuda.Stream, float]:
-    """A new stream and the GPU's time for a launch on it in ns: of those that torch makes apart from each other, the one with the least.
+def quickest_stream() -> torch.cuda.Stream:
+    """Of the streams that torch makes apart from each other, the one behind which a launch takes the GPU least.
 
-    To be asked while nothing else is at work on the GPU.
+    To be asked while nothing else is at work on the GPU. torch deals out its streams in turn: the next ones are others than this.
     """
     helpers = device_helpers()
-    streams = [torch.cuda.Stream() for _ in range(_STREAMS)][::_STRIDE]
+    streams = [_Stream() for _ in range(_STREAMS)][::_STRIDE]
     rounds = [[_launch_ns(helpers, stream) for stream in streams] for _ in range(1 + _ROUNDS)]
     costs = [statistics.median(times) for times in zip(*rounds[1:], strict=True)]
-    least = min(range(len(streams)), key=costs.__getitem__)
-    return streams[least], costs[least]
+    quickest = streams[costs.index(min(costs))]
+    for _ in range(_STREAMS):
+        if _Stream() == quickest:
+            break
+    return quickest
 
 
 def _launch_ns(helpers: DeviceHelpers, stream: torch.cuda.Stream) -> float:
     """The GPU's time for each of some kernels that do nothing, all queued before the first begins."""
-    start, stop = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-    with torch.cuda.stream(stream):
+    start, stop = _Event(enable_timing=True), _Event(enable_timing=True)
+    with _work_on(stream):
         try:
             helpers.block(_HOLD_NS)
             start.record()

@@ -20,6 +20,7 @@ from common.python.environment import profiler_attached, set_compile_environment
 from common.python.errors import SideFailure, Status
 from common.python.escape import HeldCall
 from common.python.identity import digest_of
+from common.python.launch_queue import quickest_stream
 from common.python.launch_trace import compiled_kernels, start_tracing, trace
 from common.python.loader import Side, Step, load_side, load_workload
 from common.python.message import Answer
@@ -92,6 +93,8 @@ class Worker:
                 return self._build(request)
             case protocol.Load():
                 return self._load(request)
+            case protocol.ChooseStream():
+                return self._choose_stream(request)
             case protocol.Prepare():
                 return self._prepare(request)
             case protocol.Check():
@@ -147,6 +150,11 @@ class Worker:
         side = load_side(side_file, workload, Path(request.library) if request.library else None)
         self._maybe_loaded = _Loaded(workload, side, request, device)
         return protocol.Loaded(nonce=request.nonce, seconds=time.perf_counter() - begin)
+
+    def _choose_stream(self, request: protocol.ChooseStream) -> Answer:
+        if not profiler_attached():  # under which no stream can be held
+            torch.cuda.set_stream(quickest_stream())
+        return protocol.StreamChosen(nonce=request.nonce)
 
     def _prepare(self, request: protocol.Prepare) -> Answer:
         loaded = self._loaded

@@ -1,0 +1,79 @@
+"""Which stream a process is timed on: the quickest, by several looks at each, and never one that its side gets too."""
+
+import itertools
+import statistics
+
+import pytest
+import torch
+
+from common.python import launch_queue
+
+
+class Pool:
+    """torch's: streams are dealt out in turn, 32 of them; the launches of a stream cost what `costs` says, in its first look more."""
+
+    def __init__(self, costs):
+        self.costs, self.turn, self.looks = costs, itertools.cycle(range(32)), []
+
+    def deal(self):
+        return next(self.turn)
+
+    def launch_ns(self, helpers, stream):
+        first = stream not in self.looks
+        self.looks.append(stream)
+        return self.costs(stream, self.looks.count(stream)) if not first else 1.0  # whatever a first look says is of no use
+
+
+@pytest.fixture
+def pool(monkeypatch):
+    def of(costs):
+        made = Pool(costs)
+        monkeypatch.setattr(launch_queue, "_Stream", made.deal)
+        monkeypatch.setattr(launch_queue, "_launch_ns", made.launch_ns)
+        monkeypatch.setattr(launch_queue, "device_helpers", lambda: None)
+        return made
+
+    return of
+
+
+def test_the_stream_with_the_least_cost_is_chosen(pool):
+    pool(lambda stream, look: 1520.0 if stream in range(9, 14) else 1665.0)
+    assert launch_queue.quickest_stream() in range(9, 14)
+
+
+def test_one_quick_look_at_a_slow_stream_does_not_win(pool):
+    pool(lambda stream, look: 1400.0 if (stream, look) == (0, 3) else 1520.0 if stream == 16 else 1665.0)
+    assert launch_queue.quickest_stream() == 16
+
+
+def test_candidates_are_looked_at_in_turn(pool):
+    """What the GPU does in between is then the same for all of them."""
+    made = pool(lambda stream, look: 1520.0)
+    launch_queue.quickest_stream()
+    each = list(dict.fromkeys(made.looks))
+    assert made.looks == each * (len(made.looks) // len(each))
+    assert all(later - earlier < 5 for earlier, later in itertools.pairwise(each))  # five made one after the other are of a kind
+
+
+@pytest.mark.parametrize("quickest", [0, 12, 28])
+def test_a_side_that_asks_torch_for_streams_gets_others(pool, quickest):
+    made = pool(lambda stream, look: 1520.0 if stream == quickest else 1665.0)
+    assert launch_queue.quickest_stream() == quickest
+    assert quickest not in [made.deal() for _ in range(31)]
+
+
+@pytest.mark.gpu
+class TestOnAGpu:
+    def test_no_other_stream_is_much_quicker(self):
+        chosen = launch_queue.quickest_stream()
+        helpers = launch_queue.device_helpers()
+        others = [torch.cuda.Stream() for _ in range(31)]
+        assert chosen not in others
+        looks = [[launch_queue._launch_ns(helpers, stream) for stream in (chosen, *others)] for _ in range(7)]
+        costs = [statistics.median(times) for times in zip(*looks[1:], strict=True)]
+        assert costs[0] <= 1.05 * min(costs)  # a slow one takes 1.09 times as long
+
+    def test_the_current_stream_stays_as_it_was(self):
+        before = torch.cuda.current_stream()
+        launch_queue.quickest_stream()
+        assert torch.cuda.current_stream() == before
