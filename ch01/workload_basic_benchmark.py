@@ -1,4 +1,9 @@
-"""Evaluation loop of a linear classifier: the mean cross-entropy of every batch, for the log."""
+"""Evaluation loop of a linear classifier: the mean cross-entropy of every batch, for the log.
+
+ncu counts no step of 96 kernels. In one of 8 batches (--kwargs batches=8) it counts 12.7 MB a batch where 4.7 are declared: x, and, as it
+empties the L2 before each kernel, the weight and the logits, 4.2 MB each, which no batch of a step has to fetch.
+"""
+# traffic: ncu counts no step of so many kernels; a batch reads x, 4.2 MB, and finds the weight and its logits in the L2
 
 import torch
 from torch.nn.functional import cross_entropy

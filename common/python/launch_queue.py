@@ -30,8 +30,8 @@ def quickest_stream() -> torch.cuda.Stream:
 
     To be asked while nothing else is at work on the GPU. torch deals out its streams in turn: the next ones are others than this.
     """
-    helpers = device_helpers()
     streams = [_Stream() for _ in range(_STREAMS)][::_STRIDE]
+    helpers = device_helpers()
     rounds = [[_launch_ns(helpers, stream) for stream in streams] for _ in range(1 + _ROUNDS)]
     costs = [statistics.median(times) for times in zip(*rounds[1:], strict=True)]
     quickest = streams[costs.index(min(costs))]

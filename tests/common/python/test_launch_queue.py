@@ -64,6 +64,10 @@ def test_a_side_that_asks_torch_for_streams_gets_others(pool, quickest):
 
 @pytest.mark.gpu
 class TestOnAGpu:
+    @pytest.fixture(autouse=True)
+    def _initialised(self):
+        torch.zeros(1, device="cuda")
+
     def test_no_other_stream_is_much_quicker(self):
         chosen = launch_queue.quickest_stream()
         helpers = launch_queue.device_helpers()
