@@ -152,7 +152,7 @@ def _cells(name: str, files: Sequence[Bars]) -> tuple[str, ...]:
     deviations = [trial.deviation_percent for trial in same]
     time_ns = statistics.median(trial.time_ns for trial in same)
     is_long = time_ns >= LONG_NS
-    caught = f"{sum(trial.verdict == 'REGRESSED' for trial in planted)} of {len(planted)}"
+    caught = f"{sum(trial.verdict == 'REGRESSED' for trial in planted)} of {len(planted)}" if planted or is_long else "none planted"
     return (
         name,
         time_text(time_ns),

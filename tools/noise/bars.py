@@ -31,6 +31,8 @@ from common.python.terminal import Progress, console_for
 from common.python.trials import NOISE_ROOT, PLANTED, run_trial
 from tools.noise.bar_figures import Bars, Trial, callable_name, expect_same_gpu, expect_same_model, read_bars, table
 
+CALLABLES = ("copy", "matmul", "small_copy", "softmax")  # what tools/noise has besides is for `noise`
+
 
 @dataclass(frozen=True)
 class Quota:
@@ -46,12 +48,11 @@ class Quota:
         return sum(each.rounds_of(target) for each in (bars, *self.elsewhere)) < self.trials and time.monotonic() <= self.deadline
 
 
-def planted_pairs(names: Sequence[str] = ()) -> list[Pair]:
-    """The pairs with 1 % planted; each has one without, of the same name less the ending. Only those of `names`, if any are given."""
-    pairs = {pair.name.removesuffix(PLANTED): pair for pair in discover(NOISE_ROOT).pairs if pair.name.endswith(PLANTED)}
-    if unknown := [name for name in names if name not in pairs]:
-        raise BenchmarkError(f"--callable {unknown[0]}: found no such callable; expected one of {', '.join(pairs)}")
-    return [pair for name, pair in pairs.items() if name in names or not names]
+def bar_pairs(names: Sequence[str] = ()) -> list[Pair]:
+    """The pairs of the bars' callables, or of `names`: the same code on both sides, and of most also with 1 % planted. Raises BenchmarkError."""
+    if unknown := [name for name in names if name not in CALLABLES]:
+        raise BenchmarkError(f"--callable {unknown[0]}: found no such callable; expected one of {', '.join(CALLABLES)}")
+    return [pair for pair in discover(NOISE_ROOT).pairs if pair.name.removesuffix(PLANTED) in (names or CALLABLES)]
 
 
 def trials_of(rows: Sequence[PairResult], commit: str = "") -> list[Trial]:
@@ -91,7 +92,7 @@ def go_on(path: Path, bars: Bars, quota: Quota, settings: Settings, commit: str 
     """Run rounds of trials until the quota is met or it is late; each round is one run, in the file at `path` as soon as it is done."""
     with Progress(console_for(json_output=False)) as progress:
         while still_open := [pair.target for pair in quota.pairs if quota.is_open(pair.target, bars)]:
-            rows = run_trial(settings, [name for target in still_open for name in (target.removesuffix(PLANTED), target)], progress)
+            rows = run_trial(settings, still_open, progress)
             bars = bars.model_copy(update={"trials": (*bars.trials, *trials_of(rows, commit))})
             write_whole(path, document_text(bars))
     return bars
@@ -147,7 +148,7 @@ def _parser() -> Arguments:
     )
     parser.add_argument("--trials", type=_at_least_one, default=40, help="how many of every pair, in all files; default 40")
     parser.add_argument("--minutes", type=finite_above_0, default=8.0, help="no round or callable is begun after that; default 8")
-    parser.add_argument("--callable", action="append", default=[], help="only this one: copy, matmul, softmax; repeatable")
+    parser.add_argument("--callable", action="append", default=[], help=f"only this one: {', '.join(CALLABLES)}; repeatable")
     parser.add_argument("--device", type=_device, default=Device.AUTO, help="auto, cuda or cpu; default auto")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument(
@@ -184,7 +185,7 @@ def _kept(path: Path, here: Bars) -> Bars:
 def _measure(chosen: argparse.Namespace) -> list[Bars]:
     """Go on with the trials, or with do_bench; nothing runs before every argument is known to be good."""
     settings = Settings(device=chosen.device)
-    pairs = planted_pairs(chosen.callable)
+    pairs = bar_pairs(chosen.callable)
     here, commit = nothing_yet(settings)
     bars = _kept(chosen.file, here)
     others = _others(chosen.file, chosen.others, bars)

@@ -1,4 +1,4 @@
-"""A softmax over rows. A hundredth more of them lies behind the input, for the side that does 1 % more."""
+"""A softmax over rows: a few microseconds, so nothing is planted in it, as no bar asks for that of short steps."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from common import Spec, Workload
 
 
 def inputs(rand: Any, rows: int, cols: int) -> dict[str, Any]:
-    """`x`: rows x cols, and rows / 100 more rows."""
-    return {"x": rand.normal(rows + rows // 100, cols)}
+    """`x`: rows x cols."""
+    return {"x": rand.normal(rows, cols)}
 
 
 def outputs(rows: int, cols: int) -> dict[str, Spec]:
-    """`y`: the softmax of each of the first `rows`."""
+    """`y`: the softmax of each row."""
     return {"y": Spec((rows, cols), torch.float32)}
 
 
-def reference(x: torch.Tensor, rows: int) -> torch.Tensor:
-    """The softmax of each of the first `rows`."""
-    return torch.softmax(x[:rows], dim=1)
+def reference(x: torch.Tensor) -> torch.Tensor:
+    """The softmax of each row."""
+    return torch.softmax(x, dim=1)
 
 
 def work(rows: int, cols: int) -> dict[str, float]:

@@ -15,7 +15,7 @@ from tests.commands import benchmark
 from tests.common.python.factories import a_failure, a_recorded_timing, a_row, a_verdict
 from tools.noise import bars
 from tools.noise.bar_figures import Bars, Trial, by_conditions, percentile, read_bars, table
-from tools.noise.bars import Quota, go_on, main, planted_pairs, trials_of
+from tools.noise.bars import CALLABLES, Quota, bar_pairs, go_on, main, trials_of
 
 HERE = {"device": "NVIDIA Test", "uuid": "GPU-here", "driver": "1", "torch": "2", "gate": 0.5}
 
@@ -34,11 +34,11 @@ def test_pairs_without_a_plant_are_the_same_code_and_planted_ones_are_not():
     alike = {pair.target: same_code(pair.sides["baseline"], pair.sides["optimized"]) for pair in pairs}
 
     assert alike == {pair.target: not pair.name.endswith("_slower") for pair in pairs}
-    assert {pair.target for pair in planted_pairs()} == {"noise:copy_slower", "noise:matmul_slower", "noise:softmax_slower"}
+    assert [pair.name for pair in bar_pairs()] == ["copy", "copy_slower", "matmul", "matmul_slower", "small_copy", "softmax"]
     assert set(trials.alike_targets()) == {target for target, is_alike in alike.items() if is_alike}
 
 
-@pytest.mark.parametrize("n", [128 << 20, 16 << 20, 6 << 20, 4 << 10])
+@pytest.mark.parametrize("n", [128 << 20, 16 << 20, 6 << 20, 4 << 20])
 def test_a_planted_copy_moves_one_percent_more(n):
     from common.python.loader import load_workload
 
@@ -47,7 +47,17 @@ def test_a_planted_copy_moves_one_percent_more(n):
             return count
 
     workload = load_workload(trials.NOISE_ROOT / "workload_copy.py")
-    assert workload.inputs(Shapes(), n=n)["x"] / n == pytest.approx(1.01, abs=3e-4)
+    count = workload.inputs(Shapes(), n=n)["x"]
+    assert count / n == pytest.approx(1.01, abs=3e-4)
+    assert 4 * count % 4096 == 0  # else the driver has a second kernel copy the rest
+
+
+def test_one_percent_is_planted_in_each_callable_of_which_the_bar_asks_it():
+    from common.python.loader import load_workload
+
+    timed = {pair.name: load_workload(pair.workload).timed_shapes for pair in bar_pairs()}
+    assert sum(len(timed[name]) for name in CALLABLES) == 5
+    assert sum(len(shapes) for name, shapes in timed.items() if name.endswith("_slower")) == 3
 
 
 def test_a_row_of_the_table_counts_a_callable():
@@ -64,6 +74,7 @@ def test_a_row_of_the_table_counts_a_callable():
 def test_a_short_callable_has_a_wider_bar_and_none_for_the_plant():
     short = [a_trial(target, shape="16 kB", time_ns=3_500.0) for target in ("noise:copy", "noise:copy_slower")]
     assert "| 3.50 µs | 0.10 % (bar 1.5 %) | 0.10 % | not measured yet | 0 of 1 | 0 of 1 |" in table([a_bars(*short)])
+    assert "| 3.50 µs | 0.10 % (bar 1.5 %) | 0.10 % | not measured yet | none planted | 0 of 1 |" in table([a_bars(short[0])])
 
 
 def test_a_callable_that_do_bench_alone_has_measured_has_a_row():
@@ -115,7 +126,7 @@ def runs(monkeypatch):
 
 
 def until(count, *elsewhere, seconds=60.0):
-    return Quota(planted_pairs(), count, time.monotonic() + seconds, elsewhere)
+    return Quota(bar_pairs(), count, time.monotonic() + seconds, elsewhere)
 
 
 def test_trials_go_on_where_they_stopped(runs, tmp_path):
@@ -125,7 +136,7 @@ def test_trials_go_on_where_they_stopped(runs, tmp_path):
     assert read_bars(path) == first
     assert len(first.trials) == 6
     assert {trial.commit for trial in first.trials} == {"1" * 40}
-    assert runs == [tuple(f"noise:{name}{end}" for name in ("copy", "matmul", "softmax") for end in ("", "_slower"))]
+    assert runs == [tuple(pair.target for pair in bar_pairs())]
     third = go_on(path, read_bars(path), until(3), Settings())
     assert (len(third.trials), len(runs)) == (18, 3)
     go_on(path, third, until(3), Settings())
@@ -133,9 +144,9 @@ def test_trials_go_on_where_they_stopped(runs, tmp_path):
 
 
 def test_trials_on_other_gpus_count(runs, tmp_path):
-    elsewhere = a_bars(*[a_trial(f"noise:{name}_slower") for name in ("copy", "matmul")] * 2)
+    elsewhere = a_bars(*[a_trial(pair.target) for pair in bar_pairs() if pair.name != "softmax"] * 2)
     go_on(tmp_path / "bars.json", a_bars(), until(2, elsewhere), Settings())
-    assert runs == [("noise:softmax", "noise:softmax_slower")] * 2
+    assert runs == [("noise:softmax",)] * 2
 
 
 def test_no_trial_is_begun_when_it_is_late(runs, tmp_path):
@@ -201,7 +212,7 @@ def failure(capsys, *arguments):
         (["a.json", "--do-bench", "0"], "--do-bench: found 0; expected a whole number of at least 1"),
         (["a.json", "--do-bench", "2", "--table"], "--table: not allowed with argument --do-bench; expected what --help lists"),
         (["a.json", "--device", "tpu"], "--device: found tpu; expected one of auto, cuda, cpu"),
-        (["a.json", "--callable", "sort"], "--callable sort: found no such callable; expected one of copy, matmul, softmax"),
+        (["a.json", "--callable", "sort"], "--callable sort: found no such callable; expected one of copy, matmul, small_copy, softmax"),
         (["a.json", "--rounds", "3"], "unrecognized arguments: --rounds 3; expected what --help lists"),
         (["none/a.json"], "none/a.json: found no folder none; expected one that is there"),
         (["."], ".: found a folder; expected a file in which tools/noise/bars.py keeps trials"),
