@@ -1,8 +1,8 @@
 """The stream of a process whose launches cost the GPU least.
 
-The driver's queues are of two kinds: behind streams of the one a launch takes an H200 145 ns longer, whatever the kernel, its code and its
-buffers. Streams that were made one after the other share their kind, five of torch's at a time; which of them are slow is chance, and
-stays as it is for as long as the process lives. So a side that is timed on any stream has an offset that no number of samples removes.
+Streams are of two kinds: behind those of the one a launch takes an H200 145 ns longer, whatever the kernel, its code and its buffers. Those
+made one after the other, some five of torch's, are alike; which are slow is chance, and stays so for as long as the process lives. So a
+side that is timed on any stream has an offset that no number of samples removes.
 """
 
 from __future__ import annotations

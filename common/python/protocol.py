@@ -220,7 +220,7 @@ class Warmed(Answer):
 
 
 class Time(Request):
-    """Take `count` samples; call i of all runs on inputs of seed + i. Outputs of `picks` are kept; `hold` hides the host's launch latency."""
+    """Take `count` samples; call i of all runs on inputs of seed + i. Outputs of `picks` are kept; `hold` hides launch latency."""
 
     kind: Literal["time"] = "time"
     seed: int

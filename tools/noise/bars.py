@@ -49,7 +49,7 @@ class Quota:
 
 
 def bar_pairs(names: Sequence[str] = ()) -> list[Pair]:
-    """The pairs of the bars' callables, or of `names`: the same code on both sides, and of most also with 1 % planted. Raises BenchmarkError."""
+    """The pairs of the bars' callables, or of `names`: the same code twice, and of some also with 1 % planted. Raises BenchmarkError."""
     if unknown := [name for name in names if name not in CALLABLES]:
         raise BenchmarkError(f"--callable {unknown[0]}: found no such callable; expected one of {', '.join(CALLABLES)}")
     return [pair for pair in discover(NOISE_ROOT).pairs if pair.name.removesuffix(PLANTED) in (names or CALLABLES)]

@@ -1,4 +1,4 @@
-"""A copy of a few thousand floats, which takes no longer than its launch: nothing is planted in it, as no bar asks for that of short steps."""
+"""A copy of a few thousand floats, as short as a launch: nothing is planted in it, as no bar asks for that of short steps."""
 
 from __future__ import annotations
 

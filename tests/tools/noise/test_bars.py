@@ -49,7 +49,7 @@ def test_a_planted_copy_moves_one_percent_more(n):
     workload = load_workload(trials.NOISE_ROOT / "workload_copy.py")
     count = workload.inputs(Shapes(), n=n)["x"]
     assert count / n == pytest.approx(1.01, abs=3e-4)
-    assert 4 * count % 4096 == 0  # else the driver has a second kernel copy the rest
+    assert 4 * count % 4096 == 0  # else an H200 takes much more than 1 % longer
 
 
 def test_one_percent_is_planted_in_each_callable_of_which_the_bar_asks_it():
