@@ -7,7 +7,9 @@ side that is timed on any stream has an offset that no number of samples removes
 
 from __future__ import annotations
 
+import fcntl
 import statistics
+from pathlib import Path
 
 import torch
 
@@ -21,18 +23,22 @@ _work_on = torch.cuda.stream
 _STREAMS = 32  # in torch's pool
 _STRIDE = 4
 _LAUNCHES = 16
-_ROUNDS = 5  # and one before them, in which queues are set up
+_ROUNDS = 3  # and one before them, in which queues are set up
 _HOLD_NS = 50_000_000
 
 
-def quickest_stream() -> torch.cuda.Stream:
+def quickest_stream(turns: Path) -> torch.cuda.Stream:
     """Of the streams that torch makes apart from each other, the one behind which a launch takes the GPU least.
 
-    To be asked while nothing else is at work on the GPU. torch deals out its streams in turn: the next ones are others than this.
+    Processes that look for theirs at once take turns by a lock on the file `turns`, which need not be there. torch deals out its streams in
+    turn: the next ones are others than this.
     """
+    torch.cuda.synchronize()  # before anything else there is no context yet
     streams = [_Stream() for _ in range(_STREAMS)][::_STRIDE]
     helpers = device_helpers()
-    rounds = [[_launch_ns(helpers, stream) for stream in streams] for _ in range(1 + _ROUNDS)]
+    with turns.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        rounds = [[_launch_ns(helpers, stream) for stream in streams] for _ in range(1 + _ROUNDS)]
     costs = [statistics.median(times) for times in zip(*rounds[1:], strict=True)]
     quickest = streams[costs.index(min(costs))]
     for _ in range(_STREAMS):

@@ -200,9 +200,6 @@ class Measurement:
         self._leaving.close()
         for worker in workers.values():
             worker.finish_load()
-        if self._plan.device == "cuda":
-            for worker in workers.values():  # one after the other: each has the GPU to itself
-                worker.ask(protocol.ChooseStream(), protocol.StreamChosen, self._bench.limit_s("prepare"))
         self._prepare_all(workers)
         return workers
 

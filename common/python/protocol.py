@@ -107,18 +107,6 @@ class Loaded(Answer):
     seconds: float
 
 
-class ChooseStream(Request):
-    """Work on the quickest of the process's streams from now on; asked while no other process is at work on the GPU."""
-
-    kind: Literal["choose_stream"] = "choose_stream"
-
-
-class StreamChosen(Answer):
-    """Done."""
-
-    kind: Literal["stream_chosen"] = "stream_chosen"
-
-
 class Prepare(Request):
     """Make the inputs of `seed` at `shape`, set the side up on them, then give live inputs the values of `live_seed`.
 
@@ -220,7 +208,10 @@ class Warmed(Answer):
 
 
 class Time(Request):
-    """Take `count` samples; call i of all runs on inputs of seed + i. Outputs of `picks` are kept; `hold` hides launch latency."""
+    """Take `count` samples; call i, counted over all samples and copies, runs on the inputs of seed + i.
+
+    The outputs of the calls in `picks` are kept for the referee. `hold` hides the host's launch latency.
+    """
 
     kind: Literal["time"] = "time"
     seed: int
@@ -252,7 +243,10 @@ class Span(Message):
 
 
 class Launch(Message):
-    """One kernel that a step ran; those that one `call` of the host started, as a graph does, share its number. None: nobody told."""
+    """One kernel that a step ran; those that one `call` of the host started, as a graph does, share its number.
+
+    None stands for what nobody told who watched.
+    """
 
     kernel: str
     call: int
@@ -392,6 +386,6 @@ class Reaped(Answer):
 
 
 AnyRequest = Annotated[
-    Describe | Probe | Build | Load | ChooseStream | Prepare | Check | Warm | Time | Watch | Ahead | Attend | Judge | Survey | Fork | Reap,
+    Describe | Probe | Build | Load | Prepare | Check | Warm | Time | Watch | Ahead | Attend | Judge | Survey | Fork | Reap,
     Field(discriminator="kind"),
 ]

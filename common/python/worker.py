@@ -34,6 +34,7 @@ from common.python.verification import changed, check_inputs, check_placement, p
 from common.python.workload import Workload, call_by_name
 
 _LISTS_CHILDREN = Path("/proc/thread-self/children")
+_TURNS = ".streams"  # a file beside the input files, locked by the worker that looks for its stream
 _LINGER_S = 0.02  # how long a CPU side that returned too early is given to show itself
 
 
@@ -93,8 +94,6 @@ class Worker:
                 return self._build(request)
             case protocol.Load():
                 return self._load(request)
-            case protocol.ChooseStream():
-                return self._choose_stream(request)
             case protocol.Prepare():
                 return self._prepare(request)
             case protocol.Check():
@@ -134,8 +133,9 @@ class Worker:
         set_compile_environment(interpret=request.interpret, cold_caches=Path(request.folder) if request.cold else None)
         device = torch.device(request.device)
         if device.type == "cuda":
-            # Not the legacy default stream: work that a side puts there by mistake must not look as if it were in order.
-            torch.cuda.set_stream(torch.cuda.Stream())
+            # Not the legacy default stream: work that a side puts there by mistake must not look as if it were in order. No worker
+            # changes it once the side is there, which could tell by that whether it is timed.
+            torch.cuda.set_stream(torch.cuda.Stream() if profiler_attached() else quickest_stream(Path(request.folder) / _TURNS))
             warm_digest(device)  # here, where the sides of a row load side by side
         else:
             torch.set_num_threads(1)
@@ -150,11 +150,6 @@ class Worker:
         side = load_side(side_file, workload, Path(request.library) if request.library else None)
         self._maybe_loaded = _Loaded(workload, side, request, device)
         return protocol.Loaded(nonce=request.nonce, seconds=time.perf_counter() - begin)
-
-    def _choose_stream(self, request: protocol.ChooseStream) -> Answer:
-        if not profiler_attached():  # under which no stream can be held
-            torch.cuda.set_stream(quickest_stream())
-        return protocol.StreamChosen(nonce=request.nonce)
 
     def _prepare(self, request: protocol.Prepare) -> Answer:
         loaded = self._loaded

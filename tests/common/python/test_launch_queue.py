@@ -2,11 +2,14 @@
 
 import itertools
 import statistics
+import threading
+import time
 
 import pytest
 import torch
 
 from common.python import launch_queue
+from tests.commands import OPTIMIZED, benchmark, write_pair
 
 
 class Pool:
@@ -31,45 +34,85 @@ def pool(monkeypatch):
         monkeypatch.setattr(launch_queue, "_Stream", made.deal)
         monkeypatch.setattr(launch_queue, "_launch_ns", made.launch_ns)
         monkeypatch.setattr(launch_queue, "device_helpers", lambda: None)
+        monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
         return made
 
     return of
 
 
-def test_the_stream_with_the_least_cost_is_chosen(pool):
+@pytest.fixture
+def turns(tmp_path):
+    return tmp_path / "turns"
+
+
+def test_the_stream_with_the_least_cost_is_chosen(pool, turns):
     pool(lambda stream, look: 1520.0 if stream in range(9, 14) else 1665.0)
-    assert launch_queue.quickest_stream() in range(9, 14)
+    assert launch_queue.quickest_stream(turns) in range(9, 14)
 
 
-def test_one_quick_look_at_a_slow_stream_does_not_win(pool):
+def test_one_quick_look_at_a_slow_stream_does_not_win(pool, turns):
     pool(lambda stream, look: 1400.0 if (stream, look) == (0, 3) else 1520.0 if stream == 16 else 1665.0)
-    assert launch_queue.quickest_stream() == 16
+    assert launch_queue.quickest_stream(turns) == 16
 
 
-def test_candidates_are_looked_at_in_turn(pool):
+def test_candidates_are_looked_at_in_turn(pool, turns):
     """What the GPU does in between is then the same for all of them."""
     made = pool(lambda stream, look: 1520.0)
-    launch_queue.quickest_stream()
+    launch_queue.quickest_stream(turns)
     each = list(dict.fromkeys(made.looks))
     assert made.looks == each * (len(made.looks) // len(each))
     assert all(later - earlier < 5 for earlier, later in itertools.pairwise(each))  # five made one after the other are of a kind
 
 
 @pytest.mark.parametrize("quickest", [0, 12, 28])
-def test_a_side_that_asks_torch_for_streams_gets_others(pool, quickest):
+def test_a_side_that_asks_torch_for_streams_gets_others(pool, quickest, turns):
     made = pool(lambda stream, look: 1520.0 if stream == quickest else 1665.0)
-    assert launch_queue.quickest_stream() == quickest
+    assert launch_queue.quickest_stream(turns) == quickest
     assert quickest not in [made.deal() for _ in range(31)]
+
+
+def test_those_that_look_at_once_take_turns(pool, turns):
+    made = pool(lambda stream, look: 1520.0)
+    together, looked = threading.Barrier(2), []
+
+    def look(helpers, stream):
+        looked.append(threading.get_ident())
+        time.sleep(1e-4)
+        return made.launch_ns(helpers, stream)
+
+    launch_queue._launch_ns = look  # which the fixture puts back
+
+    def choose():
+        together.wait()
+        launch_queue.quickest_stream(turns)
+
+    threads = [threading.Thread(target=choose) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(looked) == 2 * 8 * 4
+    assert [key for key, _ in itertools.groupby(looked)] == list(dict.fromkeys(looked))
+
+
+KEEPS_TO_ITS_STREAM = OPTIMIZED.replace(
+    "def prepare(x):\n",
+    "import torch\n\nAT_IMPORT = torch.cuda.current_stream()\n\n\ndef prepare(x):\n    assert torch.cuda.current_stream() == AT_IMPORT\n",
+)
+
+
+@pytest.mark.gpu
+@pytest.mark.unused_gpu
+def test_a_side_cannot_tell_by_its_stream_whether_it_is_timed(tmp_path):
+    write_pair(tmp_path / "root", optimized=KEEPS_TO_ITS_STREAM)
+    words = ["run", "--root", tmp_path / "root", "--device", "cuda", "--iterations", "2", "--artifacts-dir", tmp_path / "run"]
+    assert benchmark(*words, scratch=tmp_path).code == 0
 
 
 @pytest.mark.gpu
 class TestOnAGpu:
-    @pytest.fixture(autouse=True)
-    def _initialised(self):
-        torch.zeros(1, device="cuda")
-
-    def test_no_other_stream_is_much_quicker(self):
-        chosen = launch_queue.quickest_stream()
+    def test_no_other_stream_is_much_quicker(self, turns):
+        chosen = launch_queue.quickest_stream(turns)
         helpers = launch_queue.device_helpers()
         others = [torch.cuda.Stream() for _ in range(31)]
         assert chosen not in others
@@ -77,7 +120,7 @@ class TestOnAGpu:
         costs = [statistics.median(times) for times in zip(*looks[1:], strict=True)]
         assert costs[0] <= 1.05 * min(costs)  # a slow one takes 1.09 times as long
 
-    def test_the_current_stream_stays_as_it_was(self):
+    def test_the_current_stream_stays_as_it_was(self, turns):
         before = torch.cuda.current_stream()
-        launch_queue.quickest_stream()
+        launch_queue.quickest_stream(turns)
         assert torch.cuda.current_stream() == before

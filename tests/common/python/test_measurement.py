@@ -38,16 +38,12 @@ class Worker(AbstractContextManager):
 
     def begin_prepare(self, shape, seed, live_seed, copies):
         self.bench.prepared.append(copies)
-        self.bench.events.append("prepare")
 
     def finish_prepare(self):
         return protocol.Prepared(nonce="", seconds=self.bench.prepare_s)
 
     def ask(self, request, expected, seconds):
         ns = self.bench.ns[self.side]
-        if isinstance(request, protocol.ChooseStream):
-            self.bench.events.append(f"choose {self.side}")
-            return protocol.StreamChosen(nonce="")
         if isinstance(request, protocol.Warm):
             self.bench.calls_per_sample = request.calls_per_sample
             metrics = {"tokens": ReportedMetric(value=self.bench.figures[self.side], unit="1/s", better=self.bench.better)}
@@ -87,9 +83,6 @@ class Bench:
 
     def dump_prefix(self):
         return "p"
-
-    def limit_s(self, phase):
-        return self.settings.timeout_s(phase)
 
     def fork_side(self, plan, side, cold=False):
         return Worker(self, side)
@@ -207,22 +200,7 @@ def test_workers_end_while_those_of_the_next_unit_start(measured):
 
     start, end = ["load", "load"], ["close", "close"]
     between = [*end, *start, "gone", "gone", "loaded", "loaded"]
-    found = [event for event in bench.events if event != "prepare" and not event.startswith("choose")]
-    assert found == [*start, "loaded", "loaded", *between * 5, *end, "gone", "gone"]
-
-
-def test_on_a_gpu_a_stream_is_chosen_when_all_have_loaded_and_before_any_prepares(measured):
-    _, bench = measured(conditions={"device": "cuda"})
-
-    assert bench.events[:6] == ["load", "load", "loaded", "loaded", "choose baseline", "choose optimized"]
-    assert bench.events.count("prepare") == bench.events.count("choose baseline") + bench.events.count("choose optimized")
-    assert bench.events.index("prepare") == 6
-
-
-def test_a_cpu_has_no_streams_to_choose_from(measured):
-    _, bench = measured(conditions={"device": "cpu", "clock": "host"})
-
-    assert set(bench.events) == {"load", "loaded", "prepare", "close", "gone"}
+    assert bench.events == [*start, "loaded", "loaded", *between * 5, *end, "gone", "gone"]
 
 
 @pytest.fixture
