@@ -20,7 +20,6 @@ from common.python.environment import profiler_attached, set_compile_environment
 from common.python.errors import SideFailure, Status
 from common.python.escape import HeldCall
 from common.python.identity import digest_of
-from common.python.launch_queue import quickest_stream
 from common.python.launch_trace import compiled_kernels, start_tracing, trace
 from common.python.loader import Side, Step, load_side, load_workload
 from common.python.message import Answer
@@ -28,6 +27,7 @@ from common.python.protocol import AnyRequest, Call
 from common.python.random_inputs import Inputs, warm_digest
 from common.python.results import ReportedMetric
 from common.python.seal import seal
+from common.python.stream_choice import quickest_stream
 from common.python.timing import Sampler
 from common.python.triton_ahead import compile_ahead
 from common.python.verification import changed, check_inputs, check_placement, poison, poison_free_blocks, snapshot, take_outputs

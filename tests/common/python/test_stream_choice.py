@@ -8,12 +8,12 @@ import time
 import pytest
 import torch
 
-from common.python import launch_queue
+from common.python import stream_choice
 from tests.commands import OPTIMIZED, benchmark, write_pair
 
 
 class Pool:
-    """torch's: streams are dealt out in turn, 32 of them; the launches of a stream cost what `costs` says, in its first look more."""
+    """torch's: streams are dealt out in turn, 32 of them; the launches of a stream cost what `costs` says, but for its first look."""
 
     def __init__(self, costs):
         self.costs, self.turn, self.looks = costs, itertools.cycle(range(32)), []
@@ -31,9 +31,9 @@ class Pool:
 def pool(monkeypatch):
     def of(costs):
         made = Pool(costs)
-        monkeypatch.setattr(launch_queue, "_Stream", made.deal)
-        monkeypatch.setattr(launch_queue, "_launch_ns", made.launch_ns)
-        monkeypatch.setattr(launch_queue, "device_helpers", lambda: None)
+        monkeypatch.setattr(stream_choice, "_Stream", made.deal)
+        monkeypatch.setattr(stream_choice, "_launch_ns", made.launch_ns)
+        monkeypatch.setattr(stream_choice, "device_helpers", lambda: None)
         monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
         return made
 
@@ -47,18 +47,18 @@ def turns(tmp_path):
 
 def test_the_stream_with_the_least_cost_is_chosen(pool, turns):
     pool(lambda stream, look: 1520.0 if stream in range(9, 14) else 1665.0)
-    assert launch_queue.quickest_stream(turns) in range(9, 14)
+    assert stream_choice.quickest_stream(turns) in range(9, 14)
 
 
 def test_one_quick_look_at_a_slow_stream_does_not_win(pool, turns):
     pool(lambda stream, look: 1400.0 if (stream, look) == (0, 3) else 1520.0 if stream == 16 else 1665.0)
-    assert launch_queue.quickest_stream(turns) == 16
+    assert stream_choice.quickest_stream(turns) == 16
 
 
 def test_candidates_are_looked_at_in_turn(pool, turns):
     """What the GPU does in between is then the same for all of them."""
     made = pool(lambda stream, look: 1520.0)
-    launch_queue.quickest_stream(turns)
+    stream_choice.quickest_stream(turns)
     each = list(dict.fromkeys(made.looks))
     assert made.looks == each * (len(made.looks) // len(each))
     assert all(later - earlier < 5 for earlier, later in itertools.pairwise(each))  # five made one after the other are of a kind
@@ -67,11 +67,11 @@ def test_candidates_are_looked_at_in_turn(pool, turns):
 @pytest.mark.parametrize("quickest", [0, 12, 28])
 def test_a_side_that_asks_torch_for_streams_gets_others(pool, quickest, turns):
     made = pool(lambda stream, look: 1520.0 if stream == quickest else 1665.0)
-    assert launch_queue.quickest_stream(turns) == quickest
+    assert stream_choice.quickest_stream(turns) == quickest
     assert quickest not in [made.deal() for _ in range(31)]
 
 
-def test_those_that_look_at_once_take_turns(pool, turns):
+def test_those_that_look_at_once_take_turns(pool, turns, monkeypatch):
     made = pool(lambda stream, look: 1520.0)
     together, looked = threading.Barrier(2), []
 
@@ -80,11 +80,11 @@ def test_those_that_look_at_once_take_turns(pool, turns):
         time.sleep(1e-4)
         return made.launch_ns(helpers, stream)
 
-    launch_queue._launch_ns = look  # which the fixture puts back
+    monkeypatch.setattr(stream_choice, "_launch_ns", look)
 
     def choose():
         together.wait()
-        launch_queue.quickest_stream(turns)
+        stream_choice.quickest_stream(turns)
 
     threads = [threading.Thread(target=choose) for _ in range(2)]
     for thread in threads:
@@ -112,15 +112,15 @@ def test_a_side_cannot_tell_by_its_stream_whether_it_is_timed(tmp_path):
 @pytest.mark.gpu
 class TestOnAGpu:
     def test_no_other_stream_is_much_quicker(self, turns):
-        chosen = launch_queue.quickest_stream(turns)
-        helpers = launch_queue.device_helpers()
+        chosen = stream_choice.quickest_stream(turns)
+        helpers = stream_choice.device_helpers()
         others = [torch.cuda.Stream() for _ in range(31)]
         assert chosen not in others
-        looks = [[launch_queue._launch_ns(helpers, stream) for stream in (chosen, *others)] for _ in range(7)]
+        looks = [[stream_choice._launch_ns(helpers, stream) for stream in (chosen, *others)] for _ in range(7)]
         costs = [statistics.median(times) for times in zip(*looks[1:], strict=True)]
         assert costs[0] <= 1.05 * min(costs)  # a slow one takes 1.09 times as long
 
     def test_the_current_stream_stays_as_it_was(self, turns):
         before = torch.cuda.current_stream()
-        launch_queue.quickest_stream(turns)
+        stream_choice.quickest_stream(turns)
         assert torch.cuda.current_stream() == before
