@@ -44,7 +44,7 @@ _MOST_ZERO_WORDS = 32  # that stream_write leaves in 4 GiB: each of its four seq
 _ON_CHIP = {"shared": ("shared_read", 1000, 128), "fp32_fma": ("multiply_add", 8000, 32)}  # kernel, rounds, bytes or flop a round
 _ON_CHIP_LAUNCHES = ((1024, 2), (512, 4), (256, 8))
 
-_COPY_BYTES = 256 << 20
+_COPY_BYTES = (16 << 20, 64 << 20, 256 << 20)
 _PEER_BYTES, _PEER_COPIES = 1 << 30, 4
 _LAUNCHES_IN_A_ROW = 256  # fewer than the driver queues before the host has to wait
 _LAUNCH_ROUNDS = 5
@@ -193,18 +193,23 @@ class GpuSurvey:
             findings.keep(name, "bytes/s" if name == "shared" else "flop/s", ways, l2="hot")
 
     def _transfer(self, findings: Findings) -> None:
+        """Pinned memory is read by the GPU; pageable memory by a CPU core first, at the rate of its caches where they hold it."""
         timer = DeviceTimer(self._device, "hot")
-        here = torch.empty(_COPY_BYTES, dtype=torch.uint8, device=self._device).random_(0, 256)
-        pageable = here.cpu()
-        for suffix, host in (("", pageable.pin_memory()), ("_pageable", pageable)):
-            calls: dict[str, Call] = {
-                "h2d": partial(here.copy_, host, non_blocking=True),
-                "d2h": partial(host.copy_, here, non_blocking=True),
-            }
-            for name, call in calls.items():
-                # Not held: the driver copies pageable memory before it returns.
-                samples = self._samples(timer, call, hold_ns=0)
-                findings.keep(name + suffix, "bytes/s", [Way(bytes_text(_COPY_BYTES), _COPY_BYTES, samples)])
+        ways: dict[str, list[Way]] = {}
+        for size in _COPY_BYTES:
+            here = torch.empty(size, dtype=torch.uint8, device=self._device).random_(0, 256)
+            pageable = here.cpu()
+            for suffix, host in (("", pageable.pin_memory()), ("_pageable", pageable)):
+                calls: dict[str, Call] = {
+                    "h2d": partial(here.copy_, host, non_blocking=True),
+                    "d2h": partial(host.copy_, here, non_blocking=True),
+                }
+                for name, call in calls.items():
+                    # Not held: the driver copies pageable memory before it returns.
+                    way = Way(bytes_text(size), size, self._samples(timer, call, hold_ns=0))
+                    ways.setdefault(name + suffix, []).append(way)
+        for name, found in ways.items():
+            findings.keep(name, "bytes/s", found)
 
     def _peer(self, findings: Findings) -> None:
         names = ("peer_out", "peer_in", "peer_both")
