@@ -165,6 +165,18 @@ class SideAtWork:
         """Let the worker end while others do."""
         self._group.begin_close()
 
+    def begin_open(self) -> None:
+        """Ask for a context on the GPU."""
+        self.begin(protocol.Open(choose=False))
+
+    def finish_open(self) -> None:
+        """Wait until it is made. Raises SideFailure."""
+        self.finish(protocol.Ready, self._bench.limit_s("prepare"))
+
+    def choose_stream(self) -> None:
+        """Have the workers choose the streams they work on, which they would else do as they load. Raises SideFailure."""
+        self.ask(protocol.Open(choose=True), protocol.Ready, self._bench.limit_s("prepare"))
+
     def begin_load(self) -> None:
         """Ask for the workload and the side to be imported."""
         built = self._bench.builds.get(str(self._plan.file(self._side)))
@@ -246,7 +258,7 @@ class Judging:
             raise SideFailure(Status.INPUT_MODIFIED, f"{where}: input {', '.join(call.modified)} was changed; expected it as it was")
         if self._begun is not None:
             begun, self._begun = self._begun, None
-            self._child.finish(begun, protocol.Attending, self._bench.limit_s("prepare"))
+            self._child.finish(begun, protocol.Ready, self._bench.limit_s("prepare"))
         request = protocol.Judge(
             workload=str(self._plan.selection.pair.workload),
             device=self._plan.device,

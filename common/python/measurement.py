@@ -193,8 +193,19 @@ class Measurement:
         return {side: costs[BASELINE] / cost for side, cost in costs.items() if side != BASELINE and cost > 0}
 
     def _start_all(self, order: tuple[str, ...], stack: ExitStack) -> dict[str, SideAtWork]:
-        """Fresh workers, each step of whose start is done side by side: a CUDA context and a `prepare` take longer than the timing."""
+        """Fresh workers, each step of whose start is done side by side: a CUDA context and a `prepare` take longer than the timing.
+
+        Streams are chosen when those of the unit before are gone and no context is being made, one worker after the other.
+        """
         workers = {side: stack.enter_context(self._bench.fork_side(self._plan, side)) for side in order}
+        if self._plan.device == "cuda":
+            for worker in workers.values():
+                worker.begin_open()
+            self._leaving.close()
+            for worker in workers.values():
+                worker.finish_open()
+            for worker in workers.values():
+                worker.choose_stream()
         for worker in workers.values():
             worker.begin_load()
         self._leaving.close()

@@ -79,6 +79,13 @@ class BuildDone(Answer):
     log: str
 
 
+class Open(Request):
+    """Make a context on the GPU; with `choose`, work on the stream of it that `Load` would choose otherwise, while others are at work."""
+
+    kind: Literal["open"] = "open"
+    choose: bool
+
+
 class Load(Request):
     """Import a workload and one side of it. `library` is the built .cu, empty for Python; `folder` takes input files.
 
@@ -297,10 +304,10 @@ class Attend(Request):
     device: Literal["cuda", "cpu"]
 
 
-class Attending(Answer):
+class Ready(Answer):
     """Ready."""
 
-    kind: Literal["attending"] = "attending"
+    kind: Literal["ready"] = "ready"
 
 
 class Judge(Request):
@@ -386,6 +393,6 @@ class Reaped(Answer):
 
 
 AnyRequest = Annotated[
-    Describe | Probe | Build | Load | Prepare | Check | Warm | Time | Watch | Ahead | Attend | Judge | Survey | Fork | Reap,
+    Describe | Probe | Build | Open | Load | Prepare | Check | Warm | Time | Watch | Ahead | Attend | Judge | Survey | Fork | Reap,
     Field(discriminator="kind"),
 ]

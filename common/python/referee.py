@@ -54,7 +54,7 @@ class Referee:
         """Judge the outputs that `request` names, or get ready to. Raises SideFailure."""
         if isinstance(request, protocol.Attend):
             warm_digest(torch.device(request.device))
-            return protocol.Attending(nonce=request.nonce)
+            return protocol.Ready(nonce=request.nonce)
         if not isinstance(request, protocol.Judge):
             raise SideFailure(Status.CRASHED, f"the referee was asked for {request.kind}; expected judge")
         workload = self._workload(request.workload)

@@ -54,7 +54,7 @@ class StopRule:
             return StopReason.PRECISE
         if count >= MOST_UNITS:
             return StopReason.UNIT_CAP
-        out_of_time = timed_s > self._budget_s and not self._accepting
+        out_of_time = timed_s * (count + LOOK_EVERY) / count > self._budget_s and not self._accepting  # by the next look
         return StopReason.TIME_BUDGET if out_of_time else None
 
     @property

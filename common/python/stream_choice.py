@@ -7,13 +7,12 @@ side that is timed on any stream has an offset that no number of samples removes
 
 from __future__ import annotations
 
-import fcntl
 import statistics
-from pathlib import Path
 
 import torch
 
 from common.python.device_helpers import DeviceHelpers, device_helpers
+from common.python.environment import profiler_attached
 
 # Bound before any side is imported, so a side that patches torch patches nothing here.
 _Stream = torch.cuda.Stream
@@ -27,18 +26,24 @@ _ROUNDS = 3  # and one before them, in which queues are set up
 _HOLD_NS = 50_000_000
 
 
-def quickest_stream(turns: Path) -> torch.cuda.Stream:
+def work_on_quickest_stream() -> None:
+    """Have this process work on its quickest stream from now on, unless it works on one of its own.
+
+    To be done before a side is there, which could else tell by its stream whether it is timed.
+    """
+    # Not the legacy default stream: work that a side puts there by mistake must not look as if it were in order.
+    if torch.cuda.current_stream() == torch.cuda.default_stream():
+        torch.cuda.set_stream(_Stream() if profiler_attached() else quickest_stream())
+
+
+def quickest_stream() -> torch.cuda.Stream:
     """Of the streams that torch makes apart from each other, the one behind which a launch takes the GPU least.
 
-    Processes that look for theirs at once take turns by a lock on the file `turns`, which need not be there. torch deals out its streams in
-    turn: the next ones are others than this.
+    torch deals out its streams in turn: the next ones are others than this.
     """
-    torch.cuda.synchronize()  # before anything else there is no context yet
     streams = [_Stream() for _ in range(_STREAMS)][::_STRIDE]
     helpers = device_helpers()
-    with turns.open("ab") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        rounds = [[_launch_ns(helpers, stream) for stream in streams] for _ in range(1 + _ROUNDS)]
+    rounds = [[_launch_ns(helpers, stream) for stream in streams] for _ in range(1 + _ROUNDS)]
     costs = [statistics.median(times) for times in zip(*rounds[1:], strict=True)]
     quickest = streams[costs.index(min(costs))]
     for _ in range(_STREAMS):

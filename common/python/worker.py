@@ -27,14 +27,13 @@ from common.python.protocol import AnyRequest, Call
 from common.python.random_inputs import Inputs, warm_digest
 from common.python.results import ReportedMetric
 from common.python.seal import seal
-from common.python.stream_choice import quickest_stream
+from common.python.stream_choice import work_on_quickest_stream
 from common.python.timing import Sampler
 from common.python.triton_ahead import compile_ahead
 from common.python.verification import changed, check_inputs, check_placement, poison, poison_free_blocks, snapshot, take_outputs
 from common.python.workload import Workload, call_by_name
 
 _LISTS_CHILDREN = Path("/proc/thread-self/children")
-_TURNS = ".streams"  # a file beside the input files, locked by the worker that looks for its stream
 _LINGER_S = 0.02  # how long a CPU side that returned too early is given to show itself
 
 
@@ -92,6 +91,8 @@ class Worker:
         match request:
             case protocol.Build():
                 return self._build(request)
+            case protocol.Open():
+                return self._open(request)
             case protocol.Load():
                 return self._load(request)
             case protocol.Prepare():
@@ -129,13 +130,17 @@ class Worker:
             nonce=request.nonce, library=str(built.library), seconds=built.seconds, cached=built.cached, log=built.log
         )
 
+    def _open(self, request: protocol.Open) -> Answer:
+        torch.cuda.synchronize()  # before anything else there is no context yet
+        if request.choose:
+            work_on_quickest_stream()
+        return protocol.Ready(nonce=request.nonce)
+
     def _load(self, request: protocol.Load) -> Answer:
         set_compile_environment(interpret=request.interpret, cold_caches=Path(request.folder) if request.cold else None)
         device = torch.device(request.device)
         if device.type == "cuda":
-            # Not the legacy default stream: work that a side puts there by mistake must not look as if it were in order. No worker
-            # changes it once the side is there, which could tell by that whether it is timed.
-            torch.cuda.set_stream(torch.cuda.Stream() if profiler_attached() else quickest_stream(Path(request.folder) / _TURNS))
+            work_on_quickest_stream()
             warm_digest(device)  # here, where the sides of a row load side by side
         else:
             torch.set_num_threads(1)

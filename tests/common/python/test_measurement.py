@@ -29,6 +29,15 @@ class Worker(AbstractContextManager):
         self.bench.ended.append(self.side)
         self.bench.events.append("close")
 
+    def begin_open(self):
+        self.bench.events.append("open")
+
+    def finish_open(self):
+        self.bench.events.append("opened")
+
+    def choose_stream(self):
+        self.bench.events.append("choose")
+
     def begin_load(self):
         self.bench.forked.append(self.side)
         self.bench.events.append("load")
@@ -197,6 +206,14 @@ def test_what_counts_as_time_is_the_timing_and_not_the_set_up(measured, monkeypa
 
 def test_workers_end_while_those_of_the_next_unit_start(measured):
     _, bench = measured()
+
+    start, end, ready = ["open", "open"], ["close", "close"], ["opened", "opened", "choose", "choose", "load", "load", "loaded", "loaded"]
+    between = [*end, *start, "gone", "gone", *ready]
+    assert bench.events == [*start, *ready, *between * 5, *end, "gone", "gone"]
+
+
+def test_on_a_cpu_there_is_no_stream_to_choose(measured):
+    _, bench = measured(conditions={"device": "cpu"})
 
     start, end = ["load", "load"], ["close", "close"]
     between = [*end, *start, "gone", "gone", "loaded", "loaded"]

@@ -12,14 +12,14 @@ from tests.common.python.factories import a_provenance, an_expectation, recorded
 from tests.common.python.plans import SHAPE, a_plan, standards_for
 
 
-def stops(plan, units, *, timed_s=1.0, prepare_s=0.0, noise=None, **choices):
-    """After how many of `units` a measurement stops, and why; None if it would go on after the last."""
+def stops(plan, units, *, unit_s=0.1, prepare_s=0.0, noise=None, **choices):
+    """After how many of `units`, each of `unit_s`, a measurement stops, and why; None if it would go on after the last."""
     standards = standards_for(plan, **choices)
     if noise:
         standards.noise = noise
     rule = StopRule(Settings(**choices), standards, plan, "default")
     for count in range(1, len(units) + 1):
-        if reason := rule.reason(units[:count], timed_s, prepare_s):
+        if reason := rule.reason(units[:count], count * unit_s, prepare_s):
             return count, reason
     return None
 
@@ -63,8 +63,13 @@ def test_it_is_looked_at_when_both_orders_are_equally_many(expecting):
 def test_an_undecided_measurement_ends_when_its_time_is_up(expecting):
     edge = recorded_units(1.99, count=24)
 
-    assert stops(expecting, edge, timed_s=10.1) == (6, StopReason.TIME_BUDGET)
-    assert stops(expecting, edge, timed_s=9.9) == (24, StopReason.UNIT_CAP)
+    assert stops(expecting, edge, unit_s=1.7) == (6, StopReason.TIME_BUDGET)
+    assert stops(expecting, edge, unit_s=0.4) == (24, StopReason.UNIT_CAP)
+
+
+@pytest.mark.parametrize(("unit_s", "count"), [(1.26, 6), (1.24, 8), (0.99, 10), (0.84, 10), (0.83, 12)])
+def test_no_units_are_begun_that_would_end_too_late(expecting, unit_s, count):
+    assert stops(expecting, recorded_units(1.99, count=24), unit_s=unit_s) == (count, StopReason.TIME_BUDGET)
 
 
 def test_without_expectations_a_narrow_interval_is_enough(tmp_path):
@@ -101,7 +106,7 @@ def test_accepting_takes_ten_units_and_half_the_band_whatever_the_time(expecting
     calm, wild = (recorded_units(2.0, count=24, deviation=deviation) for deviation in (0.001, 0.02))
 
     assert stops(expecting, calm, accept_regressions=True) == (10, StopReason.PRECISE)
-    assert stops(expecting, wild, accept_regressions=True, timed_s=100.0) == (24, StopReason.UNIT_CAP)
+    assert stops(expecting, wild, accept_regressions=True, unit_s=10.0) == (24, StopReason.UNIT_CAP)
 
 
 @pytest.mark.parametrize("choices", [{"iterations": 3}, {"cold_start": True}])
@@ -161,8 +166,8 @@ def test_a_rung_that_no_unit_to_come_is_foreseen_to_decide_ends_its_ladder_undec
 def test_units_that_there_is_no_time_for_are_not_foreseen(ladder_stops):
     undecided = {"side": "tiled", "percent": 0.9, "deviation": 0.002}
 
-    assert ladder_stops(**undecided, timed_s=14.0) == (8, StopReason.TIME_BUDGET)  # of 15 s; at six units the speedup is undecided
-    assert ladder_stops(**undecided, timed_s=5.0)[1] is StopReason.DECIDED
+    assert ladder_stops(**undecided, unit_s=1.75) == (8, StopReason.TIME_BUDGET)  # of 15 s; at six units the speedup is undecided
+    assert ladder_stops(**undecided, unit_s=0.2)[1] is StopReason.DECIDED
 
 
 def test_accepting_goes_on_until_what_every_rung_is_gated_by_is_narrow(tmp_path):

@@ -2,8 +2,6 @@
 
 import itertools
 import statistics
-import threading
-import time
 
 import pytest
 import torch
@@ -40,59 +38,30 @@ def pool(monkeypatch):
     return of
 
 
-@pytest.fixture
-def turns(tmp_path):
-    return tmp_path / "turns"
-
-
-def test_the_stream_with_the_least_cost_is_chosen(pool, turns):
+def test_the_stream_with_the_least_cost_is_chosen(pool):
     pool(lambda stream, look: 1520.0 if stream in range(9, 14) else 1665.0)
-    assert stream_choice.quickest_stream(turns) in range(9, 14)
+    assert stream_choice.quickest_stream() in range(9, 14)
 
 
-def test_one_quick_look_at_a_slow_stream_does_not_win(pool, turns):
+def test_one_quick_look_at_a_slow_stream_does_not_win(pool):
     pool(lambda stream, look: 1400.0 if (stream, look) == (0, 3) else 1520.0 if stream == 16 else 1665.0)
-    assert stream_choice.quickest_stream(turns) == 16
+    assert stream_choice.quickest_stream() == 16
 
 
-def test_candidates_are_looked_at_in_turn(pool, turns):
+def test_candidates_are_looked_at_in_turn(pool):
     """What the GPU does in between is then the same for all of them."""
     made = pool(lambda stream, look: 1520.0)
-    stream_choice.quickest_stream(turns)
+    stream_choice.quickest_stream()
     each = list(dict.fromkeys(made.looks))
     assert made.looks == each * (len(made.looks) // len(each))
     assert all(later - earlier < 5 for earlier, later in itertools.pairwise(each))  # five made one after the other are of a kind
 
 
 @pytest.mark.parametrize("quickest", [0, 12, 28])
-def test_a_side_that_asks_torch_for_streams_gets_others(pool, quickest, turns):
+def test_a_side_that_asks_torch_for_streams_gets_others(pool, quickest):
     made = pool(lambda stream, look: 1520.0 if stream == quickest else 1665.0)
-    assert stream_choice.quickest_stream(turns) == quickest
+    assert stream_choice.quickest_stream() == quickest
     assert quickest not in [made.deal() for _ in range(31)]
-
-
-def test_those_that_look_at_once_take_turns(pool, turns, monkeypatch):
-    made = pool(lambda stream, look: 1520.0)
-    together, looked = threading.Barrier(2), []
-
-    def look(helpers, stream):
-        looked.append(threading.get_ident())
-        time.sleep(1e-4)
-        return made.launch_ns(helpers, stream)
-
-    monkeypatch.setattr(stream_choice, "_launch_ns", look)
-
-    def choose():
-        together.wait()
-        stream_choice.quickest_stream(turns)
-
-    threads = [threading.Thread(target=choose) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(looked) == 2 * 8 * 4
-    assert [key for key, _ in itertools.groupby(looked)] == list(dict.fromkeys(looked))
 
 
 KEEPS_TO_ITS_STREAM = OPTIMIZED.replace(
@@ -111,8 +80,8 @@ def test_a_side_cannot_tell_by_its_stream_whether_it_is_timed(tmp_path):
 
 @pytest.mark.gpu
 class TestOnAGpu:
-    def test_no_other_stream_is_much_quicker(self, turns):
-        chosen = stream_choice.quickest_stream(turns)
+    def test_no_other_stream_is_much_quicker(self):
+        chosen = stream_choice.quickest_stream()
         helpers = stream_choice.device_helpers()
         others = [torch.cuda.Stream() for _ in range(31)]
         assert chosen not in others
@@ -120,7 +89,7 @@ class TestOnAGpu:
         costs = [statistics.median(times) for times in zip(*looks[1:], strict=True)]
         assert costs[0] <= 1.05 * min(costs)  # a slow one takes 1.09 times as long
 
-    def test_the_current_stream_stays_as_it_was(self, turns):
+    def test_the_current_stream_stays_as_it_was(self):
         before = torch.cuda.current_stream()
-        stream_choice.quickest_stream(turns)
+        stream_choice.quickest_stream()
         assert torch.cuda.current_stream() == before
