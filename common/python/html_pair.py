@@ -137,8 +137,8 @@ def _times(timing: PairTiming, side: str) -> Panel:
     time = timing.time_ns[side]
     drawn = strip([_samples_ns(unit, side) for unit in timing.units], time)
     words = [f"{drawn.values} samples"]
-    if timing.calls_per_sample > 1:
-        words.append(f"of {timing.calls_per_sample} calls")
+    if (calls := timing.calls_per_sample.get(side, 1)) > 1:
+        words.append(f"of {calls} calls")
     if clocks := [clock for unit in timing.units for block in unit.blocks[side] for clock in block.sm_clock_hz]:
         words.append(f"at {min(clocks) / 1e6:.0f} to {max(clocks) / 1e6:.0f} MHz")
     if drawn.outside:

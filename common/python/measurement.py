@@ -74,7 +74,8 @@ class Measurement:
         self._judging = judging
         self._prepare_seed = bench.new_seed()
         self._is_sized = False  # the first unit tells how long calls take, and so how many make a sample, on how many sets of buffers
-        self._copies = self._sets = 1
+        self._copies = dict.fromkeys(plan.sides, 1)
+        self._sets = 1
         self._room = SETS_SHARE * min((gpu.memory_bytes for gpu in gpus), default=0)
         self._hold = plan.clock == "device"
         self._core = fastest_core() if plan.device == "cuda" and plan.clock != "device" else ANY_CORE  # a CPU row's workers have theirs
@@ -154,7 +155,7 @@ class Measurement:
                 self._is_sized = True
                 self._copies = self._copies_for(warmed)
                 self._sets = self._sets_for(warmed)
-                if self._copies * self._sets > 1:
+                if max(self._copies.values()) * self._sets > 1:
                     self._prepare_all(workers)
                     warmed = {side: self._warm(workers[side], side) for side in order}
             self._hold &= all(answer.holds for answer in warmed.values())
@@ -215,16 +216,19 @@ class Measurement:
         return workers
 
     def _prepare_all(self, workers: Mapping[str, SideAtWork]) -> None:
-        for worker in workers.values():
-            worker.begin_prepare(self._shape, self._prepare_seed, self._bench.new_seed(), self._copies * self._sets)
+        for side, worker in workers.items():
+            worker.begin_prepare(self._shape, self._prepare_seed, self._bench.new_seed(), self._copies[side] * self._sets)
         self._prepare_s = max(worker.finish_prepare().seconds for worker in workers.values())
 
-    def _copies_for(self, warmed: Mapping[str, protocol.Warmed]) -> int:
-        """How many calls make a sample: enough that the event pair's own cost and the process's offset are small beside them."""
+    def _copies_for(self, warmed: Mapping[str, protocol.Warmed]) -> dict[str, int]:
+        """How many calls make a sample of each side: enough that the event pair's own cost and the process's offset are small beside them.
+
+        All sides that are short take as many, and one that is not takes one.
+        """
         if self._plan.clock != "device" or self._bench.settings.warmup == 0 or self._plan.described.goal == "memory":
-            return 1
-        shortest = min(answer.step_ns for answer in warmed.values())
-        return max(1, min(MOST_COPIES, math.ceil(SHORT_NS / shortest)))
+            return dict.fromkeys(warmed, 1)
+        enough = min(MOST_COPIES, math.ceil(SHORT_NS / min(answer.step_ns for answer in warmed.values())))
+        return {side: enough if answer.step_ns < SHORT_NS else 1 for side, answer in warmed.items()}
 
     def _sets_for(self, warmed: Mapping[str, protocol.Warmed]) -> int:
         """How many sets of buffers samples take turns at: that a process's are where they are is then no property of its side."""
@@ -234,9 +238,9 @@ class Measurement:
         if settings.sustained or settings.warmup == 0:
             return 1
         samples = sum(self._passes(max(answer.sample_ns for answer in warmed.values())))
-        most = min(MOST_SETS // self._copies, samples)
-        in_room = self._room / max(1, self._copies * sum(answer.peak_memory_bytes for answer in warmed.values()))
-        in_time = 1 + SETS_PREPARE_S / (self._copies * (self._prepare_s + max(answer.call_s for answer in warmed.values())))
+        most = min(MOST_SETS // max(self._copies.values()), samples)
+        in_room = self._room / max(1, sum(self._copies[side] * answer.peak_memory_bytes for side, answer in warmed.items()))
+        in_time = 1 + SETS_PREPARE_S / max(self._copies[side] * (self._prepare_s + answer.call_s) for side, answer in warmed.items())
         return int(max(1, min(most, in_room, in_time)))
 
     def _passes(self, sample_ns: float) -> tuple[int, int]:
@@ -259,7 +263,7 @@ class Measurement:
             seconds=WARM_S,
             hold=self._hold and calls != 0,
             core=self._core,
-            calls_per_sample=self._copies,
+            calls_per_sample=self._copies[side],
         )
         warmed = worker.ask(request, protocol.Warmed, self._left())
         self._peaks.setdefault(side, warmed.peak_memory_bytes)
@@ -268,7 +272,7 @@ class Measurement:
 
     def _block(self, worker: SideAtWork, side: str, count: int, looks: int) -> Block:
         sustained = self._bench.settings.sustained
-        calls = count * self._copies
+        calls = count * self._copies[side]
         # A sustained block leaves the outputs of its last call, on inputs that all its calls shared.
         picks = sorted(random.sample(range(calls), min(looks, calls)))
         request = protocol.Time(
@@ -285,7 +289,7 @@ class Measurement:
         for call in timed.picks:
             self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, call, timed=True))
         queued_s = min(timed.queued_ns, calls * MOST_QUEUED_NS) / 1e9
-        self._spans[side].append(Span(wall_s, sum(timed.samples_ns) * self._copies / 1e9, count, queued_s, looks))
+        self._spans[side].append(Span(wall_s, sum(timed.samples_ns) * self._copies[side] / 1e9, count, queued_s, looks))
         clocks = tuple(timed.sm_clock_hz)
         return Block(seed=request.seed, samples_ns=tuple(timed.samples_ns), sm_clock_hz=clocks, void=timed.void)
 

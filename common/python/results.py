@@ -131,7 +131,7 @@ class PairTiming(Document):
     """The timing of one named shape. `speedups` holds a side's speedup over the baseline; a half has none.
 
     By side: `shares` of the ceiling where this machine's are kept, `gains`, which are `speedups` for another `goal` than time, and `rungs`:
-    how many times better at it a side of a ladder is than the one before. By key: `work`, the least that any side must do, and its time,
+    how many times better at it a side of a ladder is than the one before; `calls_per_sample`, of a short step more than 1. By key: `work`, the least that any side must do, and its time,
     `ceiling_ns`. Samples take turns at `buffer_sets`. `seconds` went into the units, process start included, `prepare` not.
     """
 
@@ -142,7 +142,7 @@ class PairTiming(Document):
     mode: Literal["burst", "sustained", "cold_start"]
     interleaved: bool = True
     launch_latency_hidden: bool
-    calls_per_sample: int = 1
+    calls_per_sample: dict[str, int] = {}
     buffer_sets: int = 1
     units: tuple[Unit, ...]
     time_ns: dict[str, Interval]

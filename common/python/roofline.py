@@ -50,7 +50,7 @@ class Conditions:
         return cls(
             mode="sustained" if timing.mode == "sustained" else "burst",
             hot=timing.cache == "hot" or timing.mode == "sustained" or timing.device == "cpu",
-            shared=timing.calls_per_sample > 1,
+            shared=max(timing.calls_per_sample.values(), default=1) > 1,
             launches=timing.device == "cuda" and timing.clock != "device",
             storage=timing.cache == "cold" and WARM_FILES not in timing.notes,
         )

@@ -77,7 +77,7 @@ def test_the_clock_that_samples_held_is_told_and_drawn_where_it_moved():
 
 def test_calls_of_a_sample_and_marks_at_the_edge_are_told():
     blocks = {"optimized": (Block(seed=1, samples_ns=(*[100.0, 101.0] * 20, 900.0)),)}
-    timing = a_timing({"optimized": 100.0}, units=(Unit(order=("optimized",), blocks=blocks),), calls_per_sample=8)
+    timing = a_timing({"optimized": 100.0}, units=(Unit(order=("optimized",), blocks=blocks),), calls_per_sample={"optimized": 8})
 
     assert "41 samples of 8 calls; 1 beyond the edge, the furthest +800 %" in part(
         Page(html(a_run(), [a_row(timings={"default": timing})])), "Samples"

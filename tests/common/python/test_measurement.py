@@ -54,7 +54,7 @@ class Worker(AbstractContextManager):
     def ask(self, request, expected, seconds):
         ns = self.bench.ns[self.side]
         if isinstance(request, protocol.Warm):
-            self.bench.calls_per_sample = request.calls_per_sample
+            self.bench.calls_per_sample[self.side] = request.calls_per_sample
             metrics = {"tokens": ReportedMetric(value=self.bench.figures[self.side], unit="1/s", better=self.bench.better)}
             return protocol.Warmed(
                 nonce="",
@@ -68,7 +68,9 @@ class Worker(AbstractContextManager):
             )
         self.bench.blocks.append(self.side)
         picks = [protocol.Call(seed=pick, digest="", modified=[], escaped=False, outputs=[]) for pick in request.picks]
-        time.sleep(request.count * self.bench.calls_per_sample * ns / 1e9 + self.bench.step_s.get(self.side, 0.0))  # what it claims, too
+        time.sleep(
+            request.count * self.bench.calls_per_sample[self.side] * ns / 1e9 + self.bench.step_s.get(self.side, 0.0)
+        )  # what it claims, too
         samples, queued_ns = [ns] * request.count, self.bench.queued_ns.get(self.side, 0.0)
         return protocol.Timed(nonce="", samples_ns=samples, sm_clock_hz=[], queued_ns=queued_ns, void=0, picks=picks, notes=[])
 
@@ -83,6 +85,7 @@ class Bench:
         self.ns = {"baseline": 80_000.0, "optimized": 40_000.0}
         self.figures = {"baseline": 3.0, "optimized": 2.0}
         self.forked, self.ended, self.blocks, self.told, self.seeds = [], [], [], [], 0
+        self.calls_per_sample = {}
         self.prepared, self.events, self.step_s, self.queued_ns = [], [], {}, {}
         self.tell = self.told.append
 
@@ -229,7 +232,23 @@ def test_samples_take_turns_at_several_sets_of_buffers(measured, no_telemetry):
     found, bench = measured(gpus=(H200,))
 
     assert bench.prepared == [1, 1] + [8, 8] * 6  # how many fit is known once a step has run
-    assert (found.timing.buffer_sets, found.timing.calls_per_sample) == (8, 1)
+    assert (found.timing.buffer_sets, found.timing.calls_per_sample) == (8, {"baseline": 1, "optimized": 1})
+
+
+@pytest.mark.parametrize(
+    ("baseline_ns", "optimized_ns", "calls"),
+    [
+        (6e7, 5e3, (1, 5)),  # a long step that is called five times in a sample is no truer, and takes five times as long
+        (2e4, 5e3, (5, 5)),
+        (25e3, 24e3, (1, 2)),
+        (100.0, 100.0, (32, 32)),
+    ],
+)
+def test_a_sample_of_a_short_step_is_several_calls(measured, baseline_ns, optimized_ns, calls):
+    found, bench = measured({"ns": {"baseline": baseline_ns, "optimized": optimized_ns}}, iterations=2)
+
+    assert found.timing.calls_per_sample == bench.calls_per_sample == dict(zip(("baseline", "optimized"), calls, strict=True))
+    assert bench.prepared[:6] == [1, 1, *calls, *reversed(calls)]
 
 
 @pytest.mark.parametrize(
