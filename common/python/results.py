@@ -131,8 +131,8 @@ class PairTiming(Document):
     """The timing of one named shape. `speedups` holds a side's speedup over the baseline; a half has none.
 
     By side: `shares` of the ceiling where this machine's are kept, `gains`, which are `speedups` for another `goal` than time, and `rungs`:
-    how many times better at it a side of a ladder is than the one before; `calls_per_sample`, of a short step more than 1. By key: `work`, the least that any side must do, and its time,
-    `ceiling_ns`. Samples take turns at `buffer_sets`. `seconds` went into the units, process start included, `prepare` not.
+    how many times better at it a side of a ladder is than the one before; `calls_per_sample`, more than 1 of a short step. By key: `work`,
+    the least that any side must do, and its time, `ceiling_ns`. Samples take turns at `buffer_sets`. The units, without `prepare`, took `seconds`.
     """
 
     shape: dict[str, int | float | bool | str]

@@ -1,8 +1,8 @@
 """The stream of a process whose launches cost the GPU least.
 
 Streams are of two kinds: behind those of the one a launch takes an H200 145 ns longer, whatever the kernel, its code and its buffers. Those
-made one after the other, some five of torch's, are alike; which are slow is chance, and stays so for as long as the process lives. So a
-side that is timed on any stream has an offset that no number of samples removes.
+made one after the other, some five of torch's, are alike; which are slow is chance, and stays so for as long as the process lives,
+whatever processes come and go. So a side that is timed on any stream has an offset that no number of samples removes.
 """
 
 from __future__ import annotations
