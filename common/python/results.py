@@ -132,7 +132,7 @@ class PairTiming(Document):
 
     By side: `shares` of the ceiling where this machine's are kept, `gains`, which are `speedups` for another `goal` than time, and `rungs`:
     how many times better at it a side of a ladder is than the one before; `calls_per_sample`, more than 1 of a short step. By key: `work`,
-    the least that any side must do, and its time, `ceiling_ns`. Samples take turns at `buffer_sets`. The units, without `prepare`, took `seconds`.
+    the least that any side must do, and its time, `ceiling_ns`. Samples use `buffer_sets`. Units took `seconds`, but for `prepare`.
     """
 
     shape: dict[str, int | float | bool | str]
