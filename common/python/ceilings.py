@@ -44,7 +44,8 @@ _MOST_ZERO_WORDS = 32  # that stream_write leaves in 4 GiB: each of its four seq
 _ON_CHIP = {"shared": ("shared_read", 1000, 128), "fp32_fma": ("multiply_add", 8000, 32)}  # kernel, rounds, bytes or flop a round
 _ON_CHIP_LAUNCHES = ((1024, 2), (512, 4), (256, 8))
 
-_COPY_BYTES = (16 << 20, 64 << 20, 256 << 20)
+_COPY_BYTES = 256 << 20
+_CACHED_COPY_BYTES = (16 << 20, 64 << 20)
 _PEER_BYTES, _PEER_COPIES = 1 << 30, 4
 _LAUNCHES_IN_A_ROW = 256  # fewer than the driver queues before the host has to wait
 _LAUNCH_ROUNDS = 5
@@ -193,23 +194,21 @@ class GpuSurvey:
             findings.keep(name, "bytes/s" if name == "shared" else "flop/s", ways, l2="hot")
 
     def _transfer(self, findings: Findings) -> None:
-        """Pinned memory is read by the GPU; pageable memory by a CPU core first, at the rate of its caches where they hold it."""
-        timer = DeviceTimer(self._device, "hot")
+        """Pinned memory is read by the GPU; pageable memory by a CPU core first, faster where its caches hold it."""
         ways: dict[str, list[Way]] = {}
-        for size in _COPY_BYTES:
+        for size in (_COPY_BYTES, *_CACHED_COPY_BYTES):
             here = torch.empty(size, dtype=torch.uint8, device=self._device).random_(0, 256)
             pageable = here.cpu()
-            for suffix, host in (("", pageable.pin_memory()), ("_pageable", pageable)):
-                calls: dict[str, Call] = {
-                    "h2d": partial(here.copy_, host, non_blocking=True),
-                    "d2h": partial(host.copy_, here, non_blocking=True),
-                }
-                for name, call in calls.items():
-                    # Not held: the driver copies pageable memory before it returns.
-                    way = Way(bytes_text(size), size, self._samples(timer, call, hold_ns=0))
-                    ways.setdefault(name + suffix, []).append(way)
+            hosts = {"_pageable": pageable} | ({"": pageable.pin_memory()} if size == _COPY_BYTES else {})
+            for suffix, host in hosts.items():
+                ways.setdefault("h2d" + suffix, []).append(self._moved(size, partial(here.copy_, host, non_blocking=True)))
+                ways.setdefault("d2h" + suffix, []).append(self._moved(size, partial(host.copy_, here, non_blocking=True)))
         for name, found in ways.items():
             findings.keep(name, "bytes/s", found)
+
+    def _moved(self, size: int, call: Call) -> Way:
+        # Not held: the driver copies pageable memory before it returns.
+        return Way(bytes_text(size), size, self._samples(DeviceTimer(self._device, "hot"), call, hold_ns=0))
 
     def _peer(self, findings: Findings) -> None:
         names = ("peer_out", "peer_in", "peer_both")
