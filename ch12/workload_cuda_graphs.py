@@ -1,7 +1,8 @@
 """Heat in a plate: `steps` explicit steps of the five-point stencil in float32; the edge keeps its temperature.
 
 Expected 1.5x, and 2.13x [2.05, 2.21] on an H200 (2026-11-23): a launch took that host 3.6 us, not 2.4, and the device a step of the graph
-1.7, start included, not 1.6. That is the host's time, and another host's is another.
+1.7, start included, not 1.6. That is the host's time, and another host's is another: 1.90x and 2.37x with two more (2026-11-23). Of every
+64 replays that are timed in a row the first seven take 131 us, the others 164, on those two: why is open.
 """
 # traffic: 256 KB stay in the L2, so DRAM gives them once and takes nothing; of 100 kernels a step ncu counts none
 
