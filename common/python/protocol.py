@@ -80,7 +80,7 @@ class BuildDone(Answer):
 
 
 class Open(Request):
-    """Make a context on the GPU; with `choose`, work on the stream of it that `Load` would choose otherwise, while others are at work."""
+    """Make a context on the GPU; with `choose`, take the stream there, too, which `Load` would else do while others are at work."""
 
     kind: Literal["open"] = "open"
     choose: bool
