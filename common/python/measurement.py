@@ -194,19 +194,10 @@ class Measurement:
         return {side: costs[BASELINE] / cost for side, cost in costs.items() if side != BASELINE and cost > 0}
 
     def _start_all(self, order: tuple[str, ...], stack: ExitStack) -> dict[str, SideAtWork]:
-        """Fresh workers, each step of whose start is done side by side: a CUDA context and a `prepare` take longer than the timing.
-
-        Streams are chosen when those of the unit before are gone and no context is being made, one worker after the other.
-        """
+        """Fresh workers, each step of whose start is done side by side: a CUDA context and a `prepare` take longer than the timing."""
         workers = {side: stack.enter_context(self._bench.fork_side(self._plan, side)) for side in order}
         if self._plan.device == "cuda":
-            for worker in workers.values():
-                worker.begin_open()
-            self._leaving.close()
-            for worker in workers.values():
-                worker.finish_open()
-            for worker in workers.values():
-                worker.choose_stream()
+            self._open_all(workers)
         for worker in workers.values():
             worker.begin_load()
         self._leaving.close()
@@ -214,6 +205,16 @@ class Measurement:
             worker.finish_load()
         self._prepare_all(workers)
         return workers
+
+    def _open_all(self, workers: Mapping[str, SideAtWork]) -> None:
+        """Make their contexts while the workers of the unit before end; then, with the GPU to itself, each chooses its stream."""
+        for worker in workers.values():
+            worker.begin_open()
+        self._leaving.close()
+        for worker in workers.values():
+            worker.finish_open()
+        for worker in workers.values():
+            worker.choose_stream()
 
     def _prepare_all(self, workers: Mapping[str, SideAtWork]) -> None:
         for side, worker in workers.items():

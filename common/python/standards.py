@@ -39,7 +39,6 @@ but for one row, whose baseline changed by 10.8; of the second, by 13.7 and 11.0
 _ELSEWHERE_PERCENT = dict.fromkeys(StepClass, BRIEF_ON_ANOTHER_DEVICE_PERCENT) | {
     StepClass.LONG: ANOTHER_DEVICE_PERCENT,
     StepClass.LAUNCH: WITH_ANOTHER_HOST_PERCENT,
-    StepClass.HOST: WITH_ANOTHER_HOST_PERCENT,
 }
 SPEEDUP = "speedup"
 NOISE_COMMAND = "noise"

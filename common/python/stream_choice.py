@@ -27,9 +27,10 @@ _HOLD_NS = 50_000_000
 
 
 def work_on_quickest_stream() -> None:
-    """Have this process work on its quickest stream from now on, unless it works on one of its own.
+    """Have this process work on its quickest stream from now on, unless it works on one already; under a profiler on any, as none is held.
 
-    To be done before a side is there, which could else tell by its stream whether it is timed.
+    To be done before a side is there, which could else tell by its stream whether it is timed. Contexts that are made or ended on the GPU
+    meanwhile disturb the choice.
     """
     # Not the legacy default stream: work that a side puts there by mistake must not look as if it were in order.
     if torch.cuda.current_stream() == torch.cuda.default_stream():

@@ -2,6 +2,7 @@
 
 import itertools
 import statistics
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -62,6 +63,35 @@ def test_a_side_that_asks_torch_for_streams_gets_others(pool, quickest):
     made = pool(lambda stream, look: 1520.0 if stream == quickest else 1665.0)
     assert stream_choice.quickest_stream() == quickest
     assert quickest not in [made.deal() for _ in range(31)]
+
+
+@pytest.fixture
+def process(monkeypatch):
+    """A process that works on torch's default stream, and whose quickest is another."""
+    state = SimpleNamespace(stream="default", taken=0, profiled=False)
+
+    def take(stream):
+        state.stream, state.taken = stream, state.taken + 1
+
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: state.stream)
+    monkeypatch.setattr(torch.cuda, "default_stream", lambda: "default")
+    monkeypatch.setattr(torch.cuda, "set_stream", take)
+    monkeypatch.setattr(stream_choice, "_Stream", lambda: "any")
+    monkeypatch.setattr(stream_choice, "quickest_stream", lambda: "quickest")
+    monkeypatch.setattr(stream_choice, "profiler_attached", lambda: state.profiled)
+    return state
+
+
+def test_a_process_takes_its_quickest_stream_once(process):
+    for _ in range(2):
+        stream_choice.work_on_quickest_stream()
+    assert (process.stream, process.taken) == ("quickest", 1)
+
+
+def test_under_a_profiler_no_stream_is_held_to_look_at_it(process):
+    process.profiled = True
+    stream_choice.work_on_quickest_stream()
+    assert process.stream == "any"
 
 
 KEEPS_TO_ITS_STREAM = OPTIMIZED.replace(
