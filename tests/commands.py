@@ -19,9 +19,10 @@ from typing import Any
 import psutil
 import pytest
 
-from common.python import suite
+from common.python import protocol, suite
 from common.python.environment import child_environment
-from common.python.isolation import ForkServer
+from common.python.identity import digest_of
+from common.python.isolation import ANY_CORE, Child, ForkServer
 from common.python.results import PairResult
 from common.python.settings import Device, Settings
 from common.python.suite import Outcome
@@ -150,6 +151,23 @@ class Watcher:
     def finished(self, row: PairResult) -> None:
         """Do what the test wants."""
         self._when.get("finished", str)(row.target)
+
+
+def loaded_worker(server: ForkServer, folder: Path, baseline: str, core: int = ANY_CORE, **choices: bool) -> tuple[Child, protocol.Loaded]:
+    """A worker that has loaded a `baseline` of that source from below `folder`; `choices` are those of Load, and of the fork."""
+    write_pair(folder, baseline=baseline)
+    child = server.fork("worker", folder / "log.txt", core, triton=choices.get("triton", False))
+    workload, file = folder / "demo/workload_double.py", folder / "demo/baseline_double.py"
+    load = protocol.Load(
+        workload=str(workload),
+        side=str(file),
+        library="",
+        device="cpu",
+        folder=str(folder),
+        digest=digest_of(workload, file),
+        **{"interpret": False, "cold": False, "triton": False, "watched": False} | choices,  # type: ignore[arg-type]
+    )
+    return child, child.ask(load, protocol.Loaded, 60)
 
 
 def run_here(root: Path, folder: Path, watcher: Watcher | None = None, *, server: Any = None, **choices: Any) -> Outcome:

@@ -109,14 +109,19 @@ class Bench:
         """The core that the CPU sides of a row share, so that like is timed with like; the harness has the others."""
         return max(os.sched_getaffinity(0)) if plan.device == "cpu" else ANY_CORE
 
+    def starts_triton(self, plan: Plan, side: str) -> bool:
+        """Whether Triton is there before a side is loaded. A cold start has that to do itself, and its interpreter must not find it."""
+        return plan.launches_triton(side) and not self.settings.cold_start
+
     def fork_side(self, plan: Plan, side: str, *, cold: bool = False, watched: bool = False, ranks: int = 1) -> SideAtWork:
         """A fresh worker for `side`, which has loaded nothing yet, or several; `cold`: compile caches are empty; `watched`: by CUPTI."""
         folder = self.logs(plan.target, side)
+        triton = self.starts_triton(plan, side)
         with ExitStack() as until_all:
             children = []
             for rank in range(ranks):
                 log = folder / (f"log_rank{rank}.txt" if rank else "log.txt")
-                children.append(until_all.enter_context(self.server.fork("worker", log, self.core_for(plan))))
+                children.append(until_all.enter_context(self.server.fork("worker", log, self.core_for(plan), triton=triton)))
             until_all.pop_all()
         return SideAtWork(RankGroup(children), self, plan, side, cold, watched)
 
@@ -188,6 +193,7 @@ class SideAtWork:
             interpret=self._plan.interpreted,
             folder=str(self._bench.inputs_folder),
             cold=self._cold,
+            triton=self._bench.starts_triton(self._plan, self._side),
             watched=self._watched,
             digest=self._plan.digests[self._side],
         )

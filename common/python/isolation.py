@@ -48,11 +48,14 @@ class ForkServer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
 
-    def fork(self, role: RoleName, log: Path, core: int = ANY_CORE) -> Child:
-        """A new child that writes its stdout and stderr to `log`; one with a `core` runs on that alone, with memory to match."""
+    def fork(self, role: RoleName, log: Path, core: int = ANY_CORE, *, triton: bool = False) -> Child:
+        """A new child that writes its stdout and stderr to `log`; one with a `core` runs on that alone, with memory to match.
+
+        With `triton` it finds Triton imported, and so do all that come after it: none of them can have its interpreter.
+        """
         log.parent.mkdir(parents=True, exist_ok=True)
         ours, theirs = socket.socketpair()
-        request = protocol.Fork(role=role, log=str(log), core=core)
+        request = protocol.Fork(role=role, log=str(log), core=core, triton=triton)
         with theirs:
             try:
                 forked = self._forked(request, theirs)

@@ -32,6 +32,7 @@ from common.python.message import Answer, Failed
 from common.python.protocol import AnyRequest
 from common.python.referee import Referee
 from common.python.seal import seal
+from common.python.triton_start import start_triton
 from common.python.worker import Worker
 
 _PR_SET_PDEATHSIG = 1
@@ -69,6 +70,8 @@ def serve_forks(connection: Connection) -> None:
         except Closed:
             return
         if isinstance(request, protocol.Fork):
+            if request.triton:
+                start_triton()
             pid = os.fork()
             if pid == 0:
                 connection.socket.close()

@@ -61,6 +61,10 @@ class Plan:
         """Whether Triton's interpreter runs a side here, which checks it and says nothing of its speed."""
         return self.device == "cpu" and any(uses_triton(self.file(side)) for side in self.sides)
 
+    def launches_triton(self, side: str) -> bool:
+        """Whether a side has Triton kernels that it launches on a GPU here."""
+        return self.device == "cuda" and uses_triton(self.file(side))
+
     def file(self, side: str) -> Path:
         """The source file of a side."""
         return self.selection.pair.sides[side]

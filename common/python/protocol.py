@@ -101,6 +101,7 @@ class Load(Request):
     interpret: bool
     folder: str
     cold: bool
+    triton: bool
     watched: bool
     digest: str
     rank: int = 0
@@ -108,7 +109,7 @@ class Load(Request):
 
 
 class Loaded(Answer):
-    """Seconds that loading took."""
+    """Seconds that loading took, with those of starting Triton where the side launches it."""
 
     kind: Literal["loaded"] = "loaded"
     seconds: float
@@ -361,12 +362,13 @@ class Surveyed(Answer):
 
 
 class Fork(Request):
-    """Asks the fork server for a child whose socket comes with the message."""
+    """Asks the fork server for a child whose socket comes with the message; `triton`: one that finds Triton ready, as torch is."""
 
     kind: Literal["fork"] = "fork"
     role: Literal["worker", "referee", "describer", "surveyor"]
     log: str
     core: int
+    triton: bool
 
 
 class Forked(Answer):

@@ -48,6 +48,7 @@ class Compilation:
             prefix=f"{bench.dump_prefix()}_",
         )
         self._device = plan.device
+        self._triton = bench.starts_triton(plan, side)
         self._child: Child | None = None
         self.entry = self._entry()
         self.observed = _find(self.entry) if self.entry else None
@@ -55,7 +56,7 @@ class Compilation:
     def begin(self) -> None:
         """Start a child that finds out. Raises SideFailure."""
         try:
-            self._child = self._bench.server.fork("worker", self._log)
+            self._child = self._bench.server.fork("worker", self._log, triton=self._triton)
         except SideFailure as failure:
             self.why = failure.reason
             raise

@@ -30,6 +30,7 @@ from common.python.seal import seal
 from common.python.stream_choice import work_on_quickest_stream
 from common.python.timing import Sampler
 from common.python.triton_ahead import compile_ahead
+from common.python.triton_start import start_triton
 from common.python.verification import changed, check_inputs, check_placement, poison, poison_free_blocks, snapshot, take_outputs
 from common.python.workload import Workload, call_by_name
 
@@ -150,7 +151,7 @@ class Worker:
         if digest_of(workload_file, side_file) != request.digest:
             reason = f"{side_file.name} or {workload_file.name} changed while the run went on; expected the text that the run began with"
             raise SideFailure(Status.WRONG_RESULT, reason)
-        begin = time.perf_counter()
+        begin = time.perf_counter() - (start_triton() if request.triton else 0.0)  # who runs this side pays for that
         workload = load_workload(workload_file)
         side = load_side(side_file, workload, Path(request.library) if request.library else None)
         self._maybe_loaded = _Loaded(workload, side, request, device)
@@ -183,18 +184,18 @@ class Worker:
 
     def _check(self, request: protocol.Check) -> Answer:
         calls = []
-        seconds = []
+        seconds: list[float] = []
         for position, seed in enumerate(request.seeds):
             # The last call is made on a held stream, where there is one, to see that all its work is on it.
             # Under a profiler, which waits for each kernel, the one that holds the stream would wait for what comes behind it.
             held = position > 0 and position + 1 == len(request.seeds) and self._loaded.device.type == "cuda" and not profiler_attached()
-            call, elapsed = self._checked_steps(seed, f"{request.prefix}_{position}", held=held, again=position > 0)
+            call, elapsed = self._checked_steps(seed, f"{request.prefix}_{position}", position > 0, seconds[-1] if held else None)
             calls.append(call)
             seconds.append(elapsed)
         return protocol.Checked(nonce=request.nonce, calls=calls, first_call_s=seconds[0])
 
-    def _checked_steps(self, seed: int, prefix: str, *, held: bool, again: bool) -> tuple[Call, float]:
-        """One call and its seconds; where a state evolves, the last of its steps from a fresh `prepare`, and the first one's seconds."""
+    def _checked_steps(self, seed: int, prefix: str, again: bool, call_s: float | None) -> tuple[Call, float]:
+        """One call and its seconds, on a held stream after one that took `call_s`; where a state evolves, its last step, the first's."""
         workload = self._loaded.workload
         if workload.evolves and again:
             self._prepare(self._prepared.request)
@@ -202,14 +203,14 @@ class Worker:
         escaped = False
         seconds = []
         for step in range(workload.steps):
-            done = self._checked_call(seed + step, held=held and step + 1 == workload.steps)
+            done = self._checked_call(seed + step, call_s if step + 1 == workload.steps else None)
             modified.update(done.modified)
             escaped |= done.escaped
             seconds.append(done.seconds)
         outputs = self._dump(done.outputs, prefix)
         return Call(seed=seed, digest=done.digest, modified=sorted(modified), escaped=escaped, outputs=outputs), seconds[0]
 
-    def _checked_call(self, seed: int, *, held: bool) -> _Done:
+    def _checked_call(self, seed: int, call_s: float | None) -> _Done:
         workload, device = self._loaded.workload, self._loaded.device
         inputs, step = self._prepared.copies[0]
         inputs.rewrite(seed)
@@ -224,8 +225,8 @@ class Worker:
         broken, set_profile, set_trace = self._broken, sys.setprofile, sys.settrace  # bound before the step can replace them
         call = None
         begin = time.perf_counter()
-        if held:
-            call = HeldCall(step, self._take, inputs.answers(), reused | in_place)
+        if call_s is not None:
+            call = HeldCall(step, self._take, inputs.answers(), reused | in_place, call_s)
             returned = call.returned
         else:
             returned = step()

@@ -20,7 +20,7 @@ LAYERS = (
     *("machine_ceilings", "noise", "expectations"),
     *("random_inputs", "cuda_build", "cuda_launch", "loader", "cuda_driver", "device_helpers", "stream_choice"),
     *("dumps", "verification", "escape", "wall_clock", "timing", "seal"),
-    *("launch_trace", "triton_ahead", "host_ceilings", "matrix_ceilings", "ceilings", "profile_job", "profile_child"),
+    *("launch_trace", "triton_start", "triton_ahead", "host_ceilings", "matrix_ceilings", "ceilings", "profile_job", "profile_child"),
     *("worker", "referee", "describer", "isolation_child"),
     *("isolation", "parallel_jobs", "telemetry", "doctor", "profiled_process"),
     *("planning", "standards", "acceptance", "regressions", "comparison"),
@@ -52,6 +52,7 @@ CHILD_SIDE = frozenset(
         "isolation_child",
         "launch_trace",
         "triton_ahead",
+        "triton_start",
         "profile_child",
     )
 )

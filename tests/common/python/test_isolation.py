@@ -13,10 +13,9 @@ import pytest
 from common.python import protocol
 from common.python.environment import child_environment
 from common.python.errors import BenchmarkError, SideFailure, Status
-from common.python.identity import digest_of
 from common.python.isolation import ForkServer, _signal_group
 from common.python.project import PROJECT_ROOT
-from tests.commands import left_of, write_pair
+from tests.commands import left_of, loaded_worker
 
 
 @pytest.fixture(scope="module")
@@ -31,22 +30,8 @@ def side(server, tmp_path):
     opened = []
 
     def started(source, *, core=-1):
-        write_pair(tmp_path, baseline=source)
-        child = server.fork("worker", tmp_path / "log.txt", core)
+        child, _ = loaded_worker(server, tmp_path, source, core)
         opened.append(child)
-        workload, file = tmp_path / "demo/workload_double.py", tmp_path / "demo/baseline_double.py"
-        load = protocol.Load(
-            workload=str(workload),
-            side=str(file),
-            library="",
-            device="cpu",
-            interpret=False,
-            folder=str(tmp_path),
-            cold=False,
-            watched=False,
-            digest=digest_of(workload, file),
-        )
-        child.ask(load, protocol.Loaded, 30)
         return child
 
     yield started
