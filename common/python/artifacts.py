@@ -251,4 +251,4 @@ def read_document(path: Path, kind: type[D]) -> D:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"]) or "the document"
-        raise BenchmarkError(f"{path}: {key}: {first['msg']}; expected a document of schema version {version}") from error
+        raise BenchmarkError(f"{path}: {key}: {first['msg']}; expected schema version {version} as this commit has it") from error

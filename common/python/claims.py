@@ -82,11 +82,6 @@ class Measure:
     names: tuple[str, ...] = ()
     technique: Technique | None = None
 
-    @property
-    def is_of_code(self) -> bool:
-        """Whether the machine code alone tells it."""
-        return self.kind in (INSTRUCTIONS, *IN_CODE)
-
 
 @dataclass(frozen=True)
 class Claim:

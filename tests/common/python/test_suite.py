@@ -290,7 +290,7 @@ def test_a_folder_that_cannot_take_a_run_is_told_before_anything_runs(three, tmp
         ('{"schema_version": 1, "run_id"', "expected a whole JSON document"),
         ("[]", "run.json: no schema_version; expected a document of schema version 1 to"),
         ('{"schema_version": 999}', "run.json: schema version 999; expected at most"),
-        ('{"schema_version": 1}', "run.json: run_id: Field required; expected a document of schema version 1"),
+        ('{"schema_version": 1}', "run.json: run_id: Field required; expected schema version 1 as this commit has it"),
     ],
 )
 def test_a_document_that_is_not_one_stops_a_resumed_run_before_anything_runs(three, tmp_path, text, sentence):
