@@ -77,7 +77,7 @@ class Server:
         self.failure = self.on_close = None
         self.meanwhile = lambda: None
 
-    def fork(self, role, log):
+    def fork(self, role, log, *, triton):
         return Child(self)
 
 
@@ -89,6 +89,7 @@ def a_bench(server, folder):
         tell=lambda _: None,
         logs=lambda target, side: folder,
         dump_prefix=lambda: f"{folder}/{next(prefixes)}",
+        starts_triton=lambda plan, side: plan.device == "cuda",
         limit_s=lambda phase: 120.0,
     )
 
@@ -279,7 +280,7 @@ def test_the_second_run_of_a_real_row_forks_nobody_and_finds_the_same(tmp_path, 
     (folder / "shared_factor.py").write_text(SHARED)
     forks = []
     with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
-        counting = SimpleNamespace(fork=lambda *arguments: forks.append(arguments) or server.fork(*arguments))
+        counting = SimpleNamespace(fork=lambda *words, **choices: forks.append(words) or server.fork(*words, **choices))
         plan = plan_in(folder)
         first = read_evidence(plan, a_bench(counting, tmp_path))
         assert len(forks) == 2
