@@ -21,7 +21,10 @@ _fill = torch.Tensor.fill_
 
 _FLOAT_POISON = 0xFF  # every byte set is a NaN in every IEEE format and in e4m3 and e5m2
 _INTEGER_POISON = 0xA5
-_POISONED_BYTES = 64 << 20  # of an output's size: an allocator may hold many free blocks of a small one
+_POISONED_BYTES = 64 << 20  # of an output's size, unless two blocks are more: an allocator may hold many free blocks of a small one
+_HEAP_BLOCKS = 256  # an interpreter's heap has many holes of some hundred bytes; measured: 64 of 800 B leave some
+_CACHED_BLOCKS = 16
+_POISONED_TIMES = 3  # measured: after one or two, a block out of the heap may hold some bytes that were between two others
 _CHUNK = 1 << 24  # elements compared at once: 128 MiB of float64
 
 
@@ -34,21 +37,16 @@ def poison(tensor: torch.Tensor) -> None:
 def poison_free_blocks(outputs: Mapping[str, Spec], device: torch.device) -> None:
     """Leave NaN in blocks of the outputs' sizes that the allocator holds free, so that stale memory is never an answer.
 
-    Twice, the second time half a block further on: what an allocator keeps between two blocks is in the middle of one then.
+    Several times: blocks that are given back merge with what lies between them, and so later ones begin elsewhere in it.
     """
-    for ahead in (0, 2):
-        _poison_blocks(outputs.values(), device, ahead)
-
-
-def _poison_blocks(specs: Iterable[Spec], device: torch.device, ahead: int) -> None:
-    """Poison some blocks of each spec, behind one of 1/`ahead` of its size; they are free again on return."""
-    blocks = []
-    for spec in specs:
-        blocks += [_empty(spec.elements // ahead, dtype=spec.dtype, device=device)] if ahead else []
-        many = max(2, min(16, _POISONED_BYTES // (spec.elements * spec.dtype.itemsize)))
-        blocks += [_empty(spec.shape, dtype=spec.dtype, device=device) for _ in range(many)]
-    for block in blocks:
-        poison(block)
+    most = _HEAP_BLOCKS if device.type == "cpu" else _CACHED_BLOCKS
+    for _ in range(_POISONED_TIMES):
+        blocks = []
+        for spec in outputs.values():
+            many = max(2, min(most, _POISONED_BYTES // (spec.elements * spec.dtype.itemsize)))
+            blocks += [_empty(spec.shape, dtype=spec.dtype, device=device) for _ in range(many)]
+        for block in blocks:
+            poison(block)
 
 
 def take_outputs(returned: object, outputs: Mapping[str, Spec], in_place: Mapping[str, torch.Tensor], file: str) -> dict[str, torch.Tensor]:

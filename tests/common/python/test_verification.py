@@ -244,7 +244,7 @@ print(again())
 """
 
 
-@pytest.mark.parametrize("elements", [1 << 10, 1 << 20])
+@pytest.mark.parametrize("elements", [200, 1 << 10, 1 << 20])
 def test_free_blocks_that_outputs_may_get_hold_nothing_stale(elements):
     code = STALE.replace("ELEMENTS", str(elements))
     worker = child_environment(PROJECT_ROOT, "cpu")  # in which freed blocks stay in the heap
