@@ -8,6 +8,7 @@ memory sets the pace, where buffers lie makes a difference of some 0.5 %, so sam
 from __future__ import annotations
 
 import gc
+import math
 import statistics
 import sys
 from collections.abc import Callable, Sequence
@@ -34,7 +35,8 @@ _untrace, _unprofile = sys.settrace, sys.setprofile
 _FLUSH_LEAST_BYTES = 256 << 20
 _FLUSH_MOST_SHARE = 0.05
 _STEADY = 0.02  # two successive warm-up blocks agree to 2 %
-_WARM_BLOCK = 5
+_WARM_BLOCK = 5  # samples; of long steps two, in as long
+_WARM_BLOCK_NS = 100_000_000
 _HOLD_NS = 2_000_000_000
 _PROBE_NS = 250_000_000
 _SUSTAINED_NS = 1_000_000_000
@@ -222,13 +224,16 @@ class Sampler:
         self._limit_ns = _HOLD_NS
 
     def _can_be_held(self) -> bool:
-        queued = []
-        for _ in range(max(_TRIES, len(self._every) // len(self._copies))):  # every copy has been called once then
+        queued_ns = math.inf
+        each = len(self._every) // len(self._copies)  # samples until every copy has been called once
+        for i in range(max(_TRIES, each)):
+            if i >= each and queued_ns <= MOST_QUEUED_NS:
+                break
             sample = self.sample(0)
             if sample.void:
                 return False
-            queued.append(sample.queued_ns)
-        return min(queued) <= MOST_QUEUED_NS
+            queued_ns = min(queued_ns, sample.queued_ns)
+        return queued_ns <= MOST_QUEUED_NS
 
     def warm(self, seed: int, calls: int, seconds: float) -> tuple[int, float, float]:
         """Sample until two successive blocks agree, at most `seconds`; exactly `calls` times if that is not negative.
@@ -240,7 +245,9 @@ class Sampler:
         deadline = _clock_ns() + int(seconds * 1e9)
         while done < calls if calls >= 0 else True:
             steps, wholes = [], []
-            for _ in range(min(_WARM_BLOCK, calls - done) if calls >= 0 else _WARM_BLOCK):
+            for i in range(min(_WARM_BLOCK, calls - done) if calls >= 0 else _WARM_BLOCK):
+                if i >= 2 and sum(wholes) > _WARM_BLOCK_NS:
+                    break
                 begin = _clock_ns()
                 steps.append(self.sample(seed + done * len(self._copies)).ns)
                 wholes.append(float(_clock_ns() - begin))

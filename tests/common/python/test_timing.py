@@ -103,14 +103,25 @@ def test_samples_take_turns_at_the_sets_of_copies(tmp_path):
     assert len(samples) == 6
 
 
-@pytest.mark.parametrize(("queued_ms", "is_held"), [((0.1,), True), ((9.0, 0.1, 9.0), True), ((9.0,), False)])
-def test_a_step_on_which_the_host_works_long_is_not_held(tmp_path, monkeypatch, queued_ms, is_held):
-    lengths = itertools.cycle(queued_ms)  # a first call may take long
+@pytest.mark.parametrize(
+    ("queued_ms", "is_held", "samples"), [((0.1,), True, 1), ((9.0, 0.1, 9.0), True, 2), ((9.0, 9.0, 0.1), True, 3), ((9.0,), False, 3)]
+)
+def test_a_step_on_which_the_host_works_long_is_not_held(tmp_path, monkeypatch, queued_ms, is_held, samples):
+    lengths, taken = itertools.cycle(queued_ms), []  # a first call may take long
     one = sampler(tmp_path, lambda x: lambda: None)
     one.hold = True
-    monkeypatch.setattr(one, "sample", lambda seed: timing.Sample(1e3, queued_ns=1e6 * next(lengths)))
+    monkeypatch.setattr(one, "sample", lambda seed: taken.append(seed) or timing.Sample(1e3, queued_ns=1e6 * next(lengths)))
     one.settle()
     assert one.hold is is_held
+    assert len(taken) == samples
+
+
+def test_every_copy_is_called_before_a_step_is_held(tmp_path):
+    calls = []
+    five = sampler(tmp_path, lambda x: lambda: calls.append(x.data_ptr()), copies=5, each=1)
+    five.hold = True
+    five.settle()
+    assert len(set(calls)) == len(calls) == 5
 
 
 def test_a_step_that_outlasts_a_hold_is_not_held_again(tmp_path, monkeypatch):
@@ -122,12 +133,14 @@ def test_a_step_that_outlasts_a_hold_is_not_held_again(tmp_path, monkeypatch):
     assert not one.hold
 
 
-def test_warming_up_ends_when_two_blocks_agree(tmp_path, monkeypatch):
-    # 5 samples of 9 ms, then of 1 ms: the second block differs from the first, the third agrees with the second
-    lengths = itertools.chain([9e6] * 5, itertools.repeat(1e6))
+@pytest.mark.parametrize(("block_ns", "samples"), [(1 << 60, 5), (0, 2)])
+def test_warming_up_ends_when_two_blocks_agree(tmp_path, monkeypatch, block_ns, samples):
+    # 5 samples, or of a long step 2, of 9 ms, then of 1 ms: the second block differs from the first, the third agrees with the second
+    lengths = itertools.chain([9e6] * samples, itertools.repeat(1e6))
     steady = sampler(tmp_path, lambda x: lambda: None)
+    monkeypatch.setattr(timing, "_WARM_BLOCK_NS", block_ns)
     monkeypatch.setattr(steady, "sample", lambda seed: timing.Sample(next(lengths)))
-    assert steady.warm(0, calls=-1, seconds=60)[:2] == (15, 1e6)
+    assert steady.warm(0, calls=-1, seconds=60)[:2] == (3 * samples, 1e6)
 
 
 def test_warming_up_is_cut_off_in_time_and_counts_when_told(tmp_path):
@@ -196,6 +209,10 @@ def test_the_clock_comes_from_sms_seen_in_both_stamps():
 
 @pytest.mark.gpu
 class TestOnAGpu:
+    @pytest.fixture(autouse=True)
+    def context(self):
+        torch.cuda.synchronize()  # what is asked of the driver needs one, and torch makes it when it is first needed
+
     def test_a_held_stream_waits_for_its_release(self):
         helpers = device_helpers.device_helpers()
         done = torch.cuda.Event()
