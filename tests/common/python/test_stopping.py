@@ -67,7 +67,7 @@ def test_an_undecided_measurement_ends_when_its_time_is_up(expecting):
     assert stops(expecting, edge, unit_s=0.4) == (24, StopReason.UNIT_CAP)
 
 
-@pytest.mark.parametrize(("unit_s", "count"), [(1.26, 6), (1.24, 8), (0.99, 10), (0.84, 10), (0.83, 12)])
+@pytest.mark.parametrize(("unit_s", "count"), [(1.23, 6), (1.22, 8), (0.97, 10), (0.82, 10), (0.81, 12)])
 def test_no_units_are_begun_that_would_end_too_late(expecting, unit_s, count):
     assert stops(expecting, recorded_units(1.99, count=24), unit_s=unit_s) == (count, StopReason.TIME_BUDGET)
 
