@@ -11,7 +11,7 @@
 #include "shared_triple_overlap.cuh"
 #include "shared_wgmma_sums.cuh"
 
-using Wgmma = WgmmaSums<2, Gelu>;
+using Wgmma = WgmmaSums<2, CalledGelu>;
 
 PREPARE(void** state) {
     *state = nullptr;

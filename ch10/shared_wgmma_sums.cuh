@@ -6,9 +6,13 @@
 #include "common/cuda/wgmma.cuh"
 #include "shared_tile.cuh"
 
-// What becomes of a sum before it is rounded: nothing.
+struct EightSums {
+    float x[8];
+};
+
+// What becomes of sums before they are rounded: nothing.
 struct AsItIs {
-    __device__ static float of(float sum) { return sum; }
+    __device__ static EightSums of(EightSums sums) { return sums; }
 };
 
 // HALVES of a tile's 128 rows, half as many sums a thread each as the tile has columns. With both a tile is one warpgroup's, and two
@@ -67,12 +71,16 @@ struct WgmmaSums {
 #pragma unroll
         for (int half = 0; half < HALVES; half++) {
 #pragma unroll
-            for (int chunk = 0; chunk < 8; chunk++) {
+            for (int chunk = 0; chunk < 8; chunk += 2) {
+                EightSums eight;
 #pragma unroll
-                for (int i = 0; i < 2; i++) {
-                    const float* pair = &sum[half][4 * (8 * panel + chunk) + 2 * i];
-                    unsigned char* to = staged + (half * 64 + warp * 16 + 8 * i) * SWIZZLE_ROW + swizzled(lane / 4, chunk);
-                    *reinterpret_cast<__nv_bfloat162*>(to + lane % 4 * 4) = __floats2bfloat162_rn(Finish::of(pair[0]), Finish::of(pair[1]));
+                for (int j = 0; j < 8; j++) eight.x[j] = sum[half][4 * (8 * panel + chunk) + j];
+                eight = Finish::of(eight);
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    const float* pair = &eight.x[2 * i];
+                    unsigned char* to = staged + (half * 64 + warp * 16 + 8 * (i % 2)) * SWIZZLE_ROW + swizzled(lane / 4, chunk + i / 2);
+                    *reinterpret_cast<__nv_bfloat162*>(to + lane % 4 * 4) = __floats2bfloat162_rn(pair[0], pair[1]);
                 }
             }
         }

@@ -21,6 +21,7 @@
 
 #define __host__
 #define __device__
+#define __noinline__
 #define __global__
 #define __grid_constant__
 #define __launch_bounds__(...)
