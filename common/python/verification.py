@@ -144,7 +144,7 @@ def compare(
 
     An element matches if |found - expected| <= atol + rtol |expected|; NaN matches NaN and Inf the same Inf.
     Integers of both sides are compared exactly where both tolerances are 0.
-    With `rows`, `expected` holds but these rows of the output; of the others it is only known that they must be finite.
+    With `rows`, `expected` holds but these rows of the output; all of it must be finite, of which the sentence is the same for any row.
     """
     taken = found if rows is None else found[rows]
     error, wrong, first = _gaps(taken.detach().reshape(-1), expected.detach().reshape(-1), tolerance)
@@ -153,8 +153,10 @@ def compare(
         error = error.model_copy(update={"rows_checked": len(rows)})
         width = taken.numel() // len(rows)
         where, index = f" in {len(rows)} of {len(found)} rows", int(rows[first // width]) * width + first % width
+    if rows is not None and (unset := _not_finite(name, found.detach().reshape(-1))):
+        return error, unset
     if not wrong:
-        return error, "" if rows is None else _not_finite(name, found.detach().reshape(-1))
+        return error, ""
     sentence = (
         f"output {name}: {wrong} of {taken.numel()} elements{where} are outside rtol={tolerance.rtol:g}, atol={tolerance.atol:g}; "
         f"the first, at flat index {index}, is {found.reshape(-1)[index].item()}; expected {expected.reshape(-1)[first].item()}"

@@ -126,12 +126,14 @@ def test_some_rows_can_be_compared_alone():
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_a_row_that_is_not_compared_must_have_been_written(monkeypatch, dtype):
+@pytest.mark.parametrize("row", [4, 2])
+def test_every_row_must_have_been_written_whether_it_is_compared_or_not(monkeypatch, dtype, row):
     monkeypatch.setattr(verification, "_CHUNK", 8)
-    y = FULL.to(dtype)
-    poison(y[4:5])
-    sentence = compare("y", y, FULL[ROWS].to(dtype).double(), EXACT, ROWS)[1]
-    assert sentence == "output y is nan at flat index 12; expected a finite value in every row"
+    y = FULL.to(dtype, copy=True)
+    poison(y[row : row + 1])
+    error, sentence = compare("y", y, FULL[ROWS].to(dtype).double(), EXACT, ROWS)
+    assert error.mismatched == (3 / 9 if row in ROWS else 0)
+    assert sentence == f"output y is nan at flat index {3 * row}; expected a finite value in every row"
 
 
 def test_rows_of_integers_have_no_value_that_nobody_writes():
