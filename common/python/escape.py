@@ -1,21 +1,28 @@
-"""Work that is not on the harness's stream: shown by holding that stream, calling the step, and looking at what got done."""
+"""Work that is not on the harness's stream: shown by holding that stream, calling the step, and looking at what got done.
+
+In a check the harness has poisoned what a step may answer in, so whatever is there while the stream is held got there past it. Timed
+calls are looked at without that: an answer to new inputs that is there, bit for bit, before the step has run was not made on its stream.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import torch
 
 from common.python.device_helpers import device_helpers
+from common.python.stream_choice import stream_past_the_hold
 from common.python.verification import copy_bits, same_bits
 from common.python.workload import Spec
 
 _LEAST_HOLD_S, _MOST_HOLD_S = 0.2, 1.0
 _HOLD_CALLS = 10.0
 _LOOK_AFTER_S = 0.005
+_TELLING_BYTES = 3  # by which the answers to two seeds must differ, or the same answer again may be chance: a float32 has as many
 
 Take = Callable[[object], dict[str, torch.Tensor]]
+Tensors = Mapping[str, torch.Tensor]
 
 
 class HeldCall:
@@ -29,25 +36,18 @@ class HeldCall:
     escaped    outputs whose values were there although the stream on which they belong was held
     """
 
-    def __init__(
-        self, step: Callable[[], object], take: Take, specs: Mapping[str, Spec], known: Mapping[str, torch.Tensor], call_s: float
-    ) -> None:
+    def __init__(self, step: Callable[[], object], take: Take, specs: Mapping[str, Spec], known: Tensors, call_s: float) -> None:
         self._before = {tensor.data_ptr(): tensor.clone() for tensor in known.values()}
-        early, behind = ({name: torch.empty(spec.shape, dtype=spec.dtype, device="cuda") for name, spec in specs.items()} for _ in range(2))
+        early, behind = _room(specs), _room(specs)
         helpers = device_helpers()
-        elsewhere = torch.cuda.Stream()
+        elsewhere = stream_past_the_hold()
         torch.cuda.synchronize()
         helpers.block(int(1e9 * min(max(_LEAST_HOLD_S, _HOLD_CALLS * call_s), _MOST_HOLD_S)))
         try:
             self.returned = step()
             taken = take(self.returned)
-            for name, tensor in taken.items():  # queued while nothing runs, so that nothing has time to be done between step and copy
-                copy_bits(behind[name], tensor)
-            time.sleep(_LOOK_AFTER_S)
-            with torch.cuda.stream(elsewhere):
-                for name, tensor in taken.items():
-                    copy_bits(early[name], tensor)
-            elsewhere.synchronize()
+            _copy(behind, taken)  # queued while nothing runs, so that nothing has time to be done between step and copy
+            _look_from(elsewhere, early, taken)
         finally:
             helpers.release()
             torch.cuda.synchronize()
@@ -59,3 +59,59 @@ class HeldCall:
         if final.data_ptr() in self._before:
             return not same_bits(early, self._before[final.data_ptr()])
         return same_bits(early, final)
+
+
+class TimedLook:
+    """What looks at timed calls need, made before the first: no step can tell by the allocator that one is to come.
+
+    `kept` names those of the answers that a step need not write anew, an input or a state: they tell nothing.
+    """
+
+    def __init__(self, specs: Mapping[str, Spec], kept: Collection[str]) -> None:
+        self.behind = _room(specs)
+        self._early, self._other = _room(specs), _room(specs)
+        self._telling = [name for name in specs if name not in kept]
+        self._elsewhere = stream_past_the_hold()
+        self._is_of_two = self._was_held = False
+
+    def remember(self, taken: Tensors) -> None:
+        """Keep the answers to another seed; none are known before the first call."""
+        _copy(self._other, taken)
+        self._is_of_two = bool(taken)
+
+    def take(self, taken: Tensors, *, held: bool) -> None:
+        """Queue copies of a call's answers behind it; where its stream is held, see what is there already."""
+        _copy(self.behind, taken)
+        self._was_held = held
+        if held:
+            _look_from(self._elsewhere, self._early, taken)
+
+    def escaped(self) -> list[str]:
+        """The outputs of that call that were there before it ran; to be asked when all is done."""
+        if not (self._is_of_two and self._was_held):
+            return []
+        early, behind, other = self._early, self.behind, self._other
+        return [name for name in self._telling if same_bits(early[name], behind[name]) and _tell(behind[name], other[name])]
+
+
+def _room(specs: Mapping[str, Spec]) -> dict[str, torch.Tensor]:
+    return {name: torch.empty(spec.shape, dtype=spec.dtype, device="cuda") for name, spec in specs.items()}
+
+
+def _copy(room: Tensors, taken: Tensors) -> None:
+    for name, tensor in taken.items():
+        copy_bits(room[name], tensor)
+
+
+def _look_from(elsewhere: torch.cuda.Stream, early: Tensors, taken: Tensors) -> None:
+    """Copy what is there on another stream, when work that nothing holds has had its time."""
+    time.sleep(_LOOK_AFTER_S)
+    with torch.cuda.stream(elsewhere):
+        _copy(early, taken)
+    elsewhere.synchronize()
+
+
+def _tell(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether two answers differ by so much that one is not the other by chance."""
+    first, second = (tensor.reshape(-1).view(torch.uint8) for tensor in (one, other))
+    return int((first != second).sum()) >= _TELLING_BYTES

@@ -275,7 +275,8 @@ class Measurement:
         sustained = self._bench.settings.sustained
         calls = count * self._copies[side]
         # A sustained block leaves the outputs of its last call, on inputs that all its calls shared.
-        picks = sorted(random.sample(range(calls), min(looks, calls)))
+        looked_at = sorted(random.sample(range(count), min(looks, count)))
+        picks = [sample * self._copies[side] + random.randrange(self._copies[side]) for sample in looked_at]
         request = protocol.Time(
             seed=self._bench.new_seed(), count=count, picks=picks, prefix=self._bench.dump_prefix(), hold=self._hold, sustained=sustained
         )

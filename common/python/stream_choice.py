@@ -7,7 +7,9 @@ whatever processes come and go. So a side that is timed on any stream has an off
 
 from __future__ import annotations
 
+import functools
 import statistics
+import time
 
 import torch
 
@@ -24,6 +26,7 @@ _STRIDE = 4
 _LAUNCHES = 16
 _ROUNDS = 3  # and one before them, in which queues are set up
 _HOLD_NS = 50_000_000
+_PASSES_WITHIN_S = 0.005
 
 
 def work_on_quickest_stream() -> None:
@@ -51,6 +54,41 @@ def quickest_stream() -> torch.cuda.Stream:
         if _Stream() == quickest:
             break
     return quickest
+
+
+@functools.cache
+def stream_past_the_hold() -> torch.cuda.Stream:
+    """A stream whose work is done while the current one is held.
+
+    The driver has fewer queues than torch has streams (CUDA_DEVICE_MAX_CONNECTIONS, 8 unless it says otherwise), so another stream's work
+    may stand behind the held one's in the same queue.
+    """
+    for _ in range(_STREAMS):
+        stream = _Stream()
+        if _passes(device_helpers(), stream):
+            break
+    return stream
+
+
+def _passes(helpers: DeviceHelpers, stream: torch.cuda.Stream) -> bool:
+    """Whether a kernel on `stream` is done soon although the current stream is held, with a kernel waiting there."""
+    done = _Event()
+    with _work_on(stream):
+        helpers.spin(0)  # sets up its queue
+    torch.cuda.synchronize()
+    try:
+        helpers.block(_HOLD_NS)
+        helpers.spin(0)
+        with _work_on(stream):
+            helpers.spin(0)
+            done.record()
+        deadline = time.monotonic() + _PASSES_WITHIN_S
+        while not (passed := bool(done.query())) and time.monotonic() < deadline:
+            time.sleep(0.0)
+    finally:
+        helpers.release()
+        torch.cuda.synchronize()
+    return passed
 
 
 def _launch_ns(helpers: DeviceHelpers, stream: torch.cuda.Stream) -> float:

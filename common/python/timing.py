@@ -11,7 +11,7 @@ import gc
 import math
 import statistics
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter_ns
 from typing import Literal
@@ -20,6 +20,7 @@ import nvtx
 import torch
 
 from common.python.device_helpers import device_helpers, sm_clock_hz
+from common.python.escape import TimedLook
 from common.python.random_inputs import Inputs
 from common.python.verification import snapshot
 from common.python.wall_clock import MOST_QUEUED_NS
@@ -44,6 +45,8 @@ _SUSTAINED_ROUNDS = 16  # between two looks at the clock: the device never waits
 _TRIES = 3  # of a sample that came out void
 
 Step = Callable[[], object]
+Take = Callable[[object, int], dict[str, torch.Tensor]]  # the outputs in what a step returned, by the number of its copy
+Look = Callable[[list[object]], None]
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,11 @@ class DeviceTimer:
             self._helpers.flush(self._flush_bytes, clean=self._clean)
         _synchronize()
 
-    def time(self, calls: Sequence[Step], hold_ns: int) -> tuple[Sample, list[object]]:
-        """The mean time of `calls`, and what they returned. The stream is held for at most `hold_ns` while they are queued; 0: not."""
+    def time(self, calls: Sequence[Step], hold_ns: int, look: Look | None = None) -> tuple[Sample, list[object]]:
+        """The mean time of `calls`, and what they returned. The stream is held for at most `hold_ns` while they are queued; 0: not.
+
+        `look` gets what they returned when they are queued, and after them nothing has run yet on a stream that is held.
+        """
         start, stop = _Event(enable_timing=True), _Event(enable_timing=True)
         # Bound before the step runs: what a name of this module stands for afterwards is no matter.
         record_stop, stamp, release, synchronize = stop.record, self._helpers.stamp, self._helpers.release, _synchronize
@@ -107,6 +113,8 @@ class DeviceTimer:
             queued_ns = clock_ns() - begin
             record_stop()
             stamp(self._stamps[1])
+            if look:
+                look(returned)
         finally:
             release()
             synchronize()
@@ -123,9 +131,16 @@ class Sampler:
     """
 
     def __init__(
-        self, workload: Workload, copies: Sequence[tuple[Inputs, Step]], device: torch.device, label: str, each: int | None = None
+        self,
+        workload: Workload,
+        copies: Sequence[tuple[Inputs, Step]],
+        device: torch.device,
+        label: str,
+        take: Take,
+        each: int | None = None,
     ) -> None:
         self._workload = workload
+        self._take = take
         self._every = tuple(copies)
         self._first = 0
         self._copies = self._every[:each]
@@ -137,6 +152,8 @@ class Sampler:
         self.warm_files = False
         self.returned: list[object] = []
         self.found: list[dict[str, torch.Tensor]] = []  # the evolving state of each copy before its latest call
+        self._timed_look: TimedLook | None = None
+        self._was_void = False
         if self._cuda:
             self._timer = DeviceTimer(device, "hot" if workload.cache == "hot" else "clean")
 
@@ -155,8 +172,12 @@ class Sampler:
         self._first = (self._first + each) % len(self._every)
         self._copies = self._every[self._first : self._first + each]
 
-    def sample(self, seed: int) -> Sample:
-        """The time of one call, on the inputs of `seed`, a copy's on those of a seed behind it; what was returned is in `returned`."""
+    def sample(self, seed: int, looked_at: int | None = None) -> Sample:
+        """The time of one call, on the inputs of `seed`, a copy's on those of a seed behind it; what was returned is in `returned`.
+
+        Of the call at the place `looked_at` among them, `kept` will have the outputs.
+        """
+        look = self._prepare_look(looked_at)
         self._next_copies()
         for position, (inputs, _) in enumerate(self._copies):
             inputs.rewrite(seed + position)
@@ -164,9 +185,26 @@ class Sampler:
         self._chill()
         _push(self._label)
         try:
-            return self._device_sample() if self.clock == "device" else self._host_sample()
+            return self._device_sample(look) if self.clock == "device" else self._host_sample()
         finally:
             _pop()
+
+    def _prepare_look(self, place: int | None) -> Look | None:
+        """What looks at a call of the sample to come, where that is timed by events: else the time has all that the device does."""
+        room = self._timed_look
+        if place is None or room is None:
+            return None
+        room.remember(self._take(self.returned[place], self._first + place) if self.returned else {})
+        return lambda returned: room.take(self._take(returned[place], self._first + place), held=self.hold)
+
+    def kept(self, place: int) -> tuple[dict[str, torch.Tensor], list[str]]:
+        """The outputs of a call that was looked at, and those that escaped from its stream.
+
+        On a stream they are as a copy behind the step found them: what was not done by then does not count.
+        """
+        if self._timed_look is None:
+            return snapshot(self._take(self.returned[place], self._first + place)), []
+        return snapshot(self._timed_look.behind), [] if self._was_void else self._timed_look.escaped()
 
     def _look(self) -> None:
         # Before every call, so that no step can tell by the allocator which one is going to be judged.
@@ -180,8 +218,9 @@ class Sampler:
         if self._cuda:
             self._timer.chill()
 
-    def _device_sample(self) -> Sample:
-        sample, self.returned = self._timer.time([step for _, step in self._copies], self._limit_ns if self.hold else 0)
+    def _device_sample(self, look: Look | None) -> Sample:
+        sample, self.returned = self._timer.time([step for _, step in self._copies], self._limit_ns if self.hold else 0, look)
+        self._was_void = sample.void
         return sample
 
     def _host_sample(self) -> Sample:
@@ -261,20 +300,26 @@ class Sampler:
             previous = median
         return done, statistics.median(steps), statistics.median(wholes)
 
-    def block(self, seed: int, count: int, after: Callable[[int], None], *, sustained: bool) -> tuple[list[Sample], int]:
+    def block(
+        self, seed: int, count: int, looks: Mapping[int, int], after: Callable[[int], None], *, sustained: bool
+    ) -> tuple[list[Sample], int]:
         """`count` samples, the i-th from seed + i * calls_per_sample on, and how many more were void and taken again.
 
-        `after(i)` runs behind each, outside the timed span.
+        `looks` has the places of calls that are looked at, by sample. `after(i)` runs behind each, outside the timed span.
         """
         samples: tuple[Sample, ...] = ()  # which no step can edit, as it could a list that it finds on the stack
         void = 0
-        take = self.sustained_sample if sustained else self.sample
+        if self.clock == "device" and not sustained:
+            inputs = self._copies[0][0]
+            answers = inputs.answers()
+            self._timed_look = self._timed_look or TimedLook(answers, [name for name in answers if self._workload.may_change(name)])
         gc.collect()
         gc.disable()
         try:
             for i in range(count):
                 for _ in range(_TRIES):
-                    sample = take(seed + i * len(self._copies))
+                    first = seed + i * len(self._copies)
+                    sample = self.sustained_sample(first) if sustained else self.sample(first, looks.get(i))
                     if not sample.void:
                         break
                     void += 1

@@ -268,7 +268,7 @@ class Worker:
             peak = torch.cuda.max_memory_allocated()
         call_s = time.perf_counter() - begin
         label = f"{Path(loaded.request.side).stem}/step"
-        self._sampler = Sampler(loaded.workload, prepared.copies, loaded.device, label, request.calls_per_sample)
+        self._sampler = Sampler(loaded.workload, prepared.copies, loaded.device, label, self._take, request.calls_per_sample)
         self._sampler.hold &= request.hold and not profiler_attached()
         self._sampler.settle()
         calls, step_ns, sample_ns = self._sampler.warm(request.seed, request.calls, request.seconds)
@@ -307,7 +307,8 @@ class Worker:
                 picks.extend(self._picked(sampler, pick % each, request.seed + pick, f"{request.prefix}_{pick}") for pick in mine)
                 self._require_own_cores()
 
-        samples, void = sampler.block(request.seed, request.count, keep, sustained=request.sustained)
+        looks = {pick // each: pick % each for pick in request.picks}
+        samples, void = sampler.block(request.seed, request.count, looks, keep, sustained=request.sustained)
         return protocol.Timed(
             nonce=request.nonce,
             samples_ns=[sample.ns for sample in samples],
@@ -328,10 +329,10 @@ class Worker:
     def _picked(self, sampler: Sampler, copy: int, seed: int, prefix: str) -> Call:
         # A state that evolves is judged over this one call, from where the call found it: a replay from `prepare` on would be as long as
         # all timed calls together, and so would be its error. So one wrong call that is not picked goes unseen, though its trace lasts.
-        now = snapshot(self._take(sampler.returned[copy], sampler.first + copy))
+        now, escaped = sampler.kept(copy)
         digest = self._prepared.copies[sampler.first + copy][0].digest()
         outputs, found = self._dump(now, prefix), self._dump(sampler.found[copy], f"{prefix}_found")
-        return Call(seed=seed, digest=digest, modified=[], escaped=False, outputs=outputs, found=found)
+        return Call(seed=seed, digest=digest, modified=[], escaped=bool(escaped), outputs=outputs, found=found)
 
     def _require_own_cores(self) -> None:
         if away := _cores_in_use() - self._cores:

@@ -65,6 +65,16 @@ def test_a_side_that_asks_torch_for_streams_gets_others(pool, quickest):
     assert quickest not in [made.deal() for _ in range(31)]
 
 
+def test_looks_are_taken_on_the_first_stream_that_the_hold_does_not_stop(pool, monkeypatch):
+    pool(None)
+    tried = []
+    monkeypatch.setattr(stream_choice, "_passes", lambda helpers, stream: tried.append(stream) or stream == 2)
+    stream_choice.stream_past_the_hold.cache_clear()
+    assert [stream_choice.stream_past_the_hold() for _ in range(2)] == [2, 2]
+    assert tried == [0, 1, 2]  # once a process
+    stream_choice.stream_past_the_hold.cache_clear()
+
+
 @pytest.fixture
 def process(monkeypatch):
     """A process that works on torch's default stream, and whose quickest is another."""
@@ -123,3 +133,18 @@ class TestOnAGpu:
         before = torch.cuda.current_stream()
         stream_choice.quickest_stream()
         assert torch.cuda.current_stream() == before
+
+    def test_what_looks_stand_on_is_not_stopped_by_the_hold(self):
+        helpers, stream, done = stream_choice.device_helpers(), stream_choice.stream_past_the_hold(), torch.cuda.Event()
+        try:
+            helpers.block(2_000_000_000)
+            helpers.spin(0)
+            with torch.cuda.stream(stream):
+                helpers.spin(0)
+                done.record()
+            stream.synchronize()
+            assert not helpers.expired
+            assert not torch.cuda.current_stream().query()
+        finally:
+            helpers.release()
+            torch.cuda.synchronize()

@@ -27,9 +27,13 @@ WORKLOAD = Workload(
 )
 
 
+def take(returned, copy):
+    return {"y": returned}
+
+
 def sampler(tmp_path, step_of, copies=1, each=None):
     prepared = [Inputs(WORKLOAD, {"n": 64}, 1, CPU, tmp_path) for _ in range(copies)]
-    return Sampler(WORKLOAD, [(inputs, step_of(inputs.values["x"])) for inputs in prepared], CPU, "a test", each)
+    return Sampler(WORKLOAD, [(inputs, step_of(inputs.values["x"])) for inputs in prepared], CPU, "a test", take, each)
 
 
 def test_a_sample_covers_the_step_and_not_the_rewriting_of_inputs(tmp_path, monkeypatch):
@@ -69,7 +73,7 @@ def test_the_state_that_a_call_found_is_kept_and_only_calls_change_it(tmp_path, 
     def step_of(x):
         return lambda: calls.append(x.add_(1)) or x.clone()
 
-    two = Sampler(workload, [(inputs, step_of(inputs.values["x"])) for inputs in prepared], CPU, "a test")
+    two = Sampler(workload, [(inputs, step_of(inputs.values["x"])) for inputs in prepared], CPU, "a test", take)
     two.sample(3)
     getattr(two, mode)(4)
     assert torch.allclose(prepared[1].values["x"], first + len(calls) // 2, atol=1e-2)
@@ -94,13 +98,57 @@ def test_samples_take_turns_at_the_sets_of_copies(tmp_path):
     calls = []
     six = sampler(tmp_path, lambda x: lambda: calls.append(x.data_ptr()) or x, copies=6, each=2)
     assert six.calls_per_sample == 2
-    samples, _ = six.block(0, 6, lambda i: calls.append(six.first), sustained=False)
+    samples, _ = six.block(0, 6, {}, lambda i: calls.append(six.first), sustained=False)
     turns = [calls[i : i + 3] for i in range(0, 18, 3)]
     assert [first for *_, first in turns] == [2, 4, 0, 2, 4, 0]
     assert turns[:3] == turns[3:]
     assert len({address for *addresses, _ in turns for address in addresses}) == 6
     assert [tensor.data_ptr() for tensor in six.returned] == turns[-1][:2]
     assert len(samples) == 6
+
+
+class Looking:
+    """A timer and a room for looks that tell what they were given."""
+
+    def __init__(self):
+        self.seen, self.behind = [], {"y": torch.zeros(64)}
+
+    def chill(self):
+        pass
+
+    def time(self, calls, hold_ns, look):
+        returned = [call() for call in calls]
+        if look:
+            look(returned)
+        return timing.Sample(1e3, void=self.void), returned
+
+    def remember(self, taken):
+        self.seen.append(("before", *taken.values()))
+
+    def take(self, taken, *, held):
+        self.seen.append(("held" if held else "not held", *taken.values()))
+
+    def escaped(self):
+        return ["y"]
+
+
+@pytest.mark.parametrize("void", [False, True])
+def test_the_call_that_is_looked_at_is_the_one_that_was_chosen(tmp_path, monkeypatch, void):
+    looking = Looking()
+    looking.void = void
+    monkeypatch.setattr(timing, "TimedLook", lambda answers, kept: looking)
+    numbers = itertools.count()
+    six = sampler(tmp_path, lambda x: lambda: next(numbers), copies=6, each=2)
+    six._take = lambda returned, copy: {"y": (returned, copy)}
+    six._timer, six._cuda, six.clock, six.hold = looking, True, "device", True
+    monkeypatch.setattr(timing, "_TRIES", 1)
+    kept = []
+    six.block(0, 4, {2: 1}, lambda i: kept.append(six.kept(1)) if i == 2 else None, sustained=False)
+    # Calls 4 and 5 are those of the third sample, on copies 0 and 1; the sample before was on 4 and 5.
+    assert looking.seen == [("before", (3, 5)), ("held", (5, 1))]
+    ((outputs, escaped),) = kept
+    assert outputs["y"].data_ptr() != looking.behind["y"].data_ptr()
+    assert escaped == ([] if void else ["y"])  # when the hold ran out the call had run
 
 
 @pytest.mark.parametrize(
@@ -110,7 +158,7 @@ def test_a_step_on_which_the_host_works_long_is_not_held(tmp_path, monkeypatch, 
     lengths, taken = itertools.cycle(queued_ms), []  # a first call may take long
     one = sampler(tmp_path, lambda x: lambda: None)
     one.hold = True
-    monkeypatch.setattr(one, "sample", lambda seed: taken.append(seed) or timing.Sample(1e3, queued_ns=1e6 * next(lengths)))
+    monkeypatch.setattr(one, "sample", lambda seed, *_: taken.append(seed) or timing.Sample(1e3, queued_ns=1e6 * next(lengths)))
     one.settle()
     assert one.hold is is_held
     assert len(taken) == samples
@@ -128,7 +176,7 @@ def test_a_step_that_outlasts_a_hold_is_not_held_again(tmp_path, monkeypatch):
     one = sampler(tmp_path, lambda x: lambda: None)
     one.hold = True
     results = iter([timing.Sample(1.0, void=True)])
-    monkeypatch.setattr(one, "sample", lambda seed: next(results))
+    monkeypatch.setattr(one, "sample", lambda seed, *_: next(results))
     one.settle()
     assert not one.hold
 
@@ -139,7 +187,7 @@ def test_warming_up_ends_when_two_blocks_agree(tmp_path, monkeypatch, block_ns, 
     lengths = itertools.chain([9e6] * samples, itertools.repeat(1e6))
     steady = sampler(tmp_path, lambda x: lambda: None)
     monkeypatch.setattr(timing, "_WARM_BLOCK_NS", block_ns)
-    monkeypatch.setattr(steady, "sample", lambda seed: timing.Sample(next(lengths)))
+    monkeypatch.setattr(steady, "sample", lambda seed, *_: timing.Sample(next(lengths)))
     assert steady.warm(0, calls=-1, seconds=60)[:2] == (3 * samples, 1e6)
 
 
@@ -155,7 +203,7 @@ def test_warming_up_is_cut_off_in_time_and_counts_when_told(tmp_path):
 def test_a_block_has_its_seeds_in_order_and_tells_between_samples(tmp_path):
     order = []
     two = sampler(tmp_path, lambda x: lambda: order.append(float(x[0])), copies=2)
-    samples, void = two.block(100, 3, order.append, sustained=False)
+    samples, void = two.block(100, 3, {}, order.append, sustained=False)
     expected = []
     for i in range(3):
         for copy in range(2):
@@ -171,8 +219,8 @@ def test_a_block_has_its_seeds_in_order_and_tells_between_samples(tmp_path):
 def test_a_void_sample_is_taken_again_and_counted(tmp_path, monkeypatch):
     results = iter([timing.Sample(9.0, void=True), timing.Sample(1.0), timing.Sample(2.0)])
     one = sampler(tmp_path, lambda x: lambda: None)
-    monkeypatch.setattr(one, "sample", lambda seed: next(results))
-    samples, void = one.block(0, 2, lambda i: None, sustained=False)
+    monkeypatch.setattr(one, "sample", lambda seed, *_: next(results))
+    samples, void = one.block(0, 2, {}, lambda i: None, sustained=False)
     assert [sample.ns for sample in samples] == [1.0, 2.0]
     assert void == 1
 
@@ -255,22 +303,22 @@ class TestOnAGpu:
     def test_a_step_that_waits_for_the_device_cannot_be_held(self, tmp_path):
         device = torch.device("cuda")
         inputs = Inputs(WORKLOAD, {"n": 64}, 1, device, tmp_path)
-        waiting = Sampler(WORKLOAD, [(inputs, lambda: inputs.values["x"].sum().item())], device, "a test")
+        waiting = Sampler(WORKLOAD, [(inputs, lambda: inputs.values["x"].sum().item())], device, "a test", take)
         waiting.settle()
         assert not waiting.hold
         assert waiting.sample(1).ns > 0
-        held = Sampler(WORKLOAD, [(inputs, inputs.values["x"].sum)], device, "a test")
+        held = Sampler(WORKLOAD, [(inputs, inputs.values["x"].sum)], device, "a test", take)
         held.settle()
         assert held.hold
 
     def test_queueing_is_told_while_the_stream_is_held_and_a_sleeping_step_is_not_held(self, tmp_path):
         device = torch.device("cuda")
         inputs = Inputs(WORKLOAD, {"n": 64}, 1, device, tmp_path)
-        sleepy = Sampler(WORKLOAD, [(inputs, lambda: time.sleep(0.001) or inputs.values["x"].sum())], device, "a test")
+        sleepy = Sampler(WORKLOAD, [(inputs, lambda: time.sleep(0.001) or inputs.values["x"].sum())], device, "a test", take)
         assert 1e6 < sleepy.sample(1).queued_ns < 2e6
         sleepy.settle()
         assert sleepy.hold
-        asleep = Sampler(WORKLOAD, [(inputs, lambda: time.sleep(0.005) or inputs.values["x"].sum())], device, "a test")
+        asleep = Sampler(WORKLOAD, [(inputs, lambda: time.sleep(0.005) or inputs.values["x"].sum())], device, "a test", take)
         asleep.settle()
         assert not asleep.hold
         sample = asleep.sample(1)
@@ -288,8 +336,32 @@ class TestOnAGpu:
 
         both = {}
         for hold in (True, False):
-            one = Sampler(WORKLOAD, [(inputs, step)], device, "a test")
+            one = Sampler(WORKLOAD, [(inputs, step)], device, "a test", take)
             one.hold = hold
             one.warm(0, 10, 1.0)
             both[hold] = min(one.sample(i).ns for i in range(10))
         assert both[True] < both[False]
+
+    @pytest.mark.parametrize(("joined", "escaped"), [(True, []), (False, ["y"])])
+    def test_a_look_sees_work_that_does_not_wait_for_its_stream(self, tmp_path, joined, escaped):
+        device = torch.device("cuda")
+        inputs = Inputs(WORKLOAD, {"n": 64}, 1, device, tmp_path)
+        y, aside = torch.empty(64, device=device), torch.cuda.Stream()
+
+        def step():
+            if joined:
+                aside.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(aside):
+                y.copy_(inputs.values["x"])
+            if joined:
+                torch.cuda.current_stream().wait_stream(aside)
+            return y
+
+        one = Sampler(WORKLOAD, [(inputs, step)], device, "a test", take)
+        one.warm(0, 3, 1.0)
+        found = []
+        one.block(3, 3, {1: 0}, lambda i: found.append(one.kept(0)) if i == 1 else None, sustained=False)
+        ((outputs, what),) = found
+        assert what == escaped
+        inputs.rewrite(4)
+        assert torch.equal(outputs["y"], inputs.values["x"])
