@@ -19,6 +19,7 @@ from common.python.workload import Spec
 _LEAST_HOLD_S, _MOST_HOLD_S = 0.2, 1.0
 _HOLD_CALLS = 10.0
 _LOOK_AFTER_S = 0.005
+_LOOK_WITHIN_S = 0.1
 _TELLING_BYTES = 3  # by which the answers to two seeds must differ, or the same answer again may be chance: a float32 has as many
 
 Take = Callable[[object], dict[str, torch.Tensor]]
@@ -47,13 +48,14 @@ class HeldCall:
             self.returned = step()
             taken = take(self.returned)
             _copy(behind, taken)  # queued while nothing runs, so that nothing has time to be done between step and copy
-            _look_from(elsewhere, early, taken)
+            looked = _looked_from(elsewhere, early, taken)
         finally:
             helpers.release()
             torch.cuda.synchronize()
         self.behind = {name: behind[name] for name in taken}
         # A step that waits for the device outlasts the hold: nothing is learnt from it here.
-        self.escaped = [] if helpers.expired else [name for name, tensor in taken.items() if self._was_there(early[name], tensor)]
+        tells = looked and not helpers.expired
+        self.escaped = [name for name, tensor in taken.items() if tells and self._was_there(early[name], tensor)]
 
     def _was_there(self, early: torch.Tensor, final: torch.Tensor) -> bool:
         if final.data_ptr() in self._before:
@@ -82,9 +84,7 @@ class TimedLook:
     def take(self, taken: Tensors, *, held: bool) -> None:
         """Queue copies of a call's answers behind it; where its stream is held, see what is there already."""
         _copy(self.behind, taken)
-        self._was_held = held
-        if held:
-            _look_from(self._elsewhere, self._early, taken)
+        self._was_held = held and _looked_from(self._elsewhere, self._early, taken)
 
     def escaped(self) -> list[str]:
         """The outputs of that call that were there before it ran; to be asked when all is done."""
@@ -103,12 +103,20 @@ def _copy(room: Tensors, taken: Tensors) -> None:
         copy_bits(room[name], tensor)
 
 
-def _look_from(elsewhere: torch.cuda.Stream, early: Tensors, taken: Tensors) -> None:
-    """Copy what is there on another stream, when work that nothing holds has had its time."""
+def _looked_from(elsewhere: torch.cuda.Stream, early: Tensors, taken: Tensors) -> bool:
+    """Copy what is there on another stream, when work that nothing holds has had its time; whether that was done before the hold ended.
+
+    It is not where the step has a stream of its own wait for the held one, and the driver gave that and `elsewhere` one queue.
+    """
     time.sleep(_LOOK_AFTER_S)
+    done = torch.cuda.Event()
     with torch.cuda.stream(elsewhere):
         _copy(early, taken)
-    elsewhere.synchronize()
+        done.record()
+    deadline = time.monotonic() + _LOOK_WITHIN_S
+    while not (looked := bool(done.query())) and time.monotonic() < deadline:
+        time.sleep(0.0)
+    return looked
 
 
 def _tell(one: torch.Tensor, other: torch.Tensor) -> bool:

@@ -17,10 +17,10 @@ class Device:
     """What is queued on the held stream is done when it is released; what is queued elsewhere, at once."""
 
     def __init__(self):
-        self.queue, self.holds, self.held, self.aside = [], [], True, False
+        self.queue, self.holds, self.held, self.aside, self.is_one_queue = [], [], True, False, False
 
     def launch(self, work):
-        if self.held and not self.aside:
+        if self.held and (self.is_one_queue or not self.aside):
             self.queue.append(work)
         else:
             work()
@@ -32,6 +32,10 @@ class Device:
         self.held = False
         while self.queue:
             self.queue.pop(0)()
+
+    def event(self):
+        done = []
+        return SimpleNamespace(record=lambda: self.launch(lambda: done.append(1)), query=lambda: bool(done))
 
     @contextmanager
     def elsewhere(self, _stream=None):
@@ -47,7 +51,8 @@ def device(monkeypatch):
     monkeypatch.setattr(escape, "device_helpers", lambda: helpers)
     monkeypatch.setattr(escape, "copy_bits", made.copy_bits)
     monkeypatch.setattr(torch, "empty", lambda *shape, dtype, device: torch.full(*shape, 7, dtype=dtype))
-    monkeypatch.setattr(escape, "stream_past_the_hold", lambda: SimpleNamespace(synchronize=lambda: None))
+    monkeypatch.setattr(escape, "stream_past_the_hold", lambda: "another")
+    monkeypatch.setattr(torch.cuda, "Event", made.event)
     monkeypatch.setattr(torch.cuda, "stream", made.elsewhere)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     return made
@@ -105,6 +110,18 @@ def test_what_is_done_behind_a_step_that_does_not_wait_for_it_does_not_count(dev
     look, answer = looked_at(device, behind_all_else)
     assert not torch.equal(look.behind["y"], answer)
     assert look.escaped() == []
+
+
+def test_a_look_that_stands_in_the_held_queue_tells_nothing_and_does_not_wait(device, monkeypatch):
+    monkeypatch.setattr(escape, "_LOOK_WITHIN_S", 0.01)
+    device.is_one_queue = True
+    look, answer = looked_at(device, in_order)
+    assert torch.equal(look.behind["y"], answer)
+    assert look.escaped() == []
+    device.held, y = True, torch.zeros(4)
+    held = HeldCall(lambda: device.launch(lambda: y.fill_(3)) or y, lambda returned: {"y": returned}, SPECS, {}, 1e-4)
+    assert torch.equal(held.behind["y"], y)
+    assert held.escaped == []
 
 
 @pytest.mark.parametrize(
