@@ -257,9 +257,11 @@ class Judging:
         name = self._plan.file(side).name
         rank = f", rank {call.rank}" if call.ranks > 1 else ""
         where = f"{name} at {_entries(shape)}, seed {call.seed}{rank}{', in a timed call' if timed else ''}"
-        if call.escaped:
-            reason = f"{where}: the output still changed after step had returned; expected all work done by then"
-            raise SideFailure(Status.STREAM_ESCAPE, reason)
+        escape = SideFailure(
+            Status.STREAM_ESCAPE, f"{where}: the output still changed after step had returned; expected all work done by then"
+        )
+        if call.escaped and not timed:
+            raise escape
         if call.modified:
             raise SideFailure(Status.INPUT_MODIFIED, f"{where}: input {', '.join(call.modified)} was changed; expected it as it was")
         if self._begun is not None:
@@ -285,6 +287,8 @@ class Judging:
             raise SideFailure(Status.INPUT_MODIFIED, reason)
         if judged.mismatch:
             raise SideFailure(Status.WRONG_RESULT, f"{where}: {judged.mismatch}")
+        if call.escaped:  # nothing was poisoned before a timed call, so what was there too early may be an old answer, which is wrong
+            raise escape
         return Check(shape=dict(shape), seed=call.seed, timed_call=timed, outputs=judged.outputs)
 
 

@@ -36,6 +36,19 @@ def call(name: str, *arguments: Any) -> None:
         raise DriverError(f"{name} returned {code} ({(text.value or b'unknown').decode()}); expected success")
 
 
+def record_behind_all(event: torch.cuda.Event) -> bool:
+    """Record an event behind whatever this context has been given to do, on any stream. False where the driver cannot (before 12.5).
+
+    `event` must have been recorded before, or torch has not made it.
+    """
+    context = ctypes.c_void_p()
+    call("cuCtxGetCurrent", ctypes.byref(context))
+    try:
+        return bool(library().cuCtxRecordEvent(context, ctypes.c_void_p(event.cuda_event)) == 0)
+    except AttributeError:
+        return False
+
+
 def current_stream() -> ctypes.c_void_p:
     """torch's current stream, as the driver takes it."""
     return ctypes.c_void_p(_current_stream().cuda_stream)

@@ -19,8 +19,9 @@ from typing import Literal
 import nvtx
 import torch
 
+from common.python.cuda_driver import record_behind_all
 from common.python.device_helpers import device_helpers, sm_clock_hz
-from common.python.escape import TimedLook
+from common.python.escape import TimedLook, require_all_done
 from common.python.random_inputs import Inputs
 from common.python.verification import snapshot
 from common.python.wall_clock import MOST_QUEUED_NS
@@ -53,13 +54,14 @@ Look = Callable[[list[object]], None]
 class Sample:
     """One timed call: ns, the SM clock in Hz (0.0 where there is none), and whether the hold ran out, which voids it.
 
-    `queued_ns` are the host's for the call while the stream was held.
+    `queued_ns` are the host's for the call while the stream was held, `behind_ns` the GPU's from the clock's stop to its last work.
     """
 
     ns: float
     sm_clock_hz: float = 0.0
     void: bool = False
     queued_ns: float = 0.0
+    behind_ns: float = 0.0
 
 
 L2State = Literal["clean", "dirty", "hot"]
@@ -80,6 +82,8 @@ class DeviceTimer:
         self._helpers = device_helpers()
         self._clean = l2 == "clean"
         self._flush_bytes = 0 if l2 == "hot" else min(wanted, int(_FLUSH_MOST_SHARE * free)) & ~127
+        self._all_done = _Event(enable_timing=True)
+        self._all_done.record()
         self._stamps = [torch.zeros(properties.multi_processor_count, 2, dtype=torch.int64, device=device) for _ in range(2)]
 
     def chill(self) -> None:
@@ -97,7 +101,7 @@ class DeviceTimer:
         start, stop = _Event(enable_timing=True), _Event(enable_timing=True)
         # Bound before the step runs: what a name of this module stands for afterwards is no matter.
         record_stop, stamp, release, synchronize = stop.record, self._helpers.stamp, self._helpers.release, _synchronize
-        clock_ns, untrace, unprofile = _clock_ns, _untrace, _unprofile
+        clock_ns, untrace, unprofile, record_all = _clock_ns, _untrace, _unprofile, record_behind_all
         for stamps in self._stamps:
             stamps.zero_()
         _synchronize()
@@ -112,6 +116,7 @@ class DeviceTimer:
             unprofile(None)
             queued_ns = clock_ns() - begin
             record_stop()
+            knows_all = record_all(self._all_done)
             stamp(self._stamps[1])
             if look:
                 look(returned)
@@ -121,7 +126,8 @@ class DeviceTimer:
         ns = float(start.elapsed_time(stop)) * 1e6 / len(calls)
         clock = sm_clock_hz(*(stamps.cpu() for stamps in self._stamps))
         void = hold_ns > 0 and self._helpers.expired
-        return Sample(ns, clock, void=void, queued_ns=queued_ns / len(calls) if hold_ns else 0.0), returned
+        behind_ns = float(stop.elapsed_time(self._all_done)) * 1e6 if knows_all else 0.0
+        return Sample(ns, clock, void=void, queued_ns=queued_ns / len(calls) if hold_ns else 0.0, behind_ns=behind_ns), returned
 
 
 class Sampler:
@@ -327,4 +333,5 @@ class Sampler:
                 after(i)
         finally:
             gc.enable()
+        require_all_done([sample.behind_ns for sample in samples], held=self.hold)
         return list(samples), void

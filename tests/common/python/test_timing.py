@@ -1,5 +1,6 @@
 """One sample: what happens before the clock starts, what the clock covers, and when warming up ends."""
 
+import contextlib
 import dataclasses
 import itertools
 import subprocess
@@ -11,6 +12,7 @@ import torch
 
 from common import Spec, Workload
 from common.python import device_helpers, timing
+from common.python.errors import SideFailure
 from common.python.random_inputs import Inputs
 from common.python.timing import Sampler
 
@@ -341,6 +343,29 @@ class TestOnAGpu:
             one.warm(0, 10, 1.0)
             both[hold] = min(one.sample(i).ns for i in range(10))
         assert both[True] < both[False]
+
+    @pytest.mark.parametrize("hold", [True, False])
+    @pytest.mark.parametrize("joined", [True, False])
+    def test_work_that_the_clock_does_not_wait_for_has_escaped(self, tmp_path, hold, joined):
+        device = torch.device("cuda")
+        inputs = Inputs(WORKLOAD, {"n": 64}, 1, device, tmp_path)
+        y, aside, helpers = torch.empty(64, device=device), torch.cuda.Stream(), device_helpers.device_helpers()
+
+        def step():
+            now = torch.cuda.current_stream()
+            aside.wait_stream(now)
+            with torch.cuda.stream(aside):
+                helpers.spin(200_000)
+                torch.mul(inputs.values["x"], 2.0, out=y)
+            if joined:
+                now.wait_stream(aside)
+            return y
+
+        one = Sampler(WORKLOAD, [(inputs, step)], device, "a test", take)
+        one.hold = hold
+        one.warm(0, 10, 1.0)
+        with contextlib.nullcontext() if joined else pytest.raises(SideFailure, match="STREAM_ESCAPE: found the GPU at work for 2"):
+            one.block(0, 6, {}, lambda i: None, sustained=False)
 
     @pytest.mark.parametrize(("joined", "escaped"), [(True, []), (False, ["y"])])
     def test_a_look_sees_work_that_does_not_wait_for_its_stream(self, tmp_path, joined, escaped):
