@@ -20,6 +20,7 @@ from common.python.planning import Plan
 from common.python.results import BASELINE, Block, Check, PairTiming, ReportedMetric, StopReason, Unit
 from common.python.stats import TIME, gains_of, speedups_of, times_of
 from common.python.stopping import StopRule
+from common.python.tail import unfinished
 from common.python.telemetry import Telemetry
 from common.python.throttle import Throttle
 from common.python.wall_clock import MOST_QUEUED_NS, Span, WallClock
@@ -85,6 +86,7 @@ class Measurement:
         self._notes: set[str] = set()
         self._wall_clock = WallClock()
         self._spans: dict[str, list[Span]] = {}  # of the unit that is measured
+        self._behind_ns: dict[str, list[float]] = {side: [] for side in plan.sides}  # of the calls that were looked at
         self._leaving = ExitStack()  # workers of the last unit, which end while those of the next start
         self._limit_s = min(len(plan.sides) * bench.settings.timeout_s("measure"), bench.deadline - time.monotonic())
         self._deadline = time.monotonic() + self._limit_s
@@ -100,6 +102,9 @@ class Measurement:
             telemetry = self._telemetry.summary(begin)
         if not self._bench.settings.sustained and (hidden := self._wall_clock.hidden()):
             raise SideFailure(Status.IMPLAUSIBLE, hidden)
+        for side, behind_ns in self._behind_ns.items():
+            if left := unfinished(behind_ns, held=self._hold):
+                raise SideFailure(Status.STREAM_ESCAPE, f"{self._plan.file(side).name}: {left}")
         everything = [unit for units in repetitions for unit in units]
         settings = self._bench.settings
         each = [speedups_of(units) for units in repetitions] if settings.repeat > 1 else []
@@ -290,6 +295,7 @@ class Measurement:
             raise SideFailure(Status.CRASHED, f"{side}: found {len(timed.picks)} kept outputs; expected {len(picks) * worker.ranks}")
         for call in timed.picks:
             self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, call, timed=True))
+            self._behind_ns[side].append(call.behind_ns)
         queued_s = min(timed.queued_ns, calls * MOST_QUEUED_NS) / 1e9
         self._spans[side].append(Span(wall_s, sum(timed.samples_ns) * self._copies[side] / 1e9, count, queued_s, looks))
         clocks = tuple(timed.sm_clock_hz)

@@ -116,16 +116,13 @@ class Loaded(Answer):
 
 
 class Prepare(Request):
-    """Make the inputs of `seed` at `shape`, set the side up on them, then give live inputs the values of `live_seed`.
-
-    Each of `copies` has buffers of its own: for a step that is too short, or whose time depends on where they lie.
-    """
+    """Make `copies` of the inputs of `seed` at `shape`, set the side up on each, then give live inputs the values of `live_seed`."""
 
     kind: Literal["prepare"] = "prepare"
     shape: ShapeEntries
     seed: int
     live_seed: int
-    copies: int = 1
+    copies: int = 1  # each has buffers of its own, for a step that is too short, or whose time depends on where they lie
 
 
 class Prepared(Answer):
@@ -161,7 +158,7 @@ class Call(Message):
     """A call of `rank` of `ranks`: its inputs' seed and digest, inputs it changed, its outputs; `escaped`: work went on after it returned.
 
     `outputs` has all tensors of a state that evolves, `found` what they were before a timed call. A Check's call is the last of several
-    then: `seed` is that of the first, the digest its own, and the rest of all of them.
+    then: `seed` is that of the first, the digest its own, and the rest of all of them. Behind a timed one the GPU worked for `behind_ns`.
     """
 
     seed: int
@@ -170,6 +167,7 @@ class Call(Message):
     escaped: bool
     outputs: list[Dump]
     found: list[Dump] = []
+    behind_ns: float = 0.0
     rank: int = 0
     ranks: int = 1
 

@@ -21,7 +21,7 @@ import torch
 
 from common.python.cuda_driver import record_behind_all
 from common.python.device_helpers import device_helpers, sm_clock_hz
-from common.python.escape import TimedLook, require_all_done
+from common.python.escape import TimedLook
 from common.python.random_inputs import Inputs
 from common.python.verification import snapshot
 from common.python.wall_clock import MOST_QUEUED_NS
@@ -54,13 +54,26 @@ Look = Callable[[list[object]], None]
 class Sample:
     """One timed call: ns, the SM clock in Hz (0.0 where there is none), and whether the hold ran out, which voids it.
 
-    `queued_ns` are the host's for the call while the stream was held, `behind_ns` the GPU's from the clock's stop to its last work.
+    `queued_ns` are the host's for the call while the stream was held; `behind_ns`, of a sample that was looked at, the GPU's from the
+    clock's stop to its last work.
     """
 
     ns: float
     sm_clock_hz: float = 0.0
     void: bool = False
     queued_ns: float = 0.0
+    behind_ns: float = 0.0
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The outputs of a call, whether any of them escaped from its stream, and for how long the GPU worked on behind its sample.
+
+    On a stream the outputs are as a copy behind the step found them: what was not done by then does not count.
+    """
+
+    outputs: dict[str, torch.Tensor]
+    escaped: bool = False
     behind_ns: float = 0.0
 
 
@@ -84,6 +97,7 @@ class DeviceTimer:
         self._flush_bytes = 0 if l2 == "hot" else min(wanted, int(_FLUSH_MOST_SHARE * free)) & ~127
         self._all_done = _Event(enable_timing=True)
         self._all_done.record()
+        record_behind_all(self._all_done)  # what a first call sets up is no work of a step
         self._stamps = [torch.zeros(properties.multi_processor_count, 2, dtype=torch.int64, device=device) for _ in range(2)]
 
     def chill(self) -> None:
@@ -116,7 +130,7 @@ class DeviceTimer:
             unprofile(None)
             queued_ns = clock_ns() - begin
             record_stop()
-            knows_all = record_all(self._all_done)
+            knows_all = look is not None and record_all(self._all_done)  # which others wait for, so it is not put behind every sample
             stamp(self._stamps[1])
             if look:
                 look(returned)
@@ -159,7 +173,7 @@ class Sampler:
         self.returned: list[object] = []
         self.found: list[dict[str, torch.Tensor]] = []  # the evolving state of each copy before its latest call
         self._timed_look: TimedLook | None = None
-        self._was_void = False
+        self._latest = Sample(0.0)
         if self._cuda:
             self._timer = DeviceTimer(device, "hot" if workload.cache == "hot" else "clean")
 
@@ -181,7 +195,7 @@ class Sampler:
     def sample(self, seed: int, looked_at: int | None = None) -> Sample:
         """The time of one call, on the inputs of `seed`, a copy's on those of a seed behind it; what was returned is in `returned`.
 
-        Of the call at the place `looked_at` among them, `kept` will have the outputs.
+        The call at the place `looked_at` among them is looked at, and `kept` will tell of it.
         """
         look = self._prepare_look(looked_at)
         self._next_copies()
@@ -203,14 +217,12 @@ class Sampler:
         room.remember(self._take(self.returned[place], self._first + place) if self.returned else {})
         return lambda returned: room.take(self._take(returned[place], self._first + place), held=self.hold)
 
-    def kept(self, place: int) -> tuple[dict[str, torch.Tensor], list[str]]:
-        """The outputs of a call that was looked at, and those that escaped from its stream.
-
-        On a stream they are as a copy behind the step found them: what was not done by then does not count.
-        """
+    def kept(self, place: int) -> Kept:
+        """What is known of a call that was looked at."""
         if self._timed_look is None:
-            return snapshot(self._take(self.returned[place], self._first + place)), []
-        return snapshot(self._timed_look.behind), [] if self._was_void else self._timed_look.escaped()
+            return Kept(snapshot(self._take(self.returned[place], self._first + place)))
+        escaped = [] if self._latest.void else self._timed_look.escaped()
+        return Kept(snapshot(self._timed_look.behind), escaped=bool(escaped), behind_ns=self._latest.behind_ns)
 
     def _look(self) -> None:
         # Before every call, so that no step can tell by the allocator which one is going to be judged.
@@ -226,7 +238,7 @@ class Sampler:
 
     def _device_sample(self, look: Look | None) -> Sample:
         sample, self.returned = self._timer.time([step for _, step in self._copies], self._limit_ns if self.hold else 0, look)
-        self._was_void = sample.void
+        self._latest = sample
         return sample
 
     def _host_sample(self) -> Sample:
@@ -333,5 +345,4 @@ class Sampler:
                 after(i)
         finally:
             gc.enable()
-        require_all_done([sample.behind_ns for sample in samples], held=self.hold)
         return list(samples), void

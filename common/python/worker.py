@@ -329,10 +329,10 @@ class Worker:
     def _picked(self, sampler: Sampler, copy: int, seed: int, prefix: str) -> Call:
         # A state that evolves is judged over this one call, from where the call found it: a replay from `prepare` on would be as long as
         # all timed calls together, and so would be its error. So one wrong call that is not picked goes unseen, though its trace lasts.
-        now, escaped = sampler.kept(copy)
+        kept = sampler.kept(copy)
         digest = self._prepared.copies[sampler.first + copy][0].digest()
-        outputs, found = self._dump(now, prefix), self._dump(sampler.found[copy], f"{prefix}_found")
-        return Call(seed=seed, digest=digest, modified=[], escaped=bool(escaped), outputs=outputs, found=found)
+        outputs, found = self._dump(kept.outputs, prefix), self._dump(sampler.found[copy], f"{prefix}_found")
+        return Call(seed=seed, digest=digest, modified=[], escaped=kept.escaped, outputs=outputs, found=found, behind_ns=kept.behind_ns)
 
     def _require_own_cores(self) -> None:
         if away := _cores_in_use() - self._cores:

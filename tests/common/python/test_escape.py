@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from common.python import escape
-from common.python.errors import SideFailure
 from common.python.escape import HeldCall, TimedLook
 from common.python.workload import Spec
 
@@ -144,20 +143,3 @@ def test_nothing_is_said_of_an_answer_that_may_be_there_by_chance(device, honest
 def test_one_float_is_enough_to_tell(device):
     look, _ = looked_at(device, past_the_hold, before=(0.123456,), answer=(0.654321,))
     assert look.escaped() == ["y"]
-
-
-@pytest.mark.parametrize(
-    ("behind_us", "held", "is_over"),
-    [
-        ((1.7, 1.6, 28.4), True, False),
-        ((6.0, 1.7, 6.0), True, True),
-        ((28.4, 28.4), True, False),
-        ((51.0, 51.0), True, True),
-        ((9.0, 9.0, 9.0), False, False),
-        ((51.0, 51.0, 51.0), False, True),
-        ((0.0,), True, False),
-    ],
-)
-def test_a_gpu_that_goes_on_when_the_clock_has_stopped_has_escaped(behind_us, held, is_over):
-    with pytest.raises(SideFailure, match="expected all work done by then") if is_over else contextlib.nullcontext():
-        escape.require_all_done([1e3 * us for us in behind_us], held=held)

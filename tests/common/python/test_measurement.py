@@ -67,7 +67,8 @@ class Worker(AbstractContextManager):
                 metrics=metrics,
             )
         self.bench.blocks.append(self.side)
-        picks = [protocol.Call(seed=pick, digest="", modified=[], escaped=False, outputs=[]) for pick in request.picks]
+        behind_ns = self.bench.behind_ns.get(self.side, 1_700.0)
+        picks = [protocol.Call(seed=pick, digest="", modified=[], escaped=False, outputs=[], behind_ns=behind_ns) for pick in request.picks]
         time.sleep(
             request.count * self.bench.calls_per_sample[self.side] * ns / 1e9 + self.bench.step_s.get(self.side, 0.0)
         )  # what it claims, too
@@ -86,7 +87,7 @@ class Bench:
         self.figures = {"baseline": 3.0, "optimized": 2.0}
         self.forked, self.ended, self.blocks, self.told, self.seeds = [], [], [], [], 0
         self.calls_per_sample = {}
-        self.prepared, self.events, self.step_s, self.queued_ns = [], [], {}, {}
+        self.prepared, self.events, self.step_s, self.queued_ns, self.behind_ns = [], [], {}, {}, {}
         self.tell = self.told.append
 
     def new_seed(self):
@@ -285,6 +286,14 @@ def test_what_the_host_queues_on_a_held_stream_is_granted_up_to_a_limit(measured
     assert failure.value.status is Status.IMPLAUSIBLE
     with pytest.raises(SideFailure, match=r"optimized: its process takes at least (1|2)\."):
         measured(asleep, iterations=20)
+
+
+def test_work_that_is_left_behind_the_clock_has_escaped(measured):
+    with pytest.raises(SideFailure, match=r"optimized\S*: found the GPU at work for 9\.0 us") as failure:
+        measured({"behind_ns": {"optimized": 9_000.0}})
+    assert failure.value.status is Status.STREAM_ESCAPE
+    assert measured({"behind_ns": {"optimized": 4_000.0}})[0].timing.speedups
+    assert measured({"behind_ns": {"optimized": 9_000.0}}, conditions={"clock": "launch"})[0].timing.speedups  # never held
 
 
 class Heat:
