@@ -19,7 +19,7 @@ LAYERS = (
     *("metrics_extractor", "llm_analysis"),
     *("machine_ceilings", "noise", "expectations"),
     *("random_inputs", "cuda_build", "cuda_launch", "loader", "cuda_driver", "device_helpers", "stream_choice"),
-    *("dumps", "verification", "escape", "wall_clock", "timing", "seal"),
+    *("dumps", "verification", "escape", "wall_clock", "tail", "timing", "seal"),
     *("launch_trace", "triton_start", "triton_ahead", "host_ceilings", "matrix_ceilings", "ceilings", "profile_job", "profile_child"),
     *("worker", "referee", "describer", "isolation_child"),
     *("isolation", "parallel_jobs", "telemetry", "doctor", "profiled_process"),
