@@ -355,7 +355,7 @@ class TestOnAGpu:
             now = torch.cuda.current_stream()
             aside.wait_stream(now)
             with torch.cuda.stream(aside):
-                helpers.spin(200_000)
+                helpers.spin(1_000_000)
                 torch.mul(inputs.values["x"], 2.0, out=y)
             if joined:
                 now.wait_stream(aside)
@@ -368,7 +368,9 @@ class TestOnAGpu:
         one.block(0, 6, {2: 0, 3: 0, 5: 0}, lambda i: behind_ns.append(one.kept(0).behind_ns), sustained=False)
         assert behind_ns[0] == behind_ns[1] == behind_ns[4] == 0  # where nobody looks nothing is recorded
         looks = [behind_ns[i] for i in (2, 3, 5)]
-        assert all(200_000 <= each < 1_000_000 for each in looks) if not joined else not unfinished(looks, held=hold), looks
+        assert unfinished(looks, held=hold) is not joined, looks
+        # without a hold the spin runs while the host still issues what is behind it, which takes it some 75 µs
+        assert joined or all(500_000 <= each < 2_000_000 for each in looks), looks
 
     @pytest.mark.parametrize(("joined", "escaped"), [(True, False), (False, True)])
     def test_a_look_sees_work_that_does_not_wait_for_its_stream(self, tmp_path, joined, escaped):
