@@ -257,11 +257,9 @@ class Judging:
         name = self._plan.file(side).name
         rank = f", rank {call.rank}" if call.ranks > 1 else ""
         where = f"{name} at {_entries(shape)}, seed {call.seed}{rank}{', in a timed call' if timed else ''}"
-        escape = SideFailure(
-            Status.STREAM_ESCAPE, f"{where}: the output still changed after step had returned; expected all work done by then"
-        )
-        if call.escaped and not timed:
-            raise escape
+        if call.escaped == "late":
+            end = "the clock had stopped" if timed else "step had returned"
+            raise SideFailure(Status.STREAM_ESCAPE, f"{where}: the output still changed after {end}; expected all work done by then")
         if call.modified:
             raise SideFailure(Status.INPUT_MODIFIED, f"{where}: input {', '.join(call.modified)} was changed; expected it as it was")
         if self._begun is not None:
@@ -288,7 +286,8 @@ class Judging:
         if judged.mismatch:
             raise SideFailure(Status.WRONG_RESULT, f"{where}: {judged.mismatch}")
         if call.escaped:  # nothing was poisoned before a timed call, so what was there too early may be an old answer, which is wrong
-            raise escape
+            reason = f"{where}: the output was there while the stream had not come to the step; expected all its work on that stream"
+            raise SideFailure(Status.STREAM_ESCAPE, reason)
         return Check(shape=dict(shape), seed=call.seed, timed_call=timed, outputs=judged.outputs)
 
 

@@ -87,6 +87,10 @@ class TimedLook:
         _copy(self.behind, taken)
         self._was_held = held and _looked_from(self._elsewhere, self._early, taken)
 
+    def changed(self, taken: Tensors) -> bool:
+        """Whether anything of that call's answers became another behind it; to be asked when all is done."""
+        return not all(same_bits(self.behind[name], tensor) for name, tensor in taken.items())
+
     def escaped(self) -> list[str]:
         """The outputs of that call that were there before it ran; to be asked when all is done."""
         if not (self._is_of_two and self._was_held):

@@ -155,8 +155,9 @@ class Check(Request):
 
 
 class Call(Message):
-    """A call of `rank` of `ranks`: its inputs' seed and digest, inputs it changed, its outputs; `escaped`: work went on after it returned.
+    """A call of `rank` of `ranks`: its inputs' seed and digest, inputs it changed, its outputs; `escaped`: past its stream or its clock.
 
+    "late": an output still changed when the call was over. "early": one was there before the stream of a timed call had come to it.
     `outputs` has all tensors of a state that evolves, `found` what they were before a timed call. A Check's call is the last of several
     then: `seed` is that of the first, the digest its own, and the rest of all of them. Behind a timed one the GPU worked for `behind_ns`.
     """
@@ -164,7 +165,7 @@ class Call(Message):
     seed: int
     digest: str
     modified: list[str]
-    escaped: bool
+    escaped: Literal["", "early", "late"]
     outputs: list[Dump]
     found: list[Dump] = []
     behind_ns: float = 0.0

@@ -67,13 +67,13 @@ class Sample:
 
 @dataclass(frozen=True)
 class Kept:
-    """The outputs of a call, whether any of them escaped from its stream, and for how long the GPU worked on behind its sample.
+    """The outputs of a call, whether any of them escaped, and for how long the GPU worked on behind its sample.
 
-    On a stream the outputs are as a copy behind the step found them: what was not done by then does not count.
+    On a stream the outputs are as a copy behind the step found them: what was not done by then does not count, and is "late".
     """
 
     outputs: dict[str, torch.Tensor]
-    escaped: bool = False
+    escaped: Literal["", "early", "late"] = ""
     behind_ns: float = 0.0
 
 
@@ -219,10 +219,12 @@ class Sampler:
 
     def kept(self, place: int) -> Kept:
         """What is known of a call that was looked at."""
-        if self._timed_look is None:
-            return Kept(snapshot(self._take(self.returned[place], self._first + place)))
-        escaped = [] if self._latest.void else self._timed_look.escaped()
-        return Kept(snapshot(self._timed_look.behind), escaped=bool(escaped), behind_ns=self._latest.behind_ns)
+        now = self._take(self.returned[place], self._first + place)
+        if (look := self._timed_look) is None:
+            return Kept(snapshot(now))
+        early = not self._latest.void and look.escaped()
+        escaped: Literal["", "early", "late"] = "late" if look.changed(now) else "early" if early else ""
+        return Kept(snapshot(look.behind), escaped, self._latest.behind_ns)
 
     def _look(self) -> None:
         # Before every call, so that no step can tell by the allocator which one is going to be judged.

@@ -61,12 +61,12 @@ class _Prepared:
 
 @dataclass(frozen=True)
 class _Done:
-    """A checked call: copies of its outputs, the digest of its inputs and which it changed, whether work went on, and its seconds."""
+    """A checked call: copies of its outputs, its inputs' digest and which it changed, whether an output still changed, and its seconds."""
 
     outputs: dict[str, torch.Tensor]
     digest: str
     modified: tuple[str, ...]
-    escaped: bool
+    late: bool
     seconds: float
 
 
@@ -200,15 +200,15 @@ class Worker:
         if workload.evolves and again:
             self._prepare(self._prepared.request)
         modified: set[str] = set()
-        escaped = False
+        late = False
         seconds = []
         for step in range(workload.steps):
             done = self._checked_call(seed + step, call_s if step + 1 == workload.steps else None)
             modified.update(done.modified)
-            escaped |= done.escaped
+            late |= done.late
             seconds.append(done.seconds)
-        outputs = self._dump(done.outputs, prefix)
-        return Call(seed=seed, digest=done.digest, modified=sorted(modified), escaped=escaped, outputs=outputs), seconds[0]
+        inputs, outputs = sorted(modified), self._dump(done.outputs, prefix)
+        return Call(seed=seed, digest=done.digest, modified=inputs, escaped="late" if late else "", outputs=outputs), seconds[0]
 
     def _checked_call(self, seed: int, call_s: float | None) -> _Done:
         workload, device = self._loaded.workload, self._loaded.device
@@ -237,10 +237,10 @@ class Worker:
         now = call.behind if call else snapshot(taken)  # made behind the step on its stream: what is not done by then does not count
         _wait(device)
         elapsed = time.perf_counter() - begin
-        escaped = _still_changes(now, taken) or bool(call and call.escaped)
+        late = _still_changes(now, taken) or bool(call and call.escaped)
         modified = changed(before, inputs.tensors())
         self._outputs = {name: tensor for name, tensor in taken.items() if name not in in_place}
-        return _Done(now, digest, tuple(modified), escaped, elapsed)
+        return _Done(now, digest, tuple(modified), late, elapsed)
 
     def _dump(self, tensors: dict[str, torch.Tensor], prefix: str) -> list[protocol.Dump]:
         self._dumped.append(tensors)

@@ -98,6 +98,7 @@ def test_work_on_its_stream_is_found_behind_it_and_not_before(device):
     look, answer = looked_at(device, in_order)
     assert torch.equal(look.behind["y"], answer)
     assert look.escaped() == []
+    assert not look.changed({"y": answer})
 
 
 def test_an_answer_that_is_there_before_its_stream_went_on_has_escaped(device):
@@ -110,6 +111,7 @@ def test_what_is_done_behind_a_step_that_does_not_wait_for_it_does_not_count(dev
     look, answer = looked_at(device, behind_all_else)
     assert not torch.equal(look.behind["y"], answer)
     assert look.escaped() == []
+    assert look.changed({"y": answer})
 
 
 def test_a_look_that_stands_in_the_held_queue_tells_nothing_and_does_not_wait(device, monkeypatch):

@@ -52,19 +52,24 @@ def status(tmp_path):
 
 
 def a_call(**changes):
-    return protocol.Call(**{"seed": 1, "digest": DIGEST, "modified": [], "escaped": False, "outputs": []} | changes)
+    return protocol.Call(**{"seed": 1, "digest": DIGEST, "modified": [], "escaped": "", "outputs": []} | changes)
 
 
 @pytest.mark.parametrize("timed", [False, True])
 def test_each_has_its_status(status, timed):
     assert status(a_call(), timed=timed) is timed
     assert status(a_call(), timed=timed, mismatch="y: 3 of 3") is Status.WRONG_RESULT
-    assert status(a_call(escaped=True), timed=timed) is Status.STREAM_ESCAPE
+    assert status(a_call(escaped="late"), timed=timed) is Status.STREAM_ESCAPE
     assert status(a_call(modified=["x"]), timed=timed, mismatch="y: 3 of 3") is Status.INPUT_MODIFIED
     assert status(a_call(digest="of another"), timed=timed, mismatch="y: 3 of 3") is Status.INPUT_MODIFIED
 
 
+def test_an_answer_that_still_changes_has_escaped_whatever_it_was_by_then(status):
+    for timed in (False, True):
+        assert status(a_call(escaped="late"), timed=timed, mismatch="y: 3 of 3") is Status.STREAM_ESCAPE
+
+
 def test_an_old_answer_in_a_timed_call_is_wrong_and_has_not_escaped(status):
-    stale = a_call(escaped=True)
-    assert status(stale, timed=True, mismatch="y: 3 of 3") is Status.WRONG_RESULT
-    assert status(stale, timed=False, mismatch="y: 3 of 3") is Status.STREAM_ESCAPE  # poisoned before, so it cannot be an old one
+    early = a_call(escaped="early")
+    assert status(early, timed=True) is Status.STREAM_ESCAPE
+    assert status(early, timed=True, mismatch="y: 3 of 3") is Status.WRONG_RESULT

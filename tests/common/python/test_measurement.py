@@ -68,7 +68,7 @@ class Worker(AbstractContextManager):
             )
         self.bench.blocks.append(self.side)
         behind_ns = self.bench.behind_ns.get(self.side, 1_700.0)
-        picks = [protocol.Call(seed=pick, digest="", modified=[], escaped=False, outputs=[], behind_ns=behind_ns) for pick in request.picks]
+        picks = [protocol.Call(seed=pick, digest="", modified=[], escaped="", outputs=[], behind_ns=behind_ns) for pick in request.picks]
         time.sleep(
             request.count * self.bench.calls_per_sample[self.side] * ns / 1e9 + self.bench.step_s.get(self.side, 0.0)
         )  # what it claims, too

@@ -16,6 +16,7 @@ from common.python.tail import unfinished
 from common.python.timing import Sampler
 
 CPU = torch.device("cpu")
+DEVICE = torch.device("cuda")
 WORKLOAD = Workload(
     inputs=lambda rand, n: {"x": rand.normal(n)},
     outputs=lambda n: {"y": Spec((n,), torch.float32)},
@@ -132,11 +133,18 @@ class Looking:
     def escaped(self):
         return ["y"]
 
+    def changed(self, taken):
+        self.seen.append(("when all is done", *taken.values()))
+        return self.late
 
-@pytest.mark.parametrize("void", [False, True])
-def test_the_call_that_is_looked_at_is_the_one_that_was_chosen(tmp_path, monkeypatch, void):
+
+@pytest.mark.parametrize(
+    ("void", "late", "escaped"),
+    [(False, False, "early"), (True, False, ""), (False, True, "late"), (True, True, "late")],  # void: when the hold ran out it had run
+)
+def test_the_call_that_is_looked_at_is_the_one_that_was_chosen(tmp_path, monkeypatch, void, late, escaped):
     looking = Looking()
-    looking.void = void
+    looking.void, looking.late = void, late
     monkeypatch.setattr(timing, "TimedLook", lambda answers, kept: looking)
     numbers = itertools.count()
     six = sampler(tmp_path, lambda x: lambda: next(numbers), copies=6, each=2)
@@ -146,11 +154,11 @@ def test_the_call_that_is_looked_at_is_the_one_that_was_chosen(tmp_path, monkeyp
     kept = []
     six.block(0, 4, {2: 1}, lambda i: kept.append(six.kept(1)) if i == 2 else None, sustained=False)
     # Calls 4 and 5 are those of the third sample, on copies 0 and 1; the sample before was on 4 and 5.
-    assert looking.seen == [("before", (3, 5)), ("held", (5, 1))]
+    assert looking.seen == [("before", (3, 5)), ("held", (5, 1)), ("when all is done", (5, 1))]
     (only,) = kept
     assert only.outputs["y"].data_ptr() != looking.behind["y"].data_ptr()
     assert only.behind_ns == 3e3
-    assert only.escaped is not void  # when the hold ran out the call had run
+    assert only.escaped == escaped
 
 
 @pytest.mark.parametrize(
@@ -263,6 +271,10 @@ class TestOnAGpu:
     def context(self):
         torch.cuda.synchronize()  # what is asked of the driver needs one, and torch makes it when it is first needed
 
+    @pytest.fixture
+    def inputs(self, tmp_path):
+        return Inputs(WORKLOAD, {"n": 64}, 1, DEVICE, tmp_path)
+
     def test_a_held_stream_waits_for_its_release(self):
         helpers = device_helpers.device_helpers()
         done = torch.cuda.Event()
@@ -302,34 +314,28 @@ class TestOnAGpu:
         torch.cuda.synchronize()
         assert 0.2e9 < device_helpers.sm_clock_hz(first.cpu(), second.cpu()) < 4e9
 
-    def test_a_step_that_waits_for_the_device_cannot_be_held(self, tmp_path):
-        device = torch.device("cuda")
-        inputs = Inputs(WORKLOAD, {"n": 64}, 1, device, tmp_path)
-        waiting = Sampler(WORKLOAD, [(inputs, lambda: inputs.values["x"].sum().item())], device, "a test", take)
+    def test_a_step_that_waits_for_the_device_cannot_be_held(self, inputs):
+        waiting = Sampler(WORKLOAD, [(inputs, lambda: inputs.values["x"].sum().item())], DEVICE, "a test", take)
         waiting.settle()
         assert not waiting.hold
         assert waiting.sample(1).ns > 0
-        held = Sampler(WORKLOAD, [(inputs, inputs.values["x"].sum)], device, "a test", take)
+        held = Sampler(WORKLOAD, [(inputs, inputs.values["x"].sum)], DEVICE, "a test", take)
         held.settle()
         assert held.hold
 
-    def test_queueing_is_told_while_the_stream_is_held_and_a_sleeping_step_is_not_held(self, tmp_path):
-        device = torch.device("cuda")
-        inputs = Inputs(WORKLOAD, {"n": 64}, 1, device, tmp_path)
-        sleepy = Sampler(WORKLOAD, [(inputs, lambda: time.sleep(0.001) or inputs.values["x"].sum())], device, "a test", take)
+    def test_queueing_is_told_while_the_stream_is_held_and_a_sleeping_step_is_not_held(self, inputs):
+        sleepy = Sampler(WORKLOAD, [(inputs, lambda: time.sleep(0.001) or inputs.values["x"].sum())], DEVICE, "a test", take)
         assert 1e6 < sleepy.sample(1).queued_ns < 2e6
         sleepy.settle()
         assert sleepy.hold
-        asleep = Sampler(WORKLOAD, [(inputs, lambda: time.sleep(0.005) or inputs.values["x"].sum())], device, "a test", take)
+        asleep = Sampler(WORKLOAD, [(inputs, lambda: time.sleep(0.005) or inputs.values["x"].sum())], DEVICE, "a test", take)
         asleep.settle()
         assert not asleep.hold
         sample = asleep.sample(1)
         assert sample.ns > 5e6
         assert sample.queued_ns == 0.0
 
-    def test_a_held_sample_does_not_contain_the_launch_latency(self, tmp_path):
-        device = torch.device("cuda")
-        inputs = Inputs(WORKLOAD, {"n": 64}, 1, device, tmp_path)
+    def test_a_held_sample_does_not_contain_the_launch_latency(self, inputs):
         x = inputs.values["x"]
 
         def step():
@@ -338,7 +344,7 @@ class TestOnAGpu:
 
         both = {}
         for hold in (True, False):
-            one = Sampler(WORKLOAD, [(inputs, step)], device, "a test", take)
+            one = Sampler(WORKLOAD, [(inputs, step)], DEVICE, "a test", take)
             one.hold = hold
             one.warm(0, 10, 1.0)
             both[hold] = min(one.sample(i).ns for i in range(10))
@@ -346,10 +352,8 @@ class TestOnAGpu:
 
     @pytest.mark.parametrize("hold", [True, False])
     @pytest.mark.parametrize("joined", [True, False])
-    def test_work_that_the_clock_does_not_wait_for_has_escaped(self, tmp_path, hold, joined):
-        device = torch.device("cuda")
-        inputs = Inputs(WORKLOAD, {"n": 64}, 1, device, tmp_path)
-        y, aside, helpers = torch.empty(64, device=device), torch.cuda.Stream(), device_helpers.device_helpers()
+    def test_work_that_the_clock_does_not_wait_for_has_escaped(self, inputs, hold, joined):
+        y, aside, helpers = torch.empty(64, device=DEVICE), torch.cuda.Stream(), device_helpers.device_helpers()
 
         def step():
             now = torch.cuda.current_stream()
@@ -361,22 +365,21 @@ class TestOnAGpu:
                 now.wait_stream(aside)
             return y
 
-        one = Sampler(WORKLOAD, [(inputs, step)], device, "a test", take)
+        one = Sampler(WORKLOAD, [(inputs, step)], DEVICE, "a test", take)
         one.hold = hold
         one.warm(0, 10, 1.0)
-        behind_ns = []
-        one.block(0, 6, {2: 0, 3: 0, 5: 0}, lambda i: behind_ns.append(one.kept(0).behind_ns), sustained=False)
-        assert behind_ns[0] == behind_ns[1] == behind_ns[4] == 0  # where nobody looks nothing is recorded
-        looks = [behind_ns[i] for i in (2, 3, 5)]
-        assert unfinished(looks, held=hold) is not joined, looks
+        kept = []
+        one.block(0, 6, {2: 0, 3: 0, 5: 0}, lambda i: kept.append(one.kept(0)), sustained=False)
+        assert [kept[i].escaped for i in (2, 3, 5)] == 3 * ["" if joined else "late"]
+        assert kept[0].behind_ns == kept[1].behind_ns == kept[4].behind_ns == 0  # where nobody looks nothing is recorded
+        looks = [kept[i].behind_ns for i in (2, 3, 5)]
+        assert bool(unfinished(looks, held=hold)) is not joined, looks
         # without a hold the spin runs while the host still issues what is behind it, which takes it some 75 µs
         assert joined or all(500_000 <= each < 2_000_000 for each in looks), looks
 
-    @pytest.mark.parametrize(("joined", "escaped"), [(True, False), (False, True)])
-    def test_a_look_sees_work_that_does_not_wait_for_its_stream(self, tmp_path, joined, escaped):
-        device = torch.device("cuda")
-        inputs = Inputs(WORKLOAD, {"n": 64}, 1, device, tmp_path)
-        y, aside = torch.empty(64, device=device), torch.cuda.Stream()
+    @pytest.mark.parametrize(("joined", "escaped"), [(True, ""), (False, "early")])
+    def test_a_look_sees_work_that_does_not_wait_for_its_stream(self, inputs, joined, escaped):
+        y, aside = torch.empty(64, device=DEVICE), torch.cuda.Stream()
 
         def step():
             if joined:
@@ -387,11 +390,11 @@ class TestOnAGpu:
                 torch.cuda.current_stream().wait_stream(aside)
             return y
 
-        one = Sampler(WORKLOAD, [(inputs, step)], device, "a test", take)
+        one = Sampler(WORKLOAD, [(inputs, step)], DEVICE, "a test", take)
         one.warm(0, 3, 1.0)
         found = []
         one.block(3, 3, {1: 0}, lambda i: found.append(one.kept(0)) if i == 1 else None, sustained=False)
         (only,) = found
-        assert only.escaped is escaped
+        assert only.escaped == escaped
         inputs.rewrite(4)
         assert torch.equal(only.outputs["y"], inputs.values["x"])
