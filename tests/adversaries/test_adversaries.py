@@ -14,9 +14,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from common.python.environment import describe_machine
 from common.python.errors import ExitCode
+from common.python.machine_ceilings import kept_ceilings
 from common.python.results import PairResult
-from tests.commands import ROOT_FIRST
+from tests.commands import ROOT_FIRST, benchmark
 from tools.checks.adversaries import FOLDER, cells_of, cheats, complaint, outcome_of
 
 HERE = Path(__file__).parent
@@ -61,7 +63,16 @@ def cpu_run(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def gpu_run(tmp_path_factory, keep_results):
+def ceilings(tmp_path_factory):
+    """Those of this GPU, measured where none are kept: without them no time has a floor."""
+    _, why_none = kept_ceilings(describe_machine(ROOT), "cuda")
+    if why_none:
+        done = benchmark("peak", "--device", "cuda", scratch=tmp_path_factory.mktemp("peak"))
+        assert done.code == ExitCode.GOOD, done.stderr
+
+
+@pytest.fixture(scope="module")
+def gpu_run(tmp_path_factory, keep_results, ceilings):
     folder = tmp_path_factory.mktemp("adversaries")
     found = run(folder, "gpu")
     keep_results(folder / "run")
