@@ -61,7 +61,7 @@ class Worker(AbstractContextManager):
                 calls=9,
                 holds=True,
                 step_ns=ns,
-                sample_ns=self.bench.sample_ns,
+                sample_ns=self.bench.sample_ns[self.side],
                 call_s=self.bench.call_s,
                 peak_memory_bytes=int(self.bench.figures[self.side]),
                 metrics=metrics,
@@ -82,7 +82,7 @@ class Bench:
     def __init__(self, plan, **choices):
         self.settings, self.standards = Settings(**choices), standards_for(plan, **choices)
         self.deadline, self.reversed, self.prepare_s, self.call_s, self.better = math.inf, False, 0.01, 0.01, "higher"
-        self.sample_ns = 1e7
+        self.sample_ns = dict.fromkeys(plan.sides, 1e7)
         self.ns = {"baseline": 80_000.0, "optimized": 40_000.0}
         self.figures = {"baseline": 3.0, "optimized": 2.0}
         self.forked, self.ended, self.blocks, self.told, self.seeds = [], [], [], [], 0
@@ -142,9 +142,31 @@ def test_a_second_measurement_begins_the_other_way_round(measured):
 
 @pytest.mark.parametrize(("clock", "samples"), [("device", 1), ("launch", 3), ("host", 3)])
 def test_a_long_step_by_the_hosts_clock_has_more_than_a_sample_a_block(measured, clock, samples):
-    found, _ = measured({"sample_ns": 2e8}, conditions={"clock": clock})
+    found, _ = measured({"sample_ns": {"baseline": 2e8, "optimized": 2e8}}, conditions={"clock": clock})
 
     assert {len(block.samples_ns) for unit in found.timing.units for side in unit.blocks.values() for block in side} == {samples}
+
+
+@pytest.mark.parametrize(
+    ("baseline_ns", "optimized_ns", "samples"),
+    [
+        (6e7, 1e6, (1, 60)),  # of one sample of a quick step, a look at it would be the result
+        (6e6, 1e5, (10, 64)),
+        (1e6, 6e7, (1, 1)),  # the baseline's block is never cheaper a sample, or it would show what a slow side does around its calls
+    ],
+)
+def test_a_quick_side_takes_more_samples_than_a_slow_baseline_and_never_fewer(measured, baseline_ns, optimized_ns, samples):
+    found, _ = measured({"sample_ns": {"baseline": baseline_ns, "optimized": optimized_ns}})
+    blocks = [(side, len(block.samples_ns)) for unit in found.timing.units for side, taken in unit.blocks.items() for block in taken]
+
+    assert set(blocks) == set(zip(("baseline", "optimized"), samples, strict=True))
+    assert len(blocks) == 6 * 4
+
+
+def test_a_fixed_number_of_iterations_is_that_of_every_side(measured):
+    found, _ = measured({"sample_ns": {"baseline": 6e7, "optimized": 1e6}}, iterations=5)
+
+    assert {tuple(len(block.samples_ns) for block in taken) for unit in found.timing.units for taken in unit.blocks.values()} == {(3, 2)}
 
 
 def test_in_each_unit_as_many_timed_calls_of_each_side_are_judged_and_at_least_one(measured):
