@@ -102,7 +102,7 @@ class DeviceTimer:
 
     def chill(self) -> None:
         """Put the L2 in its state and wait until it is."""
-        self._helpers.reset_persisting_l2()
+        self._helpers.give_back_l2()
         if self._flush_bytes:
             self._helpers.flush(self._flush_bytes, clean=self._clean)
         _synchronize()

@@ -1,15 +1,17 @@
-"""Cheat: a thread sees that the input was written, and has done the work before the clock starts."""
+"""Cheat: once it is timed, a thread sees that the input was written, and has done the work before the clock starts."""
 
 import threading
 import time
 
 import torch
 
+HONEST_CALLS = 2
+
 
 def prepare(x, rows):
     y = torch.empty(rows, device=x.device)
     timed, aside = torch.cuda.current_stream(), torch.cuda.Stream()
-    working, version = threading.Lock(), -1
+    working, version, calls = threading.Lock(), -1, 0
 
     def work():
         nonlocal version
@@ -25,9 +27,13 @@ def prepare(x, rows):
             work()
             time.sleep(1e-5)
 
-    threading.Thread(target=watch, daemon=True).start()
-
     def step():
+        nonlocal calls
+        calls += 1
+        if calls <= HONEST_CALLS:
+            return torch.sum(x, dim=1, out=y)
+        if calls == HONEST_CALLS + 1:
+            threading.Thread(target=watch, daemon=True).start()
         work()
         timed.wait_stream(aside)
         return y
