@@ -1,9 +1,9 @@
 """Add two vectors: c[i] = a[i] + b[i].
 
-Expected 24000x, and 10274x on an H200 (2026-11-23). Alone, a thread took 60.1 ms, not 97: 452 ns for 8 elements, and 325 where a and b lay
+Expected 24000x, and 10524x on an H200 (2026-11-24). Alone, a thread took 61.2 ms, not 97: 467 ns for 8 elements, and 325 where a and b lay
 in the L2 (nsys, 42.2 ms). 600 ns are what loaded memory takes; this one is idle, and may bring the next 8 elements along, as it gives 64
 bytes at a time: that is open, as the L2's hits were not counted, and dram__bytes.sum, 9.7 MB, is a, b and a little of c either way. All
-threads took 5.9 us, not 4, 49 % of the ceiling: they are one wave (launch__waves_per_multiprocessor is 1), c may be a, so each waits for 4
+threads took 5.8 us, not 4, 49 % of the ceiling: they are one wave (launch__waves_per_multiprocessor is 1), c may be a, so each waits for 4
 elements in turn, and memory is 32 % busy meanwhile (gpu__dram_throughput), the L2 50 (lts__throughput).
 """
 

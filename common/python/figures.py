@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from common.python.environment import Source
 from common.python.errors import Status
 from common.python.results import BASELINE, OPTIMIZED, Interval, PairResult, PairTiming, Run, SideResult, StopReason, Verdict
 from common.python.settings import Settings
@@ -275,6 +276,17 @@ def counts_text(rows: Iterable[PairResult]) -> str:
     return f"{len(statuses)} {noun}: {', '.join(counts)}" if counts else "no target was run"
 
 
+def commit_name(source: Source | None) -> str:
+    """A checkout's commit, and whether files differed from it; "" outside of one."""
+    return f"{source.commit}{' with changes' if source.dirty else ''}" if source else ""
+
+
+def commit_text(name: str) -> str:
+    """A `commit_name` with the first ten digits of the commit."""
+    commit, *changes = name.split(" ", 1)
+    return " ".join([commit[:10], *changes])
+
+
 def machine_text(environment: dict[str, Any]) -> str:
     """The machine that an `environment.Machine`, as saved in run.json, describes: GPUs or CPU, versions, commit."""
     gpus = Counter(f"{gpu['name']} (driver {gpu['driver']})" for gpu in environment.get("gpus", ()))
@@ -284,7 +296,7 @@ def machine_text(environment: dict[str, Any]) -> str:
     packages = environment.get("packages", {})
     parts += [f"{name} {packages[name]}" for name in ("torch", "triton") if name in packages]
     if source := environment.get("project"):
-        parts.append(f"commit {source['commit'][:10]}{' with changes' if source['dirty'] else ''}")
+        parts.append(f"commit {commit_text(commit_name(Source.model_validate(source)))}")
     return "; ".join(parts)
 
 

@@ -11,6 +11,7 @@ from typing import Literal
 from common.python.artifacts import load, read_document
 from common.python.environment import Machine
 from common.python.errors import Status
+from common.python.figures import commit_name, commit_text
 from common.python.project import PROJECT_ROOT
 from common.python.results import SCHEMA_VERSION, Document, PairResult
 from tools.checks.written_tables import NOT_MEASURED, rows
@@ -86,7 +87,7 @@ def results_of(run_folder: Path, folder: Path = ADVERSARIES) -> AdversaryResults
         driver=gpu.driver,
         torch=machine.packages["torch"],
         date=run.started.partition("T")[0],
-        commit=machine.project.commit if machine.project else "",
+        commit=commit_name(machine.project),
         cheats={name: each.model_copy(update={"reason": each.reason.replace(place, "")}) for name, each in told.items()},
     )
 
@@ -117,7 +118,7 @@ def text(folder: Path = ADVERSARIES) -> str:
 def _summed(known: Sequence[Cheat], results: AdversaryResults, folder: Path) -> str:
     words = [_got(cheat, results.cheats, folder) for cheat in known]
     caught = sum(word == cheat.status for word, cheat in zip(words, known, strict=True))
-    commit = f", commit {results.commit[:10]}" if results.commit else ""
+    commit = f", commit {commit_text(results.commit)}" if results.commit else ""
     where = f"{results.device}, driver {results.driver}, torch {results.torch}, {results.date}{commit}"
     return f"- {where}: {caught} of {len(known)} got the status that they must."
 

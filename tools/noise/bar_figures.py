@@ -11,7 +11,7 @@ from typing import Literal
 
 from common.python.artifacts import read_document
 from common.python.errors import BenchmarkError
-from common.python.figures import time_text
+from common.python.figures import commit_text, time_text
 from common.python.results import SCHEMA_VERSION, Document
 from common.python.trials import PLANTED
 from tools.checks.written_tables import NOT_MEASURED, rows
@@ -38,7 +38,7 @@ COLUMNS = (
 class Trial(Document):
     """One timing in one fresh run: the gate's word on it ("" where it is never gated), and the raw units it rests on.
 
-    `date` is the day on which it was measured, `commit` the project's then, "" outside a git checkout.
+    `date` is the day on which it was measured, `commit` the name of the project's then, "" outside a git checkout.
     """
 
     target: str
@@ -179,7 +179,7 @@ def _when(trials: Sequence[Trial]) -> Iterator[str]:
     if days:
         yield days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     if commits:
-        yield f"commit{'s' if len(commits) > 1 else ''} {', '.join(commit[:10] for commit in commits)}"
+        yield f"commit{'s' if len(commits) > 1 else ''} {', '.join(map(commit_text, commits))}"
 
 
 def percentile(values: Sequence[float], share: float = 0.95) -> float:

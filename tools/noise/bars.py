@@ -23,6 +23,7 @@ from common.python.command import Arguments, exit_with, finite_above_0
 from common.python.discovery import Pair, discover
 from common.python.environment import describe_machine
 from common.python.errors import BenchmarkError, ExitCode
+from common.python.figures import commit_name
 from common.python.results import PairResult
 from common.python.settings import Device, Settings
 from common.python.standards import first_gpu
@@ -85,7 +86,7 @@ def nothing_yet(settings: Settings) -> tuple[Bars, str]:
         torch=machine.packages["torch"],
         gate=settings.gate,
     )
-    return bars, machine.project.commit if machine.project else ""
+    return bars, commit_name(machine.project)
 
 
 def go_on(path: Path, bars: Bars, quota: Quota, settings: Settings, commit: str = "") -> Bars:
