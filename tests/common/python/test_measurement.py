@@ -310,6 +310,15 @@ def test_what_the_host_queues_on_a_held_stream_is_granted_up_to_a_limit(measured
         measured(asleep, iterations=20)
 
 
+def test_what_a_side_hides_shows_though_it_takes_more_samples_than_the_baseline(measured):
+    counts = {"sample_ns": {"baseline": 6e6, "optimized": 1e5}, "ns": {"baseline": 6e5, "optimized": 1e5}}  # 10 and 64 samples a block
+    a_block_costs = {"step_s": {"baseline": 0.004, "optimized": 0.004}}
+    assert measured({**counts, **a_block_costs})[0].timing.speedups
+    with pytest.raises(SideFailure, match="optimized: its process takes at least") as failure:
+        measured({**counts, "step_s": {"baseline": 0.004, "optimized": 0.004 + 64 * 2e-3}})  # of which the baseline's block covers 0.4
+    assert failure.value.status is Status.IMPLAUSIBLE
+
+
 def test_work_that_is_left_behind_the_clock_has_escaped(measured):
     with pytest.raises(SideFailure, match=r"optimized\S*: found the GPU at work for 9\.0 us") as failure:
         measured({"behind_ns": {"optimized": 9_000.0}})
