@@ -20,7 +20,7 @@ MISSED = 1.25
 CHAPTERS = ("ch06", "ch07", "ch08", "ch09", "ch10")
 """Those of which every miss has its reason."""
 
-LESS_THAN_MISSED = ("tiling", "warp_spec_pingpong", "double_buffered_pipeline", "pipeline_3stage")
+LESS_THAN_MISSED = ("ilp", "tiling", "warp_spec_pingpong", "double_buffered_pipeline", "pipeline_3stage")
 """Pairs that say why although all or most of their rows are nearer."""
 
 
@@ -67,7 +67,7 @@ def alike(ratios, stated):
 
 
 def test_misses_are_found():
-    assert {"ilp", "memory_access", "transpose_vectorized", "coalescing", "flash_attention_cudnn"} <= {pair.name for pair, _ in MISSES}
+    assert {"add", "memory_access", "transpose_vectorized", "coalescing", "flash_attention_cudnn"} <= {pair.name for pair, _ in MISSES}
 
 
 def test_an_expectation_of_one_shape_is_not_held_against_another():
