@@ -287,6 +287,11 @@ def commit_text(name: str) -> str:
     return " ".join([commit[:10], *changes])
 
 
+def checkout_text(saved: dict[str, Any]) -> str:
+    """The `commit_text` of a checkout as run.json has it."""
+    return commit_text(commit_name(Source.model_validate(saved)))
+
+
 def machine_text(environment: dict[str, Any]) -> str:
     """The machine that an `environment.Machine`, as saved in run.json, describes: GPUs or CPU, versions, commit."""
     gpus = Counter(f"{gpu['name']} (driver {gpu['driver']})" for gpu in environment.get("gpus", ()))
@@ -296,7 +301,7 @@ def machine_text(environment: dict[str, Any]) -> str:
     packages = environment.get("packages", {})
     parts += [f"{name} {packages[name]}" for name in ("torch", "triton") if name in packages]
     if source := environment.get("project"):
-        parts.append(f"commit {commit_text(commit_name(Source.model_validate(source)))}")
+        parts.append(f"commit {checkout_text(source)}")
     return "; ".join(parts)
 
 

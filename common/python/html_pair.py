@@ -15,11 +15,9 @@ from typing import Literal
 
 from common.python.advice import diagnoses
 from common.python.charts import Effect, Strip, effect_of, strip
-from common.python.environment import Source
 from common.python.figures import (
     at_shape,
-    commit_name,
-    commit_text,
+    checkout_text,
     error_text,
     interval_text,
     one_line,
@@ -190,7 +188,7 @@ def _measured_at(run: Run) -> str:
     source = run.environment.get("root")
     if not source:
         return "as the file is now; measured outside a git checkout"
-    return f"as the file is now; measured at commit {commit_text(commit_name(Source.model_validate(source)))}"
+    return f"as the file is now; measured at commit {checkout_text(source)}"
 
 
 def _listing(root: Path, *files: str) -> Listing:

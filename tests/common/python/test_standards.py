@@ -93,6 +93,27 @@ def test_a_ratio_that_launches_decide_is_its_hosts(accepted, tmp_path, device, w
     assert re.fullmatch(f".*; accepted {why}, so no change under 30 % counts", slower.sentence)
 
 
+@pytest.mark.parametrize("device", ["GPU-of-another-machine", H200.uuid])
+@pytest.mark.parametrize(
+    ("baseline_ns", "optimized_ns", "kind"),
+    [
+        (240_000.0, 140_000.0, VerdictKind.INCONCLUSIVE),  # the host launches faster, and the graph takes what it took
+        (240_000.0, 180_000.0, VerdictKind.REGRESSED),  # and the graph is slower too
+        (470_000.0, 250_000.0, VerdictKind.REGRESSED),  # the graph alone
+        (470_000.0, 140_000.0, VerdictKind.SAME),
+    ],
+)
+def test_a_faster_host_is_no_regression_and_a_slower_graph_is(accepted, tmp_path, device, baseline_ns, optimized_ns, kind):
+    ratio = 470_000.0 / 140_000.0
+    accepted(units=recorded_units(ratio, 470_000.0, count=12), clock="launch", provenance=a_provenance(device=device))
+    plan = a_plan(tmp_path, clock="launch")
+    units = recorded_units(baseline_ns / optimized_ns, baseline_ns, count=8, seed=3)
+    verdict = standards_for(plan).verdict(plan, "default", a_recorded_timing(units=units, clock="launch"))
+
+    assert verdict.kind is kind
+    assert ("launches the baseline faster than then" in verdict.sentence) is (kind is VerdictKind.INCONCLUSIVE)
+
+
 def test_a_ratio_accepted_on_this_gpu_is_held_to_the_gate(accepted, tmp_path):
     accepted(provenance=a_provenance(device=H200.uuid))
     plan = a_plan(tmp_path)
