@@ -14,10 +14,10 @@ from common.python.expectations import (
     refusal,
     too_wide_rungs,
 )
-from common.python.figures import at_shape
-from common.python.planning import Plan, gpus_of
+from common.python.planning import Plan
 from common.python.results import PairResult, Run, Verdict
 from common.python.standards import PROMOTION, Standards, name_of
+from common.python.wording import at_shape
 
 
 def accept(row: PairResult, plan: Plan, standards: Standards, run: Run, machine: Machine) -> PairResult:
@@ -26,7 +26,7 @@ def accept(row: PairResult, plan: Plan, standards: Standards, run: Run, machine:
     verdicts, notes = dict(row.verdicts), list(row.notes)
     for shape, timing in row.timings.items():
         ratio = ratio_of(timing)
-        band = standards.band_percent(plan, timing.units)
+        band = standards.allowance(plan, timing.units).band_percent
         why_not = standards.refuses(plan, shape) or refusal(timing, band)
         if why_not or ratio is None:
             notes.append(f"{shape} is not accepted: {why_not}")
@@ -38,7 +38,7 @@ def accept(row: PairResult, plan: Plan, standards: Standards, run: Run, machine:
         kept[shape] = expected.model_copy(update={"rungs": certain})
         verdicts[shape] = _accepted(verdicts[shape])
     if kept:
-        path = expectations_path(plan.selection.pair.workload.parent, gpu_key(gpus_of(plan, machine)))
+        path = expectations_path(plan.selection.pair.workload.parent, gpu_key(plan.gpus))
         keep_expectations(path, plan.selection.pair.name, kept)
         notes.append(f"accepted into {path.name}: {', '.join(kept)}")
     return row.model_copy(update={"verdicts": verdicts, "notes": tuple(notes)})

@@ -14,10 +14,10 @@ from enum import StrEnum
 
 from common.python import ncu_tables
 from common.python.counters import stall_text, value_text
-from common.python.figures import bytes_text, significant, time_text
 from common.python.results import PairResult, PairTiming, SideProfile, StepTrace
 from common.python.roofline import DECLARED_WITHIN, declared_bytes
 from common.python.step_trace import gap_share
+from common.python.wording import bytes_text, significant, time_text
 
 MOST = 0.5
 """The part from which on something is most of a whole."""

@@ -2,59 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterable, Sequence
 from itertools import chain, count
 from pathlib import Path
-from typing import Self, TypeVar
-
-from pydantic import ValidationError
+from typing import Self
 
 from common.python.errors import BenchmarkError
 from common.python.html_report import html
-from common.python.project import PROJECT_ROOT
 from common.python.report import junit, markdown
-from common.python.results import SCHEMA_VERSION, Document, Metrics, PairResult, Run, SideMetrics
+from common.python.results import Metrics, PairResult, Run, SideMetrics
 from common.python.settings import Settings
+from common.python.storage import ARTIFACTS, document_text, read_document, write_whole
 
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
-ARTIFACTS = PROJECT_ROOT / "artifacts"
 
 # Choices that change which rows are made or where they go, but not one number in a row.
 _FREE_ON_RESUME = {"targets", "resume", "artifacts_dir", "json_output", "dry_run", "suite_timeout", "llm_analysis"}
-
-_NUMBER_LIST = re.compile(r"\[\n\s*(-?\d[\s\d.,eE+-]*?)\s*\]")
-
-D = TypeVar("D", bound=Document)
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write `path` so that a reader sees the old file or the new one, never a part; its folder is made if it is not there.
-
-    Raises BenchmarkError, naming the file and what the system said; no temporary file is left behind.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise BenchmarkError(f"{path}: {error.strerror}; expected to write {len(text)} characters there") from error
-
-
-def document_text(document: Document) -> str:
-    """`document` as JSON, indented, but with every list of numbers on one line: a row has hundreds of samples."""
-    # A newline inside a JSON string is escaped, so a bracket followed by a real one is never part of a string.
-    return _NUMBER_LIST.sub(lambda match: f"[{' '.join(match[1].split())}]", document.model_dump_json(indent=2)) + "\n"
 
 
 class RunFolder:
@@ -228,27 +194,3 @@ def _same_settings(path: Path, saved: Run, settings: Settings) -> None:
             found = repr(now[name]) if now_has else "no such setting"
             expected = repr(saved.settings[name]) if then_has else "no such setting"
             raise BenchmarkError(f"--resume with {name}={found}; expected {expected}, which made the rows of {path}")
-
-
-def read_document(path: Path, kind: type[D]) -> D:
-    """The document of type `kind` in the file at `path`. Raises BenchmarkError naming the file, what was found and what was expected."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise BenchmarkError(f"{path} is missing; expected the {path.name} of a run") from error
-    except OSError as error:
-        raise BenchmarkError(f"{path}: {error.strerror}; expected a readable file") from error
-    except UnicodeDecodeError as error:
-        raise BenchmarkError(f"{path}: byte {error.start} is not UTF-8; expected a whole JSON document") from error
-    except json.JSONDecodeError as error:
-        raise BenchmarkError(f"{path}: line {error.lineno}, column {error.colno}: {error.msg}; expected a whole JSON document") from error
-    if not isinstance(content, dict) or not isinstance(version := content.get("schema_version"), int):
-        raise BenchmarkError(f"{path}: no schema_version; expected a document of schema version 1 to {SCHEMA_VERSION}")
-    if version > SCHEMA_VERSION:
-        raise BenchmarkError(f"{path}: schema version {version}; expected at most {SCHEMA_VERSION}: a newer release wrote it")
-    try:
-        return kind.model_validate(content)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"]) or "the document"
-        raise BenchmarkError(f"{path}: {key}: {first['msg']}; expected schema version {version} as this commit has it") from error

@@ -18,7 +18,6 @@ from typing import Self, TypeVar
 import psutil
 
 from common.python import protocol
-from common.python.artifacts import RunFolder
 from common.python.ceiling import MachineCeilings
 from common.python.errors import SideFailure, Status
 from common.python.isolation import ANY_CORE, ForkServer
@@ -28,7 +27,6 @@ from common.python.project import PROJECT_ROOT
 from common.python.rank_group import RankGroup
 from common.python.results import Check
 from common.python.settings import Settings
-from common.python.standards import Standards
 from common.python.workload import Shape
 
 T = TypeVar("T", bound=Answer)
@@ -55,15 +53,14 @@ class Sanitized:
 
 
 class Bench:
-    """One run's means. `tell` takes what the row in flight is at, `logs` gives the folder of a target's side."""
+    """One run's means. `tell` takes what the row in flight is at, `logs` gives the folder of a target's side; inputs lie in `folder`."""
 
-    def __init__(self, settings: Settings, server: ForkServer, seed: int, folder: RunFolder, standards: Standards) -> None:
+    def __init__(self, settings: Settings, server: ForkServer, seed: int, folder: Path, logs: Callable[[str, str], Path]) -> None:
         self.settings = settings
-        self.standards = standards
         self.past: Path | None = None  # the root as it was at the revision of --against
         self.reversed = False  # of the order of sides: in a second measurement, to confirm a first
         self.server = server
-        self.logs = folder.log_path
+        self.logs = logs
         self.tell: Callable[[str], None] = lambda _: None
         self.deadline = math.inf  # of the whole suite, on the monotonic clock
         self.ceilings: Mapping[str, MachineCeilings] = {}  # by device; none where none are kept
@@ -74,7 +71,7 @@ class Bench:
         sweep()
         # Outputs go to the referee through memory; input files lie on the disk that is being measured.
         self._memory = tempfile.TemporaryDirectory(prefix=f"benchmark_{os.getpid()}_", dir=_SHARED_MEMORY)
-        self._disk = tempfile.TemporaryDirectory(prefix="inputs_", dir=folder.path)
+        self._disk = tempfile.TemporaryDirectory(prefix="inputs_", dir=folder)
 
     def __enter__(self) -> Self:
         return self

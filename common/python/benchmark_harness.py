@@ -18,13 +18,13 @@ from common.python.errors import SideFailure, Status
 from common.python.evidence import Seen, nothing
 from common.python.identity import same_code
 from common.python.measurement import Measured, Measurement
-from common.python.planning import Plan, gpus_of
+from common.python.planning import Plan
 from common.python.profiling import Profiling, profile_row
 from common.python.project import PROJECT_ROOT
 from common.python.proving import add_counters, findings, fork_watched, kernel_uses, proofs_of, read_evidence, watch_evidence
-from common.python.results import BASELINE, OPTIMIZED, Check, PairResult, PairTiming, Setup, SideResult
+from common.python.results import BASELINE, OPTIMIZED, Check, PairResult, Setup, SideResult
 from common.python.roofline import with_shares
-from common.python.stats import rungs_of
+from common.python.standards import Standards
 from common.python.workload import Shape
 
 _ABREAST = 4
@@ -56,7 +56,7 @@ class _Row:
             self.phases[name] = self.phases.get(name, 0.0) + time.monotonic() - begin
 
 
-def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
+def run_pair(plan: Plan, bench: Bench, machine: Machine, standards: Standards) -> PairResult:
     """Everything about one row. Whatever a side does ends in the row's status; nothing a side does is raised."""
     begin = time.monotonic()
     row = _Row(plan, checks={side: [] for side in plan.sides}, evidence={side: nothing("it was not built") for side in plan.sides})
@@ -83,14 +83,14 @@ def run_pair(plan: Plan, bench: Bench, machine: Machine) -> PairResult:
                         require_proofs(row)
                 if bench.settings.measures:
                     with row.phase("measure"):
-                        measure(row, bench, judging, machine)
+                        measure(row, bench, judging, standards)
             if bench.settings.profiles and row.measured:
                 with row.phase("profile"):
                     profile(row, bench, machine)
                     require_proofs(row)
         except SideFailure as failure:
             status, reason = failure.status, failure.reason
-    return judge(_result(row, bench, status, reason, time.monotonic() - begin), plan, bench)
+    return judge(_result(row, bench, status, reason, time.monotonic() - begin), plan, standards)
 
 
 def verify(row: _Row, bench: Bench, judging: Judging) -> None:
@@ -157,21 +157,14 @@ def require_proofs(row: _Row) -> None:
             raise SideFailure(Status.UNPROVEN, f"{row.plan.file(proof.side).name}: found {proof.detail}; expected `{proof.claim}`")
 
 
-def measure(row: _Row, bench: Bench, judging: Judging, machine: Machine) -> None:
+def measure(row: _Row, bench: Bench, judging: Judging, standards: Standards) -> None:
     """Time the row at every shape that is timed on this machine. Raises SideFailure."""
-    gpus = gpus_of(row.plan, machine) if row.plan.device == "cuda" else ()
     for name in row.plan.timed:
-        measured = Measurement(bench, row.plan, name, judging, gpus).run()
-        measured.timing = _with_rungs(measured.timing, row.plan, bench)
+        measured = Measurement(bench, row.plan, name, standards, judging).run()
         if ceilings := bench.ceilings.get(row.plan.device):
             files = {side: row.plan.file(side).name for side in row.plan.sides}
             measured.timing = with_shares(measured.timing, row.plan.work[name], ceilings, files)
         row.measured[name] = measured
-
-
-def _with_rungs(timing: PairTiming, plan: Plan, bench: Bench) -> PairTiming:
-    known = bench.standards.known(plan, timing.units)
-    return timing.model_copy(update={"rungs": rungs_of(timing.units, plan.sides, timing.goal, known)})
 
 
 def profile(row: _Row, bench: Bench, machine: Machine) -> None:
@@ -183,9 +176,9 @@ def profile(row: _Row, bench: Bench, machine: Machine) -> None:
         add_counters(row.evidence[side], machine, counters, elsewhere)
 
 
-def judge(row: PairResult, plan: Plan, bench: Bench) -> PairResult:
+def judge(row: PairResult, plan: Plan, standards: Standards) -> PairResult:
     """The row with the gate's verdict on each of its timings that may be gated."""
-    verdicts = {name: bench.standards.verdict(plan, name, timing) for name, timing in row.timings.items()}
+    verdicts = {name: standards.verdict(plan, name, timing) for name, timing in row.timings.items()}
     return row.model_copy(update={"verdicts": {name: verdict for name, verdict in verdicts.items() if verdict}})
 
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from common.python import protocol
 from common.python.bench import BUILD_CACHE, Bench
@@ -17,20 +17,13 @@ from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.isolation import Child
 from common.python.parallel_jobs import Job, room_for, side_by_side
 from common.python.planning import Plan
-from common.python.proving import compilations_of
-from common.python.triton_compilations import COMPILATION_BYTES
-
-_BUILD_BYTES = 4 << 30  # of memory that nvcc may take: CUTLASS takes 3.4
 
 
-class _Listed(Job, Protocol):
+class Listed(Job, Protocol):
     """A job that makes machine code."""
 
     def read(self) -> object:
         """Have that listed. Raises Unreadable."""
-
-
-J = TypeVar("J", bound=_Listed)
 
 
 def build_row(plan: Plan, bench: Bench, machine: Machine) -> None:
@@ -45,32 +38,28 @@ def build_row(plan: Plan, bench: Bench, machine: Machine) -> None:
 
 
 def build_ahead(plans: Sequence[Plan], bench: Bench, machine: Machine, tell: Callable[[str], None]) -> None:
-    """Compile what `plans` need, and list its machine code. What fails is left for its own row, which tells why."""
+    """Compile the .cu sides of `plans`, and list their machine code. What fails is left for its own row, which tells why."""
     plans = [plan for plan in plans if not plan.described.mismatch]
     builds = {plan.file(side): _Build(plan, side, bench, machine) for plan in plans for side in _unbuilt(plan, bench)}
-    found = [each for plan in plans for compilations in compilations_of(plan, bench).values() for each in compilations]
-    unknown = {each.entry: each for each in found if each.entry and each.observed is None}
-    with ThreadPoolExecutor(room_for(1)) as listers:
-        listings = [
-            *_do_all(list(builds.values()), room_for(_BUILD_BYTES), listers, lambda at: tell(f"built {at} CUDA sides")),
-            *_do_all(list(unknown.values()), room_for(COMPILATION_BYTES), listers, lambda at: tell(f"compiled {at} steps of Triton sides")),
-        ]
+    make_all(list(builds.values()), lambda done: tell(f"built {done} CUDA sides"))
+
+
+def make_all(jobs: Sequence[Listed], tell: Callable[[str], None]) -> None:
+    """Do several jobs if that can be done side by side, and have what each made listed; `tell` is told how many of all are done."""
+    at_once = room_for(max((job.memory_bytes for job in jobs), default=1))
+    if len(jobs) < 2 or at_once < 2:
+        return
+    with ThreadPoolExecutor(room_for(1)) as listers:  # a disassembler at work is another process
+        listings: list[Future[object]] = []
+
+        def finished(job: Listed) -> None:
+            listings.append(listers.submit(job.read))
+            tell(f"{len(listings)} of {len(jobs)}")
+
+        side_by_side(jobs, at_once, finished)
     for listing in listings:
         with contextlib.suppress(Unreadable):
             listing.result()
-
-
-def _do_all(jobs: Sequence[J], at_once: int, listers: ThreadPoolExecutor, tell: Callable[[str], None]) -> list[Future[object]]:
-    """Do several jobs if that can be done side by side, and have what each made read; `tell` is told how many of all are done."""
-    listings: list[Future[object]] = []
-
-    def finished(job: J) -> None:
-        listings.append(listers.submit(job.read))
-        tell(f"{len(listings)} of {len(jobs)}")
-
-    if len(jobs) > 1 and at_once > 1:
-        side_by_side(jobs, at_once, finished)
-    return listings
 
 
 def _unbuilt(plan: Plan, bench: Bench) -> Iterator[str]:
@@ -79,6 +68,8 @@ def _unbuilt(plan: Plan, bench: Bench) -> Iterator[str]:
 
 class _Build:
     """A compiler at work for one .cu side; `built` is what it made."""
+
+    memory_bytes = 4 << 30  # that nvcc may take: CUTLASS takes 3.4
 
     def __init__(self, plan: Plan, side: str, bench: Bench, machine: Machine) -> None:
         self.built: protocol.BuildDone | None = None

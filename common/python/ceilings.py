@@ -21,12 +21,12 @@ import torch
 from common.python import cuda_driver, protocol
 from common.python.cuda_driver import Kernels, current_stream
 from common.python.errors import SideFailure, Status
-from common.python.figures import bytes_text
 from common.python.host_ceilings import Call, Findings, HostSurvey, Way, read_storage, samples_of
 from common.python.matrix_ceilings import MatrixSurvey
 from common.python.message import Answer
 from common.python.protocol import AnyRequest
 from common.python.timing import DeviceTimer, L2State, Sample
+from common.python.wording import bytes_text
 
 _PTX = Path(__file__).with_suffix(".ptx")
 _STREAMS = tuple(f"{form}_{what}" for form in ("stream", "vector") for what in ("read", "write", "copy", "triad"))

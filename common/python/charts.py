@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from common.python.figures import time_text
 from common.python.results import Interval
+from common.python.wording import time_text
 
 BOX_WIDTH, BOX_HEIGHT = 1000, 250
 MOST_TICKS = 6

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from common.python.errors import Status
-from common.python.figures import at_shape, percent_text
-from common.python.noise import class_of
+from common.python.noise import class_of_units
 from common.python.regressions import standing
 from common.python.results import OPTIMIZED, PairResult, PairTiming, Run, Verdict, VerdictKind
 from common.python.standards import changes_of, name_of, verdict_of
-from common.python.stats import gated_logs, means_between, rungs_timed, shortest_ns
+from common.python.stats import gated_logs, means_between, rungs_timed
+from common.python.wording import at_shape, percent_text
 
 _CONDITIONS = ("shape", "device", "clock", "cache", "mode", "goal")
 
@@ -58,7 +58,7 @@ class Comparison:
     def _verdict(self, before: PairTiming, after: PairTiming) -> Verdict:
         if not (gated_logs(before.units, before.goal) and gated_logs(after.units, after.goal)):
             return Verdict(kind=VerdictKind.NEW, sentence="not gated: a half has no speedup")
-        step = class_of(after.clock, shortest_ns(after.units))
+        step = class_of_units(after.clock, after.units)
         band = max(self.gate_percent, *(run.noise_percent.get(step, 0.0) for run in (self.run_a, self.run_b)))
         both = [OPTIMIZED, *(rung for rung in rungs_timed(after) if rung in before.rungs)]
         expected = means_between(before.units, before.goal, both)

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from common.python.figures import bytes_text, significant, time_text
 from common.python.ncu_tables import STALL, TIME
 from common.python.results import BASELINE, PairResult
+from common.python.wording import bytes_text, significant, time_text
 
 # What a zero is taken for, or conflicts in one of a thousand instructions, against none, would be the most that ever moved.
 _LEAST_COUNT, _LEAST_SHARE, _LEAST_BYTES, _OF_INSTRUCTIONS = 1.0, 0.1, 1024.0, 0.01

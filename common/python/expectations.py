@@ -10,7 +10,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from common.python.artifacts import document_text, read_document, write_whole
 from common.python.environment import Gpu, Machine
 from common.python.errors import BenchmarkError
 from common.python.results import (
@@ -37,6 +36,7 @@ from common.python.stats import (
     ratio_interval,
     rungs_timed,
 )
+from common.python.storage import document_text, read_document, write_whole
 
 LEAST_ACCEPTED_UNITS = 10
 

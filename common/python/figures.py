@@ -11,69 +11,9 @@ from typing import Any
 
 from common.python.environment import Source
 from common.python.errors import Status
-from common.python.results import BASELINE, OPTIMIZED, Interval, PairResult, PairTiming, Run, SideResult, StopReason, Verdict
+from common.python.results import BASELINE, OPTIMIZED, PairResult, PairTiming, Run, SideResult, StopReason, Verdict
 from common.python.settings import Settings
-from common.python.workload import DEFAULT_SHAPE
-
-_TIME_UNITS = (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
-_BYTE_UNITS = (("B", 1.0), ("KiB", 1024.0), ("MiB", 1024.0**2), ("GiB", 1024.0**3))
-_DIGITS = 3
-
-
-def time_text(ns: float) -> str:
-    """A time in ns with three significant digits and the unit that keeps it under a thousand: 36.7 µs, 1.29 ms."""
-    return _scaled(ns, _TIME_UNITS)
-
-
-def bytes_text(count: float) -> str:
-    """A number of bytes with three significant digits, in binary units."""
-    return _scaled(count, _BYTE_UNITS)
-
-
-def _scaled(value: float, units: tuple[tuple[str, float], ...]) -> str:
-    name, size = _unit_of(value, units)
-    return f"{significant(value / size)} {name}"
-
-
-def _unit_of(value: float, units: tuple[tuple[str, float], ...]) -> tuple[str, float]:
-    """The largest unit that `value` reaches once it is rounded: 999.6 ns is 1.00 µs."""
-    fitting = [unit for unit in units if float(f"{value:.{_DIGITS}g}") >= unit[1]]
-    return fitting[-1] if fitting else units[0]
-
-
-def significant(value: float) -> str:
-    """`value` with three significant digits, written out: 0.0123, 36.7, 1290."""
-    return f"{value:.{_decimals(value)}f}"
-
-
-def _decimals(value: float) -> int:
-    """Decimals that show three significant digits of `value` once it is rounded: 9.999 is 10.0."""
-    rounded = abs(float(f"{value:.{_DIGITS}g}"))
-    return max(0, _DIGITS - 1 - math.floor(math.log10(rounded))) if rounded else 0
-
-
-def speedup_text(speedup: Interval) -> str:
-    """A speedup with its interval: 2.31x [2.28, 2.34]."""
-    return _with_interval(speedup, 1.0, "x")
-
-
-def interval_text(time: Interval) -> str:
-    """A time in ns with its interval, in one unit: 36.7 µs [36.5, 36.9]."""
-    name, size = _unit_of(time.estimate, _TIME_UNITS)
-    return _with_interval(time, size, f" {name}")
-
-
-def _with_interval(interval: Interval, size: float, unit: str) -> str:
-    """Three significant digits, or as many as show the first digit that the interval leaves open, up to three decimals."""
-    estimate, low, high = interval.estimate / size, interval.low / size, interval.high / size
-    open_digit = -math.floor(math.log10((high - low) / 2)) if high > low else 0
-    decimals = max(_decimals(estimate), min(open_digit, _DIGITS))
-    return f"{estimate:.{decimals}f}{unit} [{low:.{decimals}f}, {high:.{decimals}f}]"
-
-
-def one_line(text: str) -> str:
-    """`text` with every run of white space, newlines included, as one space."""
-    return " ".join(text.split())
+from common.python.wording import DIGITS, at_shape, one_line, speedup_text, time_text
 
 
 @dataclass(frozen=True)
@@ -134,19 +74,6 @@ def verdict_text(verdict: Verdict) -> str:
     return one_line(f"{verdict.kind}: {verdict.sentence}")
 
 
-def percent_text(percent: Interval) -> str:
-    """A change in percent with its interval: -3.0 % [-3.2, -2.8]."""
-    width = max(percent.high - percent.low, 1e-3)
-    decimals = min(_DIGITS, max(1, -math.floor(math.log10(width / 2))))
-    estimate, low, high = (f"{round(value, decimals) + 0.0:+.{decimals}f}" for value in (percent.estimate, percent.low, percent.high))
-    return f"{estimate} % [{low}, {high}]"  # + 0.0, for nothing has no sign
-
-
-def at_shape(shape: str) -> str:
-    """The mark of a named shape behind a target; the only shape of a target needs none."""
-    return "" if shape == DEFAULT_SHAPE else f" @{shape}"
-
-
 def _time_of(timing: PairTiming, side: str) -> str:
     return time_text(timing.time_ns[side].estimate) if side in timing.time_ns else ""
 
@@ -198,7 +125,7 @@ def notes_of(timing: PairTiming) -> list[str]:
     found += [f"{timing.goal} of {side} {speedup_text(gain)} as good as the baseline's" for side, gain in timing.gains.items()]
     for side, repeats in timing.repeats.items():
         lowest, highest = (f(repeat.estimate for repeat in repeats) for f in (min, max))
-        found.append(f"{side} over {len(repeats)} repeats: {lowest:.{_DIGITS}f}x to {highest:.{_DIGITS}f}x")
+        found.append(f"{side} over {len(repeats)} repeats: {lowest:.{DIGITS}f}x to {highest:.{DIGITS}f}x")
     return [one_line(note) for note in [*found, *timing.notes]]
 
 

@@ -15,20 +15,13 @@ from typing import Literal
 
 from common.python.advice import diagnoses
 from common.python.charts import Effect, Strip, effect_of, strip
-from common.python.figures import (
-    at_shape,
-    checkout_text,
-    error_text,
-    interval_text,
-    one_line,
-    speedup_text,
-    time_text,
-)
+from common.python.figures import checkout_text, error_text
 from common.python.listings import Listing, changes, whole
 from common.python.report import REASONS, Column, Section, sections
 from common.python.results import BASELINE, OPTIMIZED, Check, Interval, PairResult, PairTiming, Run, SideResult, Unit
 from common.python.stats import climbed, median_ns
 from common.python.why_faster import reasons
+from common.python.wording import at_shape, interval_text, one_line, speedup_text, time_text
 
 LIBRARY = "library"
 RUNG = "rung"

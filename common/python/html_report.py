@@ -17,21 +17,12 @@ from pydantic import ValidationError
 from common.python.ceiling import Ceiling, MachineCeilings
 from common.python.charts import BOX_HEIGHT, BOX_WIDTH, Reach, Roofline, SpeedupAxis, Whisker, roofline, speedup_axis
 from common.python.errors import BenchmarkError, ExitCode
-from common.python.figures import (
-    at_shape,
-    interval_text,
-    lines_of,
-    machine_text,
-    one_line,
-    settings_text,
-    span_text,
-    speedup_text,
-    time_text,
-)
+from common.python.figures import lines_of, machine_text, settings_text, span_text
 from common.python.html_pair import PARTS, compact, headlines, kind_of
 from common.python.report import Column, Section, sections, share_interval, share_text, summary
 from common.python.results import OPTIMIZED, PairResult, Run, VerdictKind
 from common.python.roofline import value_text
+from common.python.wording import at_shape, interval_text, one_line, speedup_text, time_text
 
 _TEMPLATES = Path(__file__).parent / "templates"
 

@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from common.python.advice import diagnoses
-from common.python.artifacts import write_whole
 from common.python.counters import moved, value_text
 from common.python.environment import variables_of
-from common.python.figures import at_shape, conditions_text, interval_text, machine_text, one_line, speedup_text
+from common.python.figures import conditions_text, machine_text
 from common.python.report import share_text
 from common.python.results import PairResult, Run
+from common.python.storage import write_whole
 from common.python.why_faster import reasons
+from common.python.wording import at_shape, interval_text, one_line, speedup_text
 
 PROMPT_FILE = "llm_prompt.md"
 LIMIT_S = 180.0

@@ -6,10 +6,10 @@ import hashlib
 from pathlib import Path
 from typing import Literal
 
-from common.python.artifacts import ARTIFACTS, document_text, read_document, write_whole
 from common.python.ceiling import MachineCeilings
 from common.python.environment import Gpu, Machine
 from common.python.errors import BenchmarkError
+from common.python.storage import ARTIFACTS, document_text, read_document, write_whole
 
 DeviceName = Literal["cuda", "cpu"]
 

@@ -13,17 +13,17 @@ from dataclasses import dataclass
 from common.python import protocol
 from common.python.bench import Bench, Judging, SideAtWork
 from common.python.cores import fastest_core
-from common.python.environment import Gpu
 from common.python.errors import SideFailure, Status
 from common.python.isolation import ANY_CORE
 from common.python.planning import Plan
 from common.python.results import BASELINE, Block, Check, PairTiming, ReportedMetric, StopReason, Unit
-from common.python.stats import TIME, gains_of, speedups_of, times_of
+from common.python.standards import Standards
+from common.python.stats import TIME, gains_of, rungs_of, speedups_of, times_of
 from common.python.stopping import StopRule
 from common.python.tail import unfinished
 from common.python.telemetry import Telemetry
 from common.python.throttle import Throttle
-from common.python.wall_clock import MOST_QUEUED_NS, Span, WallClock
+from common.python.wall_clock import Span, WallClock
 from common.python.workload import Shape
 
 BLOCK_S = 0.06  # a process's own offset is what is left after so many samples, and another process costs 0.5 s
@@ -61,13 +61,15 @@ def draw_looks(blocks: int) -> list[int]:
 
 
 class Measurement:
-    """The timing of one pair at one of its named shapes, on GPUs that are watched meanwhile."""
+    """The timing of one pair at one of its named shapes; the GPUs that it uses are watched meanwhile."""
 
-    def __init__(self, bench: Bench, plan: Plan, shape: str, judging: Judging, gpus: Sequence[Gpu]) -> None:
+    def __init__(self, bench: Bench, plan: Plan, shape: str, standards: Standards, judging: Judging) -> None:
         self._bench = bench
         self._plan = plan
         self._shape: Shape = plan.timed[shape]
-        self._rule = StopRule(bench.settings, bench.standards, plan, shape)
+        self._standards = standards
+        self._rule = StopRule(bench.settings, standards, plan, shape)
+        gpus = plan.gpus if plan.device == "cuda" else ()
         self._telemetry = Telemetry(gpus)
         self._throttle = Throttle(self._telemetry)
         self._timed_s = 0.0
@@ -108,7 +110,7 @@ class Measurement:
         everything = [unit for units in repetitions for unit in units]
         settings = self._bench.settings
         each = [speedups_of(units) for units in repetitions] if settings.repeat > 1 else []
-        known = self._bench.standards.known(self._plan, everything)
+        known = self._standards.allowance(self._plan, everything).known
         times = times_of(everything, known)
         if known:
             self._notes.add("with so few units, the deviation between processes is at least that of this machine's noise floor")
@@ -126,6 +128,7 @@ class Measurement:
             units=tuple(everything),
             time_ns={side: times[side] for side in self._plan.sides},
             speedups=speedups_of(everything, known),
+            rungs=rungs_of(everything, self._plan.sides, self._plan.described.goal, known),
             stop_reason=reason,
             goal=self._plan.described.goal,
             gains=gains_of(everything, known),
@@ -306,7 +309,7 @@ class Measurement:
         for call in timed.picks:
             self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, call, timed=True))
             self._behind_ns[side].append(call.behind_ns)
-        queued_s = min(timed.queued_ns, calls * MOST_QUEUED_NS) / 1e9
+        queued_s = min(timed.queued_ns, calls * protocol.MOST_QUEUED_NS) / 1e9
         self._spans[side].append(Span(wall_s, sum(timed.samples_ns) * self._copies[side] / 1e9, count, queued_s, looks))
         clocks = tuple(timed.sm_clock_hz)
         return Block(seed=request.seed, samples_ns=tuple(timed.samples_ns), sm_clock_hz=clocks, void=timed.void)

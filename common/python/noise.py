@@ -12,11 +12,11 @@ from typing import Final, Literal, Self
 
 from pydantic import PositiveInt
 
-from common.python.artifacts import document_text, read_document, write_whole
 from common.python.gate import LOOK_CONFIDENCE, MOST_UNITS
 from common.python.machine_ceilings import MACHINES
-from common.python.results import SCHEMA_VERSION, Document, PairTiming
+from common.python.results import SCHEMA_VERSION, Document, PairTiming, Unit
 from common.python.stats import TIME, Known, gated_logs, shortest_ns, t_quantile
+from common.python.storage import document_text, read_document, write_whole
 
 SHARE: Final = 0.95  # of the trials that lie within the floor
 ENOUGH: Final = 20  # of them to have a 95th percentile
@@ -39,6 +39,11 @@ def class_of(clock: Literal["device", "launch", "host"], shortest_ns: float) -> 
     if shortest_ns < 10e3:
         return StepClass.SHORT
     return StepClass.MIDDLE if shortest_ns < 30e3 else StepClass.LONG
+
+
+def class_of_units(clock: Literal["device", "launch", "host"], units: Sequence[Unit]) -> StepClass:
+    """The class of a pair timed by `clock` in `units`."""
+    return class_of(clock, shortest_ns(units))
 
 
 class Trial(Document):
@@ -120,7 +125,7 @@ def floors_of(timings: Iterable[tuple[str, PairTiming]]) -> dict[StepClass, Floo
     trials: dict[StepClass, list[Trial]] = {}
     for target, timing in timings:
         trial = Trial(target=target, logs=tuple(gated_logs(timing.units, TIME)))
-        trials.setdefault(class_of(timing.clock, shortest_ns(timing.units)), []).append(trial)
+        trials.setdefault(class_of_units(timing.clock, timing.units), []).append(trial)
     return {step: Floor.of(trials[step]) for step in StepClass if step in trials}
 
 

@@ -14,7 +14,9 @@ from common.python.errors import SideFailure
 
 
 class Job(Protocol):
-    """Something that a child does."""
+    """Something that a child does, which may take `memory_bytes`."""
+
+    memory_bytes: int
 
     def begin(self) -> None:
         """Start the child. Raises SideFailure."""

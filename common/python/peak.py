@@ -12,7 +12,6 @@ from datetime import datetime
 from pathlib import Path
 
 from common.python import protocol
-from common.python.artifacts import ARTIFACTS
 from common.python.ceiling import Ceiling, MachineCeilings
 from common.python.doctor import fitness, unfit
 from common.python.environment import Gpu, Machine, child_environment, describe_machine, lock
@@ -22,6 +21,7 @@ from common.python.machine_ceilings import DeviceName, keep_ceilings, machine_ke
 from common.python.planning import choose_device
 from common.python.project import PROJECT_ROOT
 from common.python.settings import Device, Settings
+from common.python.storage import ARTIFACTS
 from common.python.telemetry import Telemetry
 
 # By device: the topics, in order, and what a person is told of each.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
 from common.python import protocol
-from common.python.claims import read_claims
+from common.python.claims import Claim, read_claims
 from common.python.directives import Directives, read_directives
 from common.python.environment import Gpu, Machine, unmet
 from common.python.errors import BenchmarkError, SideFailure
@@ -17,6 +18,7 @@ from common.python.identity import digest_of
 from common.python.isolation import ForkServer
 from common.python.ladder import with_rungs
 from common.python.protocol import ShapeEntries
+from common.python.results import BASELINE
 from common.python.settings import Device, Settings
 from common.python.targets import Selection
 
@@ -27,7 +29,8 @@ CPU_SHAPE = "cpu"
 class Plan:
     """One row to be: its files and directives, its shapes on this machine with the work at each, and why it is skipped, if it is.
 
-    `digests` are of the text of the workload and a side, by side, as they were planned.
+    `digests` are of the text of the workload and a side, by side, as they were planned. `gpus` are those of the machine that the row uses:
+    as many as it needs, one if it does not say.
     """
 
     selection: Selection
@@ -39,6 +42,7 @@ class Plan:
     work: Mapping[str, Mapping[str, float]]
     skip: str
     digests: Mapping[str, str]
+    gpus: tuple[Gpu, ...]
 
     @property
     def target(self) -> str:
@@ -64,6 +68,27 @@ class Plan:
     def launches_triton(self, side: str) -> bool:
         """Whether a side has Triton kernels that it launches on a GPU here."""
         return self.device == "cuda" and uses_triton(self.file(side))
+
+    @cached_property
+    def claims(self) -> dict[str, tuple[Claim, ...]]:
+        """What the sides of the row claim, by side.
+
+        What another pair's file, borrowed as the baseline or as a ladder's step, has that its own baseline has not is no claim of this row.
+        """
+        claims = {side: read_claims(self.file(side), directives) for side, directives in self.side_directives.items()}
+        return {
+            side: tuple(claim for claim in found if not (claim.separates and self._is_borrowed(side))) for side, found in claims.items()
+        }
+
+    @property
+    def counters_claimed(self) -> tuple[str, ...]:
+        """The profiler's counters that the row's claims name."""
+        measures = [claim.measure for claims in self.claims.values() for claim in claims]
+        return tuple(dict.fromkeys(measure.names[0] for measure in measures if measure.kind == "counter"))
+
+    def _is_borrowed(self, side: str) -> bool:
+        own = self.selection.pair.workload.stem.removeprefix("workload_")
+        return side == BASELINE or not self.file(side).stem.partition("_")[2].startswith(own)
 
     def file(self, side: str) -> Path:
         """The source file of a side."""
@@ -112,9 +137,9 @@ def _swept(
     return (replace(plans[0], timed=timed if plans[0].timed else {}, work=work),)
 
 
-def gpus_of(plan: Plan, machine: Machine) -> tuple[Gpu, ...]:
-    """The GPUs of `machine` that the row uses: as many as it needs, one if it does not say."""
-    needs = [parse_need(need) for each in (plan.workload_directives, *plan.side_directives.values()) for need in each.needs]
+def gpus_for(directives: Iterable[Directives], machine: Machine) -> tuple[Gpu, ...]:
+    """The GPUs of `machine` that files with these directives use: as many as they need, one if they do not say."""
+    needs = [parse_need(need) for each in directives for need in each.needs]
     return machine.gpus[: max((count for name, count in needs if name == "gpus"), default=1)]
 
 
@@ -148,9 +173,11 @@ def _plan(
         timed = {CPU_SHAPE: described.cpu_at} if described.cpu_at else {}
         work = {CPU_SHAPE: described.cpu_work}
     usable = machine if device == "cuda" else machine.model_copy(update={"gpus": ()})
-    skip = _skip_reason(selection, (workload_directives, *side_directives.values()), usable, here, settings.root)
+    directives = (workload_directives, *side_directives.values())
+    skip = _skip_reason(selection, directives, usable, here, settings.root)
     digests = {side: digest_of(selection.pair.workload, selection.pair.sides[side]) for side in selection.sides}
-    plan = Plan(selection, described, workload_directives, side_directives, here, timed, work, skip, digests)
+    gpus = gpus_for(directives, machine)
+    plan = Plan(selection, described, workload_directives, side_directives, here, timed, work, skip, digests, gpus)
     return replace(plan, timed={}) if plan.interpreted else plan
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Self
 
 from common.python import ncu_tables, nsys_tables, step_trace
-from common.python.artifacts import write_whole
 from common.python.bench import Bench
 from common.python.doctor import importer_lacks
 from common.python.environment import child_environment, output_of, version_of
@@ -26,11 +25,11 @@ from common.python.planning import Plan
 from common.python.profile_job import Job, JobSide, Mode
 from common.python.profiled_process import Ended, JobProcess, SideCrashed, ToolFailed, run, run_job, tool
 from common.python.project import PROJECT_ROOT
-from common.python.proving import counters_claimed
 from common.python.results import PairResult, SideProfile, StepTrace
 from common.python.roofline import DECLARED_WITHIN, declared_bytes
 from common.python.settings import Profile
 from common.python.step_trace import SeenStep
+from common.python.storage import write_whole
 
 _NSYS = ("--sample=none", "--cpuctxsw=none", "--trace=cuda,nvtx", "--cuda-graph-trace=node")
 _NSYS_CAPTURE = ("--capture-range=cudaProfilerApi", "--capture-range-end=stop", "--force-overwrite=true")
@@ -78,7 +77,7 @@ def profile_row(plan: Plan, bench: Bench, level: Profile | None = None) -> Profi
 
     Nothing that goes wrong is raised: it is a line in `notes`.
     """
-    found = Profiling(claimed=counters_claimed(plan))
+    found = Profiling(claimed=plan.counters_claimed)
     session = _Session(plan, bench, level or bench.settings.ncu_metric_set or bench.settings.profile or Profile.MINIMAL)
     try:
         with _Counter(session, found.claimed) as counter:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from common.python import protocol
 from common.python.bench import Bench, SideAtWork
-from common.python.claims import Claim, read_claims
+from common.python.building import make_all
 from common.python.cuda_build import SUPPORTED, architectures_for
 from common.python.disassembly import Unreadable, base_name, demangled, read_code
 from common.python.environment import Machine
@@ -21,28 +22,14 @@ from common.python.features import Capability, unmet_capability
 from common.python.parallel_jobs import room_for, side_by_side
 from common.python.planning import Plan, uses_triton
 from common.python.results import BASELINE, KernelUse, Proof
-from common.python.triton_compilations import COMPILATION_BYTES, Compilation, read_cubins
+from common.python.triton_compilations import Compilation, read_cubins
 
 _NOT_RUN = "which kernels a step launches is seen on a GPU"
 
 
-def claims_of(plan: Plan) -> dict[str, tuple[Claim, ...]]:
-    """What the sides of a row claim, by side.
-
-    What another pair's file, borrowed as the baseline or as a ladder's step, has that its own baseline has not is no claim of this row.
-    """
-    claims = {side: read_claims(plan.file(side), directives) for side, directives in plan.side_directives.items()}
-    return {side: tuple(claim for claim in found if not (claim.separates and _is_borrowed(plan, side))) for side, found in claims.items()}
-
-
-def _is_borrowed(plan: Plan, side: str) -> bool:
-    own = plan.selection.pair.workload.stem.removeprefix("workload_")
-    return side == BASELINE or not plan.file(side).stem.partition("_")[2].startswith(own)
-
-
 def compilations_of(plan: Plan, bench: Bench) -> dict[str, list[Compilation]]:
     """Every Triton side of a row that claims something, for each supported architecture that meets its needs."""
-    if not any(claims_of(plan).values()):
+    if not any(plan.claims.values()):
         return {}
     found = {}
     for side in filter(lambda side: uses_triton(plan.file(side)), plan.sides):
@@ -52,13 +39,20 @@ def compilations_of(plan: Plan, bench: Bench) -> dict[str, list[Compilation]]:
     return found
 
 
+def compile_ahead(plans: Sequence[Plan], bench: Bench, tell: Callable[[str], None]) -> None:
+    """Compile the steps of the Triton sides of `plans` that are not known, and list their machine code. What fails is left for its row."""
+    found = [each for plan in plans if not plan.described.mismatch for each in chain(*compilations_of(plan, bench).values())]
+    unknown = {each.entry: each for each in found if each.entry and each.observed is None}
+    make_all(list(unknown.values()), lambda done: tell(f"compiled {done} steps of Triton sides"))
+
+
 def read_evidence(plan: Plan, bench: Bench) -> dict[str, dict[str, Seen]]:
     """What can be known of every side without a GPU. Nothing that goes wrong is raised: it is why something is not known."""
     compilations = compilations_of(plan, bench)
     if unknown := [each for found in compilations.values() for each in found if each.observed is None]:
         names = [listed(each.file.name for each in unknown), listed(f"sm_{_name(each.capability)}" for each in unknown)]
         bench.tell(f"compiling {' for '.join(names)}")
-        side_by_side(unknown, room_for(COMPILATION_BYTES))
+        side_by_side(unknown, room_for(Compilation.memory_bytes))
     with ThreadPoolExecutor() as readers:  # a disassembler at work is another process
         ahead = {
             side: {_name(each.capability): readers.submit(_seen_ahead, each) for each in found} for side, found in compilations.items()
@@ -102,7 +96,7 @@ def fork_watched(plan: Plan, bench: Bench, stack: ExitStack) -> dict[str, SideAt
     They begin to load at once, in the background: CUPTI takes seconds to start, in which the row can be verified. Their compile
     caches are their own, in which there are then this step's kernels and no others.
     """
-    if plan.device != "cuda" or not any(claims_of(plan).values()):
+    if plan.device != "cuda" or not any(plan.claims.values()):
         return {}
     workers = {side: stack.enter_context(bench.fork_side(plan, side, cold=True, watched=True)) for side in plan.sides}
     for worker in workers.values():
@@ -144,12 +138,6 @@ def _hide(known: dict[str, Seen], why: str) -> None:
     known.update({name: replace(seen, hidden=seen.hidden and why, no_code=seen.no_code and why) for name, seen in known.items()})
 
 
-def counters_claimed(plan: Plan) -> tuple[str, ...]:
-    """The profiler's counters that the row's claims name."""
-    measures = [claim.measure for claims in claims_of(plan).values() for claim in claims]
-    return tuple(dict.fromkeys(measure.names[0] for measure in measures if measure.kind == "counter"))
-
-
 def add_counters(known: dict[str, Seen], machine: Machine, counters: Mapping[str, float], elsewhere: str = "") -> None:
     """Add what a profiler counted in a step of a side on this machine's GPU; what else is known of the side stays.
 
@@ -176,7 +164,7 @@ def _name(capability: Capability) -> str:
 
 def proofs_of(plan: Plan, evidence: Evidence) -> tuple[Proof, ...]:
     """Every claim of the row and what the evidence says of it."""
-    return tuple(prove(claim, side, evidence) for side, claims in claims_of(plan).items() for claim in claims)
+    return tuple(prove(claim, side, evidence) for side, claims in plan.claims.items() for claim in claims)
 
 
 def kernel_uses(known: Mapping[str, Seen]) -> Iterator[KernelUse]:

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Sequence
 
-from common.python.counters import Moved, ranked
 from common.python.gate import FALSE_DISCOVERY, discoveries
-from common.python.results import OPTIMIZED, PairResult, Verdict, VerdictKind
-from common.python.standards import name_of
-from common.python.stats import PAIR, climbed
-
-_MOST_TOLD = 4
-_AS_ACCEPTED = 1.01  # a small loss has small reasons; most counters of two runs of the same code are nearer
+from common.python.results import PairResult, Verdict, VerdictKind
 
 
 def standing(rows: Sequence[PairResult]) -> list[PairResult]:
@@ -60,29 +53,6 @@ def confirmed(first: PairResult, second: PairResult) -> PairResult:
 def red_twice(row: PairResult) -> list[str]:
     """The shapes at which a second measurement said that the row is red."""
     return [shape for shape, verdict in row.verdicts.items() if verdict.confirmed]
-
-
-def why_red(row: PairResult, shape: str, accepted: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """What a profile at a red shape tells, a line each: counters by which a red side and the one it stands on differ most, the most first.
-
-    A rung stands on the step before it, the optimized side of a pair on the baseline. Then come those of each of these sides that differ
-    most from `accepted`, its own when it was accepted, where they were kept.
-    """
-    timing, red = row.timings[shape], red_figures(row.verdicts[shape])
-    counted = {side: result.profile.counters for side, result in row.sides.items() if result.profile and result.profile.counters}
-    steps = [step for step in climbed(timing) if step[1] != OPTIMIZED]
-    ratios = [sides for sides in (PAIR, *steps) if name_of(sides[1], timing.goal) in red] or [PAIR]
-    lines = [
-        _told(f"{after} and {before}", ranked(after, counted[before], counted[after]))
-        for before, after in ratios
-        if {before, after} <= counted.keys()
-    ]
-    both = [side for side in dict.fromkeys(chain.from_iterable(ratios)) if side in counted and side in accepted]
-    return lines + [_told(f"{side} now and as it was accepted", ranked(side, accepted[side], counted[side], _AS_ACCEPTED)) for side in both]
-
-
-def _told(what: str, moved: Sequence[Moved]) -> str:
-    return f"red, and by what {what} differ most: {', '.join(each.words for each in moved[:_MOST_TOLD]) or 'no counter'}"
 
 
 def unconfirmed(row: PairResult, why: str) -> PairResult:

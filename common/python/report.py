@@ -15,23 +15,15 @@ from common.python.advice import diagnoses
 from common.python.counters import moved, stall_text, value_text
 from common.python.errors import BenchmarkError, Status
 from common.python.figures import (
-    at_shape,
     break_even_text,
-    bytes_text,
     conditions_text,
     counts_text,
     error_text,
-    interval_text,
     lines_of,
     machine_text,
     notes_of,
-    one_line,
-    percent_text,
     settings_text,
     setup_text,
-    significant,
-    speedup_text,
-    time_text,
     verdict_text,
 )
 from common.python.project import PROJECT_ROOT
@@ -40,6 +32,7 @@ from common.python.role_trace import lines, sentences, traces_of
 from common.python.stats import climbed
 from common.python.step_trace import gap_share
 from common.python.why_faster import reasons
+from common.python.wording import at_shape, bytes_text, interval_text, one_line, percent_text, significant, speedup_text, time_text
 
 REASONS = "Why a side is faster or slower"
 _TEMPLATES = Path(__file__).parent / "templates"

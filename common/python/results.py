@@ -12,6 +12,7 @@ from common.python.errors import Status
 SCHEMA_VERSION: Final = 1
 BASELINE = "baseline"
 OPTIMIZED = "optimized"
+WARM_FILES: Final = "input files stayed in the page cache: their reads are warm"  # noted on times of reads that storage did not answer
 
 
 class Document(BaseModel):

@@ -11,9 +11,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from common.python.errors import BenchmarkError, Status
-from common.python.figures import interval_text, speedup_text
 from common.python.results import OPTIMIZED, SCHEMA_VERSION, Document, Interval, PairResult
 from common.python.stats import Mean, geometric_interval, t_quantile
+from common.python.wording import interval_text, speedup_text
 
 ROLES = ("load", "multiply", "drain")
 WAIT = "wait"

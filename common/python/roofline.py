@@ -13,9 +13,8 @@ from typing import Final, Self
 
 from common.python.ceiling import Ceiling, MachineCeilings, Mode, Unit
 from common.python.errors import SideFailure, Status
-from common.python.figures import significant, time_text
-from common.python.protocol import WARM_FILES
-from common.python.results import PairTiming, Share
+from common.python.results import WARM_FILES, PairTiming, Share
+from common.python.wording import significant, time_text
 
 TOLERANCE: Final = {"cuda": 1.05, "cpu": 2.0}
 """How many times faster than the floor a time may be: what a CPU's neighbours leave of it changes from one second to the next."""

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from common.python.artifacts import write_whole
 from common.python.discovery import Tree, canonical, discover
 from common.python.errors import BenchmarkError
+from common.python.storage import write_whole
 
 _TEMPLATES = Path(__file__).parent / "templates" / "pair"
 _TARGET = re.compile(r"^(?P<directory>\w[\w-]*(/\w[\w-]*)?):(?P<name>\w+)$")

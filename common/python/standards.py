@@ -9,7 +9,6 @@ from types import MappingProxyType
 
 from common.python.environment import Gpu, Machine
 from common.python.expectations import Expectation, Expectations, expectations_path, gpu_key, key_text, read_expectations
-from common.python.figures import percent_text
 from common.python.gate import (
     FALSE_DISCOVERY,
     FORESEEN_UNITS,
@@ -22,11 +21,12 @@ from common.python.gate import (
     units_needed,
 )
 from common.python.machine_ceilings import machine_key
-from common.python.noise import Noise, StepClass, class_of, noise_path, read_noise
-from common.python.planning import CPU_SHAPE, Plan, gpus_of
+from common.python.noise import Noise, StepClass, class_of, class_of_units, noise_path, read_noise
+from common.python.planning import CPU_SHAPE, Plan
 from common.python.results import BASELINE, OPTIMIZED, Change, PairTiming, Share, StopReason, Unit, Verdict, VerdictKind
 from common.python.settings import Device, Settings
-from common.python.stats import PAIR, TIME, Known, Mean, gated_logs, median_ns, rungs_between, shortest_ns
+from common.python.stats import PAIR, TIME, Known, Mean, gated_logs, median_ns, rungs_between
+from common.python.wording import percent_text
 
 SHARE_BAND_PERCENT = 3.0
 ANOTHER_DEVICE_PERCENT = 5.0
@@ -113,6 +113,20 @@ class Standard:
         return not is_open(side, change)
 
 
+@dataclass(frozen=True)
+class Allowance:
+    """What noise allows steps of one class: no change within `band_percent` counts.
+
+    `floor_percent` is the class's noise floor, and `known` the deviation between process pairs that it knows, for a few units only; None
+    where this machine's floor is not kept.
+    """
+
+    step: StepClass
+    band_percent: float
+    floor_percent: float | None
+    known: Known | None
+
+
 class Standards:
     """The standards of a run. Reads every file that they come from when it is made. Raises BenchmarkError, naming it, for a bad one."""
 
@@ -124,7 +138,7 @@ class Standards:
         self._alike = settings.against is not None or settings.command == NOISE_COMMAND
         self.noise: Noise = read_noise(noise_path(machine_key(machine, first_gpu(settings, machine))))
         for plan in plans:
-            if key := gpu_key(gpus_of(plan, machine)):
+            if key := gpu_key(plan.gpus):
                 self._files[plan.target] = read_expectations(expectations_path(plan.selection.pair.workload.parent, key))
         timings = [(plan, shape) for plan in plans for shape in plan.timed]
         self._gated = sum(self._figures(plan, shape) for plan, shape in timings if not self.exempts(plan, shape))
@@ -159,13 +173,11 @@ class Standards:
         least_band, _ = self._least_band(expectation)
         return Standard(Mean.of(expectation.logs), plan.described.goal, self._gated, rungs, least_band)
 
-    def band_percent(self, plan: Plan, units: Sequence[Unit]) -> float:
-        """The change that counts as none for steps like these."""
-        return self.noise.band_percent(self._settings.gate, class_of(plan.clock, shortest_ns(units)))
-
-    def known(self, plan: Plan, units: Sequence[Unit]) -> Known | None:
-        """The deviation between process pairs that this machine's noise floor knows for steps like these; only for a few units."""
-        return self.noise.known(class_of(plan.clock, shortest_ns(units))) if len(units) < LEAST_UNITS else None
+    def allowance(self, plan: Plan, units: Sequence[Unit]) -> Allowance:
+        """What this machine's noise makes of steps like these."""
+        step = class_of_units(plan.clock, units)
+        known = self.noise.known(step) if len(units) < LEAST_UNITS else None
+        return Allowance(step, self.noise.band_percent(self._settings.gate, step), self.noise.percent.get(step), known)
 
     def verdict(self, plan: Plan, shape: str, timing: PairTiming) -> Verdict | None:
         """What the gate says; None where this timing is never gated."""
@@ -177,8 +189,9 @@ class Standards:
         standard = self.of(plan, shape)
         if standard is None or not gated_logs(timing.units, standard.goal):
             return Verdict(kind=VerdictKind.NEW, sentence=f"not gated: {self._why_new(plan, shape)}")
-        band = self.band_percent(plan, timing.units)
-        changes = standard.changes(timing.units, band, self.known(plan, timing.units))
+        allowance = self.allowance(plan, timing.units)
+        band = allowance.band_percent
+        changes = standard.changes(timing.units, band, allowance.known)
         if expectation is None:
             return verdict_of(timing, changes, standard.sides, promotable=False)
         found = verdict_of(timing, changes, standard.sides, _share_changes(timing, expectation, standard.least_band), promotable=True)

@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 from common.python.expectations import LEAST_ACCEPTED_UNITS
 from common.python.gate import LEAST_UNITS, LOOK_EVERY, MOST_UNITS
-from common.python.noise import StepClass, class_of
+from common.python.noise import StepClass
 from common.python.planning import Plan
 from common.python.results import OPTIMIZED, StopReason, Unit
 from common.python.settings import Settings
-from common.python.standards import Standard, Standards, more_units
+from common.python.standards import Allowance, Standard, Standards, more_units
 from common.python.stats import (
+    Known,
     gains_of,
     gated_by,
     gated_logs,
     ratio_interval,
     rungs_between,
     rungs_of,
-    shortest_ns,
     speedups_of,
     times_of,
 )
@@ -51,8 +51,10 @@ class StopRule:
         if self._standard and gated_logs(units, self._standard.goal):
             if reason := self._gated_reason(self._standard, units, timed_s):
                 return reason
-        elif self._half_width_percent(units) <= self._precise_percent(units):
-            return StopReason.PRECISE
+        else:
+            allowance = self._standards.allowance(self._plan, units)
+            if self._half_width_percent(units, allowance.known) <= self._precise_percent(allowance):
+                return StopReason.PRECISE
         if count >= MOST_UNITS:
             return StopReason.UNIT_CAP
         out_of_time = timed_s * (count + LOOK_EVERY) / count * _SLOWER > self._budget_s and not self._accepting  # by the next look
@@ -68,9 +70,11 @@ class StopRule:
         A ladder whose speedup is decided goes on for a rung only while the units that are left, by number and by time, are foreseen to
         decide it if they go on like those that are there; else what would have ended it ends it now, and the rung stays undecided.
         """
-        band = max(self._standards.band_percent(self._plan, units), standard.least_band)
-        known = self._standards.known(self._plan, units)
-        undecided = [side for side, change in standard.changes(units, band, known).items() if not standard.is_decided(side, change)]
+        allowance = self._standards.allowance(self._plan, units)
+        band = max(allowance.band_percent, standard.least_band)
+        undecided = [
+            side for side, change in standard.changes(units, band, allowance.known).items() if not standard.is_decided(side, change)
+        ]
         if not undecided:
             return StopReason.DECIDED
         if OPTIMIZED in undecided:
@@ -84,11 +88,10 @@ class StopRule:
     def _least(self, units: Sequence[Unit], prepare_s: float) -> int:
         if self._accepting:
             return LEAST_ACCEPTED_UNITS
-        dear = prepare_s > DEAR_S and len(units) >= LOOK_EVERY and self._standards.known(self._plan, units) is not None
+        dear = prepare_s > DEAR_S and len(units) >= LOOK_EVERY and self._standards.allowance(self._plan, units).known is not None
         return LOOK_EVERY if dear else LEAST_UNITS
 
-    def _half_width_percent(self, units: Sequence[Unit]) -> float:
-        known = self._standards.known(self._plan, units)
+    def _half_width_percent(self, units: Sequence[Unit], known: Known | None) -> float:
         goal = self._plan.described.goal
         if self._accepting:  # what is kept are the gated figures
             gated = [sides for side in (OPTIMIZED, *rungs_between(self._plan.sides)) for sides in gated_by(side)]
@@ -98,10 +101,9 @@ class StopRule:
             intervals = [interval for each in figures for interval in each.values()]
         return max(interval.half_width_percent for interval in intervals or times_of(units, known).values())
 
-    def _precise_percent(self, units: Sequence[Unit]) -> float:
+    def _precise_percent(self, allowance: Allowance) -> float:
         if self._accepting:
-            return self._standards.band_percent(self._plan, units) / 2
-        step = class_of(self._plan.clock, shortest_ns(units))
-        if step not in NOISY_PERCENT:
+            return allowance.band_percent / 2
+        if allowance.step not in NOISY_PERCENT:
             return PRECISE_PERCENT
-        return self._standards.noise.percent.get(step, NOISY_PERCENT[step])
+        return NOISY_PERCENT[allowance.step] if allowance.floor_percent is None else allowance.floor_percent

@@ -30,7 +30,8 @@ from common.python.machine_ceilings import kept_ceilings
 from common.python.planning import Plan, make_plans
 from common.python.profiling import profile_red
 from common.python.project import PROJECT_ROOT
-from common.python.regressions import confirmed, is_to_be_confirmed, red_twice, standing, unconfirmed, why_red
+from common.python.proving import compile_ahead
+from common.python.regressions import confirmed, is_to_be_confirmed, red_twice, standing, unconfirmed
 from common.python.results import PairResult, Run
 from common.python.revisions import against, checkout
 from common.python.sanitizing import sanitize
@@ -38,6 +39,7 @@ from common.python.settings import Device, Settings
 from common.python.standards import NOISE_COMMAND, Standards, first_gpu
 from common.python.stats import load_ahead
 from common.python.targets import Selection, select
+from common.python.why_faster import why_red
 
 
 class Watcher(Protocol):
@@ -111,9 +113,9 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
             started=folder.saved.started if folder.saved else _now(),
         )
         folder.write_run(run)
-        bench = stack.enter_context(Bench(settings, server, run.seed, folder, standards))
+        bench = stack.enter_context(Bench(settings, server, run.seed, folder.path, folder.log_path))
         bench.deadline, bench.past, bench.ceilings = deadline, request.past, ceilings
-        suite = _Suite(plans, bench, machine, folder, run, watcher)
+        suite = _Suite(plans, bench, machine, standards, folder, run, watcher)
         interrupted, analysis = suite.run(done)
         rows = suite.rows
         code = exit_code_of(
@@ -174,6 +176,7 @@ class _Suite:
     plans: Sequence[Plan]
     bench: Bench
     machine: Machine
+    standards: Standards
     folder: RunFolder
     document: Run
     watcher: Watcher
@@ -190,7 +193,9 @@ class _Suite:
         if self.bench.settings.measures:
             load_ahead()
         try:
-            build_ahead([plan for plan in self.plans if plan.target not in done], self.bench, self.machine, self._tell_of_builds)
+            to_do = [plan for plan in self.plans if plan.target not in done]
+            build_ahead(to_do, self.bench, self.machine, self._tell_of_builds)
+            compile_ahead(to_do, self.bench, self._tell_of_builds)
             for index, plan in enumerate(self.plans, start=1):
                 if plan.target in done:
                     self.watcher.note(f"{plan.target} is done already")
@@ -198,7 +203,7 @@ class _Suite:
                 self.watcher.started(plan.target, index, len(self.plans))
                 row = self._row(plan)
                 if self.bench.settings.accept_regressions:
-                    row = accept(row, plan, self.bench.standards, self.document, self.machine)
+                    row = accept(row, plan, self.standards, self.document, self.machine)
                 self.folder.write_pair(row)
                 self.watcher.finished(row)
             self._settle()
@@ -221,7 +226,7 @@ class _Suite:
         if bench.settings.sanitize and plan.target not in bench.sanitized:
             folder = plan.selection.pair.directory
             bench.sanitized |= sanitize([each for each in self.plans if each.selection.pair.directory == folder], bench, self.machine)
-        row = run_pair(plan, bench, self.machine)
+        row = run_pair(plan, bench, self.machine, self.standards)
         if row.status is Status.TIMEOUT and row.sides and time.monotonic() >= bench.deadline:
             return row.model_copy(update={"reason": f"--suite-timeout {bench.settings.suite_timeout:g} was over: {row.reason}"})
         return row
@@ -254,7 +259,7 @@ class _Suite:
             row = profile_red(row, plan, shape, bench)
         elif shape != next(iter(row.timings)):  # at which it was profiled
             return row
-        return row.model_copy(update={"notes": (*row.notes, *why_red(row, shape, bench.standards.accepted_counters(plan, shape)))})
+        return row.model_copy(update={"notes": (*row.notes, *why_red(row, shape, self.standards.accepted_counters(plan, shape)))})
 
     def _confirmed(self, row: PairResult, plan: Plan) -> PairResult:
         if time.monotonic() < self.bench.deadline:

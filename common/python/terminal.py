@@ -16,15 +16,16 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from common.python.artifacts import document_text
 from common.python.ceiling import MachineCeilings
 from common.python.doctor import Finding
 from common.python.errors import Status
-from common.python.figures import Line, at_shape, counts_text, lines_of, machine_text, one_line, remarks, speedup_text, verdict_text
+from common.python.figures import Line, counts_text, lines_of, machine_text, remarks, verdict_text
 from common.python.planning import Plan
 from common.python.results import OPTIMIZED, Metrics, PairResult, Run
 from common.python.roofline import value_text
+from common.python.storage import document_text
 from common.python.why_faster import reasons
+from common.python.wording import at_shape, one_line, speedup_text
 
 PIPED_WIDTH = 140
 _GAP = 2

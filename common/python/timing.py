@@ -22,9 +22,9 @@ import torch
 from common.python.cuda_driver import record_behind_all
 from common.python.device_helpers import device_helpers, sm_clock_hz
 from common.python.escape import TimedLook
+from common.python.protocol import MOST_QUEUED_NS
 from common.python.random_inputs import Inputs
 from common.python.verification import snapshot
-from common.python.wall_clock import MOST_QUEUED_NS
 from common.python.workload import Workload
 
 # Bound before any side is imported, so a side that patches the time or torch modules patches nothing here.

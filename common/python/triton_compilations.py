@@ -23,7 +23,6 @@ from common.python.planning import Plan
 from common.python.project import PROJECT_ROOT
 from common.python.protocol import Ahead, Observed
 
-COMPILATION_BYTES = 1 << 30  # of memory that a child may take; a product of tiles takes 0.4
 _PACKAGES = ("torch", "triton")
 # Of the variables that Triton, LLVM and ptxas read; all but where Triton has its own cache.
 _VARIABLES = ("TRITON_", "LLVM_", "MLIR_", "NVPTX_", "PTXAS_", "DISABLE_PTXAS_", "USE_IR_")
@@ -33,6 +32,8 @@ _BEGAN = psutil.Process().create_time()
 
 class Compilation:
     """A step of one Triton side for one capability: `observed` where it is known, else `why` it is not."""
+
+    memory_bytes = 1 << 30  # that a child may take: a product of tiles takes 0.4
 
     def __init__(self, plan: Plan, side: str, capability: Capability, bench: Bench) -> None:
         self.file = plan.file(side)

@@ -14,11 +14,10 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from common.python.figures import time_text
 from common.python.results import BASELINE
 from common.python.stats import t_quantile
+from common.python.wording import time_text
 
-MOST_QUEUED_NS = 2_500_000  # of the host's a call: 500 launches through ctypes on an H200
 _CONFIDENCE = 0.999
 _ORDER_CONFIDENCE = 0.98  # of the bound that outliers do not move: with six units, all of them
 _SHARE_OF_CALL = 0.5  # of the baseline's call: less is not worth hiding

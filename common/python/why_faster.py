@@ -13,20 +13,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from common.python.counters import Moved, ranked, value_text
-from common.python.figures import significant, time_text
 from common.python.ncu_tables import DRAM_PERCENT, L1_PERCENT, L2_PERCENT, SM_PERCENT, STALL, TIME
-from common.python.results import BASELINE, PairResult, PairTiming, SideProfile, StepTrace
+from common.python.regressions import red_figures
+from common.python.results import BASELINE, OPTIMIZED, PairResult, PairTiming, SideProfile, StepTrace
+from common.python.standards import name_of
+from common.python.stats import PAIR, climbed
 from common.python.stats import TIME as TIME_GOAL
-from common.python.stats import climbed
+from common.python.wording import significant, time_text
 
 _EXPLAINS = 1 / 3  # of the step's change of time
 _MOST = 0.5  # of the slower step's time
 _SAME = 0.03  # of the step's time: a profiled step is one call, so a smaller change is none
 _MOST_TOLD = 3
+_MOST_COUNTERS = 4
+_AS_ACCEPTED = 1.01  # a small loss has small reasons; most counters of two runs of the same code are nearer
 _ISSUED = "smsp__inst_issued.sum"
 _GRID, _BLOCK = "launch__grid_size", "launch__block_size"
 
@@ -190,3 +195,26 @@ def _of_waiting(baseline: Mapping[str, float], counters: Mapping[str, float], *,
     less, waited = ("less", "waited less") if faster else ("more", "waited more")
     told = ": " + ", ".join(parts) if parts else "; what for, the counters of deep_dive say"
     return f"no unit was busy for so much {less} time, so its warps {waited}{told}"
+
+
+def why_red(row: PairResult, shape: str, accepted: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """What a profile at a red shape tells, a line each: counters by which a red side and the one it stands on differ most, the most first.
+
+    A rung stands on the step before it, the optimized side of a pair on the baseline. Then come those of each of these sides that differ
+    most from `accepted`, its own when it was accepted, where they were kept.
+    """
+    timing, red = row.timings[shape], red_figures(row.verdicts[shape])
+    counted = {side: result.profile.counters for side, result in row.sides.items() if result.profile and result.profile.counters}
+    steps = [step for step in climbed(timing) if step[1] != OPTIMIZED]
+    ratios = [sides for sides in (PAIR, *steps) if name_of(sides[1], timing.goal) in red] or [PAIR]
+    lines = [
+        _told(f"{after} and {before}", ranked(after, counted[before], counted[after]))
+        for before, after in ratios
+        if {before, after} <= counted.keys()
+    ]
+    both = [side for side in dict.fromkeys(chain.from_iterable(ratios)) if side in counted and side in accepted]
+    return lines + [_told(f"{side} now and as it was accepted", ranked(side, accepted[side], counted[side], _AS_ACCEPTED)) for side in both]
+
+
+def _told(what: str, moved: Sequence[Moved]) -> str:
+    return f"red, and by what {what} differ most: {', '.join(each.words for each in moved[:_MOST_COUNTERS]) or 'no counter'}"

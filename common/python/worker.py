@@ -25,7 +25,7 @@ from common.python.loader import Side, Step, load_side, load_workload
 from common.python.message import Answer
 from common.python.protocol import AnyRequest, Call
 from common.python.random_inputs import Inputs, warm_digest
-from common.python.results import ReportedMetric
+from common.python.results import WARM_FILES, ReportedMetric
 from common.python.seal import seal
 from common.python.stream_choice import work_on_quickest_stream
 from common.python.timing import Sampler
@@ -316,7 +316,7 @@ class Worker:
             queued_ns=sum(sample.queued_ns for sample in samples) * each,
             void=void,
             picks=picks,
-            notes=[protocol.WARM_FILES] if sampler.warm_files else [],
+            notes=[WARM_FILES] if sampler.warm_files else [],
         )
 
     def _watch(self, request: protocol.Watch) -> Answer:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from common.python.artifacts import document_text, write_whole
+from common.python.storage import document_text, write_whole
 from tools.checks.adversaries import results_of
 
 OPTION = "--adversary-results"

@@ -16,19 +16,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from common.python.artifacts import folder_of, load, write_whole
+from common.python.artifacts import folder_of, load
 from common.python.command import Arguments, exit_with
 from common.python.environment import Gpu
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.expectations import Expectation, expectations_path, gpu_key, ratio_of, read_expectations
-from common.python.figures import at_shape, interval_text, percent_text, significant, speedup_text
 from common.python.gate import Difference
-from common.python.noise import class_of
+from common.python.noise import class_of_units
 from common.python.regressions import standing
 from common.python.results import OPTIMIZED, Interval, PairResult, PairTiming, Run, StopReason, Verdict, VerdictKind
 from common.python.standards import changes_of, name_of, verdict_of
-from common.python.stats import PAIR, Mean, gated_logs, median_ns, rungs_timed, shortest_ns
+from common.python.stats import PAIR, Mean, gated_logs, median_ns, rungs_timed
+from common.python.storage import write_whole
 from common.python.terminal import console_for
+from common.python.wording import at_shape, interval_text, percent_text, significant, speedup_text
 
 REPORT_FILE = "expectations_drift.json"
 _GAP = 2
@@ -121,7 +122,7 @@ def judged(run: Run, found: Sequence[Accepted]) -> dict[str, PairResult]:
 def _verdict(run: Run, each: Accepted) -> Verdict:
     timing = each.timing
     expected = {OPTIMIZED: {PAIR: Mean.of(each.expectation.logs)}, **each.expectation.means_of(rungs_timed(timing))}
-    band = max(run.settings["gate"], run.noise_percent.get(class_of(timing.clock, shortest_ns(timing.units)), 0.0))
+    band = max(run.settings["gate"], run.noise_percent.get(class_of_units(timing.clock, timing.units), 0.0))
     return verdict_of(timing, changes_of(timing.units, timing.goal, expected, band), expected, promotable=False)
 
 

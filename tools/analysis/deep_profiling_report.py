@@ -14,14 +14,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from common.python import ncu_tables
-from common.python.artifacts import METRICS_FILE, RUN_FILE, folder_of, load, read_document, write_whole
+from common.python.artifacts import METRICS_FILE, RUN_FILE, folder_of, load
 from common.python.command import Arguments, exit_with
 from common.python.counters import ranked, stall_text, value_text
 from common.python.errors import BenchmarkError, ExitCode
-from common.python.figures import time_text
 from common.python.results import BASELINE, PairResult, SideMetrics, SideProfile, StepTrace
 from common.python.step_trace import gap_share
+from common.python.storage import read_document, write_whole
 from common.python.why_faster import reasons
+from common.python.wording import time_text
 
 _MOST = 12
 _RANGE = re.compile(r"<default domain>:(?P<target>[^:\s]+:[^:/\s]+)/(?P<side>\w+):")

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from common.python.artifacts import load, read_document
+from common.python.artifacts import load
 from common.python.environment import Machine
 from common.python.errors import Status
 from common.python.figures import commit_name, commit_text
 from common.python.project import PROJECT_ROOT
 from common.python.results import SCHEMA_VERSION, Document, PairResult
+from common.python.storage import read_document
 from tools.checks.written_tables import NOT_MEASURED, rows
 
 ADVERSARIES = PROJECT_ROOT / "tests" / "adversaries"

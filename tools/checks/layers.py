@@ -11,7 +11,7 @@ from tools.checks.source import Finding, Source
 # The modules of common/python, lowest first: each may import those before it.
 LAYERS = (
     *("errors", "command", "results", "exit_codes", "ceiling", "stats", "gate", "project", "settings", "features", "directives"),
-    *("identity", "claims", "workload", "environment", "page_cache", "cache_files"),
+    *("storage", "identity", "claims", "workload", "wording", "environment", "page_cache", "cache_files"),
     *("discovery", "ladder", "targets", "revisions", "message", "protocol", "connection", "disassembly"),
     *("step_trace", "ncu_tables", "nsys_tables", "evidence"),
     *("figures", "role_trace", "counters", "why_faster", "roofline", "advice", "report", "charts", "listings", "html_pair", "html_report"),

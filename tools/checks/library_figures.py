@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from common.python.directives import read_directives
 from common.python.discovery import SIDES, Pair
 from common.python.expectations import Expectation, SideExpectation
-from common.python.figures import interval_text, speedup_text
 from common.python.results import OPTIMIZED, Interval
 from common.python.stats import geometric_interval
+from common.python.wording import interval_text, speedup_text
 from tools.checks.written_tables import NOT_MEASURED
 
 LIBRARY = SIDES[-1]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from common.python.artifacts import write_whole
 from common.python.ceiling import MachineCeilings
 from common.python.command import Arguments, exit_with
 from common.python.errors import ExitCode
@@ -13,6 +12,7 @@ from common.python.expectations import Expectations
 from common.python.noise import NoiseFloor
 from common.python.project import PROJECT_ROOT
 from common.python.results import DOCUMENTS
+from common.python.storage import write_whole
 
 PUBLISHED = DOCUMENTS | {"expectations": Expectations, "machine_ceilings": MachineCeilings, "noise_floor": NoiseFloor}
 SCHEMAS = PROJECT_ROOT / "common" / "schemas"

@@ -19,7 +19,7 @@ TOP_LEVEL = frozenset(
 )
 CHAPTER = re.compile(r"ch(0[1-9]|1\d|20)")
 
-MODULE_LINES = 400
+MODULE_LINES = 600
 PYTHON_EXAMPLE_LINES = 60
 CUDA_EXAMPLE_LINES = 120
 LONG_EXAMPLE_LINES = 250  # a lab, or a kernel that drives the tensor cores itself

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from common.python.artifacts import write_whole
 from common.python.command import Arguments
 from common.python.errors import BenchmarkError, ExitCode
+from common.python.storage import write_whole
 
 NOT_MEASURED = "not measured yet"
 

@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
-from common.python.artifacts import read_document
 from common.python.errors import BenchmarkError
-from common.python.figures import commit_text, time_text
+from common.python.figures import commit_text
 from common.python.results import SCHEMA_VERSION, Document
+from common.python.storage import read_document
 from common.python.trials import PLANTED
+from common.python.wording import time_text
 from tools.checks.written_tables import NOT_MEASURED, rows
 
 LONG_NS = 30e3

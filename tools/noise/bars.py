@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from common.python.artifacts import document_text, write_whole
 from common.python.command import Arguments, exit_with, finite_above_0
 from common.python.discovery import Pair, discover
 from common.python.environment import describe_machine
@@ -28,6 +27,7 @@ from common.python.results import PairResult
 from common.python.settings import Device, Settings
 from common.python.standards import first_gpu
 from common.python.stats import TIME, gated_logs
+from common.python.storage import document_text, write_whole
 from common.python.terminal import Progress, console_for
 from common.python.trials import NOISE_ROOT, PLANTED, run_trial
 from tools.noise.bar_figures import Bars, Trial, callable_name, expect_same_gpu, expect_same_model, read_bars, table

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from common.python.directives import Directives
 from common.python.discovery import Pair
 from common.python.environment import Gpu, Machine
-from common.python.planning import Plan
+from common.python.planning import Plan, gpus_for
 from common.python.protocol import Described
 from common.python.settings import Settings
 from common.python.standards import Standards
@@ -40,10 +41,12 @@ def a_plan(folder: Path, name: str = "transpose", sides: tuple[str, ...] = ("bas
         "work": {"default": {}},
         "skip": "",
         "digests": dict.fromkeys(sides, ""),
+        "gpus": WITH_GPU.gpus,
     }
     return Plan(**fields | changes)
 
 
 def standards_for(*plans: Plan, machine: Machine = WITH_GPU, **choices: Any) -> Standards:
     """What `plans` are held to on `machine`."""
-    return Standards(Settings(**choices), machine, plans)
+    here = [replace(plan, gpus=gpus_for((plan.workload_directives, *plan.side_directives.values()), machine)) for plan in plans]
+    return Standards(Settings(**choices), machine, here)

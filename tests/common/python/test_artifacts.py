@@ -9,11 +9,12 @@ import jsonschema
 import pytest
 
 from common.python import artifacts
-from common.python.artifacts import RunFolder, folder_of, load, write_reports, write_whole
+from common.python.artifacts import RunFolder, folder_of, load, write_reports
 from common.python.errors import BenchmarkError, Status
 from common.python.project import PROJECT_ROOT
 from common.python.results import DOCUMENTS
 from common.python.settings import Settings
+from common.python.storage import write_whole
 from tests.common.python.factories import a_failure, a_row, a_run, a_timing
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from common.python.artifacts import document_text
 from common.python.comparison import Comparison
 from common.python.errors import ExitCode
 from common.python.noise import StepClass
 from common.python.results import Metrics
+from common.python.storage import document_text
 from tests.common.python.factories import MACHINE, a_failure, a_recorded_timing, a_row, a_run, recorded_ladder, recorded_units
 from tools.cli.benchmark_cli import run_command_line
 

@@ -2,19 +2,10 @@
 
 import pytest
 
-from common.python.figures import (
-    break_even_text,
-    bytes_text,
-    interval_text,
-    machine_text,
-    notes_of,
-    settings_text,
-    span_text,
-    speedup_text,
-    time_text,
-)
+from common.python.figures import break_even_text, machine_text, notes_of, settings_text, span_text
 from common.python.results import Interval, Setup, StopReason
 from common.python.settings import Settings
+from common.python.wording import bytes_text, interval_text, speedup_text, time_text
 from tests.common.python.factories import MACHINE, a_row, a_run, a_side, a_timing, an_interval
 
 

@@ -80,7 +80,7 @@ class Bench:
     """The means of a run; `figures` are each side's memory, error or tokens."""
 
     def __init__(self, plan, **choices):
-        self.settings, self.standards = Settings(**choices), standards_for(plan, **choices)
+        self.settings = Settings(**choices)
         self.deadline, self.reversed, self.prepare_s, self.call_s, self.better = math.inf, False, 0.01, 0.01, "higher"
         self.sample_ns = dict.fromkeys(plan.sides, 1e7)
         self.ns = {"baseline": 80_000.0, "optimized": 40_000.0}
@@ -113,11 +113,11 @@ class Judging:
 @pytest.fixture
 def measured(tmp_path):
     def run(bench_changes=None, goal="time", conditions=None, gpus=(), **choices):
-        plan = a_plan(tmp_path, goal=goal, **conditions or {})
+        plan = a_plan(tmp_path, goal=goal, gpus=gpus, **conditions or {})
         bench = Bench(plan, **choices)
         for name, value in (bench_changes or {}).items():
             setattr(bench, name, value)
-        return Measurement(bench, plan, "default", Judging(bench), gpus).run(), bench
+        return Measurement(bench, plan, "default", standards_for(plan, **choices), Judging(bench)).run(), bench
 
     return run
 

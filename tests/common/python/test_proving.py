@@ -11,7 +11,7 @@ from common.python import benchmark_harness
 from common.python.claims import parse_claim
 from common.python.directives import Directives
 from common.python.evidence import Seen, prove
-from common.python.proving import claims_of, findings
+from common.python.proving import findings
 from common.python.settings import Settings
 from tests.commands import OPTIMIZED, benchmark, write_pair
 from tests.common.python.plans import WITH_GPU, a_plan
@@ -171,7 +171,7 @@ def test_what_a_borrowed_step_of_a_ladder_proves_against_its_own_baseline_is_no_
     pair = replace(plan.selection.pair, sides=sides)
     claiming = Directives(proves=("tma_load_tile",), has=("ldmatrix",))
     plan = replace(plan, selection=replace(plan.selection, pair=pair), side_directives=dict.fromkeys(sides, claiming))
-    claimed = {side: [claim.separates for claim in claims] for side, claims in claims_of(plan).items()}
+    claimed = {side: [claim.separates for claim in claims] for side, claims in plan.claims.items()}
     assert claimed == {"baseline": [False], "naive": [True, False], "other": [False], "optimized": [True, False]}
 
 

@@ -17,10 +17,9 @@ from common.python.planning import make_plans
 from common.python.project import PROJECT_ROOT
 from common.python.rank_group import RankGroup, joined
 from common.python.settings import Settings
-from common.python.standards import Standards
 from common.python.targets import select
 from tests.commands import write_pair
-from tests.common.python.plans import WITHOUT_GPU
+from tests.common.python.plans import WITHOUT_GPU, standards_for
 
 # Rank r of n holds every n-th of the vector's elements, so that each finds its own part.
 SHARDED = {"inputs": 'lambda rand, rank, ranks, n: {"x": rand.normal(n * ranks)[rank::ranks].clone(), "who": [rank, ranks]}'}
@@ -52,7 +51,8 @@ def row(server, tmp_path):
         root = write_pair(tmp_path / "root", baseline=HONEST, optimized=optimized, **SHARDED)
         settings = Settings(root=root, iterations=4, warmup=1)
         (plan,) = make_plans(select(discover(root), ()).selections, settings, WITHOUT_GPU, server, tmp_path / "logs")
-        bench = Bench(settings, server, 1, RunFolder.create(settings, "run", tmp_path), Standards(settings, WITHOUT_GPU, (plan,)))
+        folder = RunFolder.create(settings, "run", tmp_path)
+        bench = Bench(settings, server, 1, folder.path, folder.log_path)
         bench.fork_side = functools.partial(bench.fork_side, ranks=2)
         opened.append(bench.__enter__())
         return plan, bench
@@ -89,7 +89,7 @@ def test_one_rank_that_is_wrong_is_the_sides_failure_and_is_named(row):
 def test_the_slower_rank_is_the_sides_time(row):
     plan, bench = row(ONE_SLOW)
     with Judging(bench, plan) as judging:
-        found = Measurement(bench, plan, "cpu", judging, ()).run()
+        found = Measurement(bench, plan, "cpu", standards_for(plan, machine=WITHOUT_GPU), judging).run()
 
     assert found.timing.time_ns["optimized"].estimate >= 2e7
     assert found.timing.time_ns["baseline"].estimate < 1e7

@@ -3,8 +3,9 @@
 import pytest
 
 from common.python.errors import Status
-from common.python.regressions import confirmed, is_to_be_confirmed, red_twice, standing, unconfirmed, why_red
+from common.python.regressions import confirmed, is_to_be_confirmed, red_twice, standing, unconfirmed
 from common.python.results import SideProfile
+from common.python.why_faster import why_red
 from tests.common.python.factories import a_change, a_failure, a_row, a_side, a_timing, a_verdict, an_interval
 
 

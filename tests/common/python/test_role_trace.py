@@ -5,12 +5,12 @@ import json
 import pytest
 
 from common.python.errors import BenchmarkError, Status
-from common.python.figures import speedup_text
 from common.python.html_report import html
 from common.python.report import markdown, sections
 from common.python.role_trace import ROLES, SETS, lines, read_role_trace, sentences
 from common.python.settings import Settings
 from common.python.stats import geometric_interval
+from common.python.wording import speedup_text
 from tests.common.python.factories import a_failure, a_row, a_run, a_side
 
 TITLE = "Roles that were busy together, traced"

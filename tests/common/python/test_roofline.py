@@ -3,8 +3,7 @@
 import pytest
 
 from common.python.errors import SideFailure, Status
-from common.python.protocol import WARM_FILES
-from common.python.results import Block, Unit
+from common.python.results import WARM_FILES, Block, Unit
 from common.python.roofline import Ceilings, Conditions, amount_text, bounds_of, mixed_ns, value_text, with_shares
 from tests.common.python.factories import a_timing
 from tests.common.python.synthetic_ceilings import CEILINGS, a_ceiling, synthetic_ceilings

@@ -10,13 +10,12 @@ from types import SimpleNamespace
 import pytest
 
 from common.python import protocol, triton_compilations
-from common.python.building import build_ahead
 from common.python.directives import Directives
 from common.python.environment import child_environment
 from common.python.errors import SideFailure, Status
 from common.python.isolation import ForkServer
 from common.python.project import PROJECT_ROOT
-from common.python.proving import read_evidence
+from common.python.proving import compile_ahead, read_evidence
 from tests.commands import write_pair
 from tests.common.python.plans import a_plan
 from tests.common.python.probes import a_launch
@@ -247,19 +246,19 @@ def cores(monkeypatch):
 def test_triton_sides_are_compiled_ahead_side_by_side_and_each_row_finds_them(pair, cores):
     bench, told = a_bench(pair.server, pair.scratch), []
     plan = plan_in(pair.folder)
-    build_ahead([plan, plan], bench, SimpleNamespace(gpus=()), told.append)
+    compile_ahead([plan, plan], bench, told.append)
     assert sorted(request.capability for request in pair.server.asked) == [(9, 0), (10, 0)]
     assert pair.server.most == 2
     assert told[-1] == "compiled 2 of 2 steps of Triton sides"
     read_evidence(plan, bench)
-    build_ahead([plan], bench, SimpleNamespace(gpus=()), told.append)
+    compile_ahead([plan], bench, told.append)
     assert len(pair.server.asked) == 2
 
 
 def test_a_row_compiles_what_failed_ahead_and_tells_why(pair, cores):
     bench, told = a_bench(pair.server, pair.scratch), []
     pair.server.failure = SideFailure(Status.CRASHED, "raised CompilationError")
-    build_ahead([plan_in(pair.folder)], bench, SimpleNamespace(gpus=()), told.append)
+    compile_ahead([plan_in(pair.folder)], bench, told.append)
     evidence = read_evidence(plan_in(pair.folder), bench)
     assert {seen.hidden for seen in evidence["optimized"].values()} == {"raised CompilationError"}
     assert set(evidence["optimized"]) == {"90a", "100a"}
@@ -268,7 +267,7 @@ def test_a_row_compiles_what_failed_ahead_and_tells_why(pair, cores):
 
 def test_a_row_that_claims_nothing_compiles_nothing(pair, cores):
     plan = plan_in(pair.folder, side_directives=dict.fromkeys(("baseline", "optimized"), Directives()))
-    build_ahead([plan], a_bench(pair.server, pair.scratch), SimpleNamespace(gpus=()), str)
+    compile_ahead([plan], a_bench(pair.server, pair.scratch), str)
     read_evidence(plan, a_bench(pair.server, pair.scratch))
     assert pair.server.asked == []
 

@@ -7,10 +7,10 @@ from rich.console import Console
 
 from common.python.artifacts import RunFolder
 from common.python.expectations import expectations_path, keep_expectations
-from common.python.figures import speedup_text
 from common.python.noise import StepClass
 from common.python.results import ReportedMetric, StopReason
 from common.python.settings import Settings
+from common.python.wording import speedup_text
 from tests.common.python.factories import (
     MACHINE,
     a_failure,

@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from common.python.artifacts import document_text, write_whole
 from common.python.errors import BenchmarkError
 from common.python.expectations import Expectations, read_expectations
+from common.python.storage import document_text, write_whole
 from tests.common.python.factories import an_expectation
 from tools.campaign import campaign
 from tools.campaign.campaign import LEFT, main

@@ -8,10 +8,11 @@ import sys
 
 import pytest
 
-from common.python.artifacts import RunFolder, document_text, read_document, write_whole
+from common.python.artifacts import RunFolder
 from common.python.environment import Gpu, Machine, Source
 from common.python.errors import Status
 from common.python.settings import Settings
+from common.python.storage import document_text, read_document, write_whole
 from tests.commands import ROOT, ROOT_FIRST
 from tests.common.python.factories import a_failure, a_row, a_run, a_timing
 from tests.common.python.test_role_trace import a_document

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from common.python import trials
-from common.python.artifacts import document_text, write_whole
 from common.python.discovery import discover
 from common.python.errors import BenchmarkError
 from common.python.identity import same_code
 from common.python.settings import Settings
+from common.python.storage import document_text, write_whole
 from tests.commands import benchmark
 from tests.common.python.factories import a_failure, a_recorded_timing, a_row, a_verdict
 from tools.noise import bars
