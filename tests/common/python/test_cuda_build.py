@@ -14,6 +14,7 @@ import pytest
 from common.python import cuda_build
 from common.python.cuda_build import CutlassMissing, NvccMissing, architectures_for, build
 from common.python.errors import BenchmarkError, SideFailure, Status
+from common.python.project import PROJECT_ROOT
 
 needs_nvcc = pytest.mark.skipif(not shutil.which("nvcc") and not Path("/usr/local/cuda/bin/nvcc").exists(), reason="no nvcc to run")
 
@@ -305,4 +306,4 @@ def test_nvcc_names_file_line_and_error(tmp_path):
 
 def test_building_imports_no_torch():
     code = "import sys, common.python.cuda_build; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[3], check=False).returncode == 0
+    assert subprocess.run([sys.executable, "-c", code], cwd=PROJECT_ROOT, check=False).returncode == 0

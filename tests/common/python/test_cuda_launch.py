@@ -11,9 +11,10 @@ from common.python.cuda_build import build
 from common.python.cuda_launch import Argument, CudaSide, Names, check_source, parse_signature, read_signatures, source_signature
 from common.python.directives import Directives, read_directives
 from common.python.errors import SideFailure, Status
+from common.python.project import PROJECT_ROOT
 from common.python.workload import Spec, Workload
 
-ROOT = Path(__file__).parents[3]
+ROOT = PROJECT_ROOT
 HOST_RUNTIME = """
 #pragma once
 #include <cstdint>
