@@ -8,8 +8,8 @@ Work is what each workload declares, times are those that were accepted for a GP
 import sys
 from pathlib import Path
 
-from common.python.expectations import read_expectations
-from common.python.loader import load_workload
+from common.python.child.sides.loader import load_workload
+from common.python.gate.expectations import read_expectations
 
 CHAPTER = Path(__file__).parent
 RATES = ("bf16", "fp32")  # flop/s, by the unit that does them

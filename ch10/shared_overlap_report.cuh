@@ -1,4 +1,4 @@
-// What several traced launches tell, for people and, as JSON, for common/python/role_trace.py. Host code.
+// What several traced launches tell, for people and, as JSON, for common/python/report/role_trace.py. Host code.
 #pragma once
 #include <cstdio>
 #include <string>

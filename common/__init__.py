@@ -1,5 +1,5 @@
 """What an example imports: the nouns in which a workload is stated."""
 
-from common.python.workload import Metric, Precision, Spec, Workload
+from common.python.pairs.workload import Metric, Precision, Spec, Workload
 
 __all__ = ["Metric", "Precision", "Spec", "Workload"]

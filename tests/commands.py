@@ -19,13 +19,14 @@ from typing import Any
 import psutil
 import pytest
 
-from common.python import protocol, suite
-from common.python.environment import child_environment
-from common.python.identity import digest_of
-from common.python.isolation import ANY_CORE, Child, ForkServer
+from common.python.machine.environment import child_environment
+from common.python.pairs.identity import digest_of
+from common.python.processes import protocol
+from common.python.processes.isolation import ANY_CORE, Child, ForkServer
 from common.python.results import PairResult
+from common.python.run import suite
+from common.python.run.suite import Outcome
 from common.python.settings import Device, Settings
-from common.python.suite import Outcome
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOT_FIRST = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -8,10 +8,10 @@ from tempfile import TemporaryDirectory
 
 import torch
 
-from common.python.loader import load_side
-from common.python.random_inputs import Inputs
-from common.python.verification import upcast
-from common.python.workload import call_by_name
+from common.python.child.sides.loader import load_side
+from common.python.child.sides.random_inputs import Inputs
+from common.python.child.sides.verification import upcast
+from common.python.pairs.workload import call_by_name
 
 ROOT = Path(__file__).resolve().parents[1]
 CPU = torch.device("cpu")

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from common.python.directives import read_directives
-from common.python.discovery import discover
-from common.python.expectations import read_expectations
+from common.python.gate.expectations import read_expectations
+from common.python.pairs.directives import read_directives
+from common.python.pairs.discovery import discover
 from tests.teeth import ROOT
 
 STATED = re.compile(r"Expected ([\d.]+)x\b((?:[^.]|\.(?=\d)){,140}?) on an H200\b")

@@ -10,22 +10,22 @@ from pathlib import Path
 
 import nvtx
 
-from common.python import protocol
-from common.python.bench import Bench, Judging, SideAtWork
-from common.python.building import build_row
-from common.python.environment import Machine
 from common.python.errors import SideFailure, Status
-from common.python.evidence import Seen, nothing
-from common.python.identity import same_code
-from common.python.measurement import Measured, Measurement
-from common.python.planning import Plan
-from common.python.profiling import Profiling, profile_row
+from common.python.gate.standards import Standards
+from common.python.machine.environment import Machine
+from common.python.machine.roofline import with_shares
+from common.python.measure.measurement import Measured, Measurement
+from common.python.pairs.identity import same_code
+from common.python.pairs.workload import Shape
+from common.python.processes import protocol
+from common.python.profile.profiling import Profiling, profile_row
 from common.python.project import PROJECT_ROOT
-from common.python.proving import add_counters, findings, fork_watched, kernel_uses, proofs_of, read_evidence, watch_evidence
+from common.python.prove.evidence import Seen, nothing
+from common.python.prove.proving import add_counters, findings, fork_watched, kernel_uses, proofs_of, read_evidence, watch_evidence
 from common.python.results import BASELINE, OPTIMIZED, Check, PairResult, Setup, SideResult
-from common.python.roofline import with_shares
-from common.python.standards import Standards
-from common.python.workload import Shape
+from common.python.session.bench import Bench, Judging, SideAtWork
+from common.python.session.building import build_row
+from common.python.session.planning import Plan
 
 _ABREAST = 4
 """Sides that are verified at a time at small shapes, which cost waiting alone. More would share the GPU by turns for longer than a stream

@@ -7,12 +7,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from common.python.artifacts import load
 from common.python.command import Arguments, exit_with
 from common.python.errors import BenchmarkError, ExitCode
-from common.python.figures import break_even_calls
+from common.python.profile.step_trace import gap_share
+from common.python.report.artifacts import load
+from common.python.report.figures import break_even_calls
 from common.python.results import PairResult, PairTiming, SideProfile
-from common.python.step_trace import gap_share
 
 Figure = dict[str, str | float]
 

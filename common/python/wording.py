@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from common.python.pairs.workload import DEFAULT_SHAPE
 from common.python.results import Interval
-from common.python.workload import DEFAULT_SHAPE
 
 _TIME_UNITS = (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
 _BYTE_UNITS = (("B", 1.0), ("KiB", 1024.0), ("MiB", 1024.0**2), ("GiB", 1024.0**3))

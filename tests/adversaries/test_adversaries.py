@@ -14,9 +14,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from common.python.environment import describe_machine
 from common.python.errors import ExitCode
-from common.python.machine_ceilings import kept_ceilings
+from common.python.machine.environment import describe_machine
+from common.python.machine.machine_ceilings import kept_ceilings
 from common.python.results import PairResult
 from tests.commands import ROOT_FIRST, benchmark
 from tools.checks.adversaries import FOLDER, cells_of, cheats, complaint, outcome_of

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from common.python.disassembly import read_code
-from common.python.loader import load_workload
-from common.python.random_inputs import Inputs
+from common.python.build.disassembly import read_code
+from common.python.child.sides.loader import load_workload
+from common.python.child.sides.random_inputs import Inputs
 from tests.ch07.sides import CHAPTER, WARP, arguments, constants, text_of, wavefronts
 from tests.cuda_sides import built
 from tests.teeth import CPU, ROOT, accepts, assert_teeth

@@ -5,8 +5,8 @@ import re
 import pytest
 import torch
 
-from common.python.disassembly import read_code
-from common.python.loader import import_file, load_workload
+from common.python.build.disassembly import read_code
+from common.python.child.sides.loader import import_file, load_workload
 from tests.ch07.sides import CHAPTER, SECTOR, WARP, arguments, constants, text_of
 from tests.cuda_sides import built
 from tests.teeth import assert_teeth

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from common.python.directives import read_directives
-from common.python.disassembly import read_code
-from common.python.loader import load_workload
+from common.python.build.disassembly import read_code
+from common.python.child.sides.loader import load_workload
+from common.python.pairs.directives import read_directives
 from tests.ch07.sides import CHAPTER, arguments, text_of
 from tests.cuda_sides import built
 from tests.emulation.emulate import check_side

@@ -5,9 +5,9 @@ import re
 import pytest
 import torch
 
-from common.python.directives import read_directives
-from common.python.disassembly import read_code
-from common.python.loader import import_file, load_workload
+from common.python.build.disassembly import read_code
+from common.python.child.sides.loader import import_file, load_workload
+from common.python.pairs.directives import read_directives
 from tests.ch07.sides import CHAPTER, arguments, constants, text_of
 from tests.cuda_sides import built
 from tests.teeth import CPU, assert_teeth

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from common.python.loader import load_workload
+from common.python.child.sides.loader import load_workload
 from tests.ch07.sides import CHAPTER, arguments, constants, text_of
 from tests.teeth import assert_teeth
 

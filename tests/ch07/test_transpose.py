@@ -5,10 +5,10 @@ import re
 import pytest
 import torch
 
-from common.python.cuda_build import architectures_for, build
-from common.python.cuda_launch import CudaSide, Names, check_source
-from common.python.directives import read_directives
-from common.python.loader import import_file, load_workload
+from common.python.build.cuda_build import architectures_for, build
+from common.python.child.sides.cuda_launch import CudaSide, Names, check_source
+from common.python.child.sides.loader import import_file, load_workload
+from common.python.pairs.directives import read_directives
 from tests.ch07.sides import CHAPTER, WARP, constants, text_of, wavefronts
 
 VECTORIZED = "optimized_transpose_vectorized.cu"

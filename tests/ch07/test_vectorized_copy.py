@@ -5,8 +5,8 @@ import re
 import pytest
 import torch
 
-from common.python.directives import read_directives
-from common.python.loader import import_file, load_workload
+from common.python.child.sides.loader import import_file, load_workload
+from common.python.pairs.directives import read_directives
 from tests.ch07.sides import CHAPTER, SECTOR, arguments, constants, text_of
 from tests.teeth import assert_teeth
 

@@ -5,10 +5,10 @@ import subprocess
 
 import pytest
 
-from common.python.directives import read_directives
-from common.python.disassembly import read_code
-from common.python.environment import find_tool
-from common.python.loader import load_workload
+from common.python.build.disassembly import read_code
+from common.python.child.sides.loader import load_workload
+from common.python.machine.environment import find_tool
+from common.python.pairs.directives import read_directives
 from tests import cuda_sides
 from tests.teeth import ROOT
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from common.python.directives import read_directives
-from common.python.loader import import_file, load_workload
-from common.python.workload import call_by_name
+from common.python.child.sides.loader import import_file, load_workload
+from common.python.pairs.directives import read_directives
+from common.python.pairs.workload import call_by_name
 from tests import cuda_sides
 from tests.teeth import ROOT, accepts, assert_accepts, assert_teeth
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from common.python.directives import read_directives
-from common.python.loader import load_workload
+from common.python.child.sides.loader import load_workload
+from common.python.pairs.directives import read_directives
 from tests.ch09.sides import CHAPTER, arguments, code_of, text_of, values_at
 from tests.teeth import assert_accepts, assert_teeth
 

@@ -10,9 +10,9 @@ from collections import Counter
 
 import pytest
 
-from common.python.directives import read_directives
-from common.python.environment import find_tool
-from common.python.loader import load_workload
+from common.python.child.sides.loader import load_workload
+from common.python.machine.environment import find_tool
+from common.python.pairs.directives import read_directives
 from tests.ch09.sides import CHAPTER, arguments, constants, text_of, values_at
 from tests.ch10 import model
 from tests.cuda_sides import built

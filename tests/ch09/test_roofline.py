@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from common.python.expectations import read_expectations
-from common.python.loader import load_workload
+from common.python.child.sides.loader import load_workload
+from common.python.gate.expectations import read_expectations
 from tests.ch09.sides import CHAPTER
 from tests.teeth import ROOT
 

@@ -5,9 +5,9 @@ import re
 import pytest
 import torch
 
-from common.python.directives import read_directives
-from common.python.expectations import read_expectations
-from common.python.loader import load_workload
+from common.python.child.sides.loader import load_workload
+from common.python.gate.expectations import read_expectations
+from common.python.pairs.directives import read_directives
 from tests.ch07.sides import wavefronts
 from tests.ch09.sides import CHAPTER, arguments, code_of, constants, text_of
 from tests.ch10 import model

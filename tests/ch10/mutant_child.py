@@ -8,10 +8,10 @@ from pathlib import Path
 
 import torch
 
+from common.python.child.sides.loader import load_side, load_workload
+from common.python.child.sides.random_inputs import Inputs
+from common.python.child.sides.verification import poison
 from common.python.errors import SideFailure
-from common.python.loader import load_side, load_workload
-from common.python.random_inputs import Inputs
-from common.python.verification import poison
 from tests.ch10.emulated import CHAPTER, is_right
 
 

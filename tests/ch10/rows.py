@@ -4,7 +4,7 @@ import re
 
 import torch
 
-from common.python.loader import load_workload
+from common.python.child.sides.loader import load_workload
 from tests.ch10.emulated import CHAPTER, build, inputs_of
 from tests.teeth import accepts
 

@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from common.python.claims import parse_claim
-from common.python.directives import read_directives
-from common.python.loader import load_workload
+from common.python.child.sides.loader import load_workload
+from common.python.pairs.claims import parse_claim
+from common.python.pairs.directives import read_directives
 from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER
 from tests.cuda_sides import constants_of

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from common.python.directives import read_directives
+from common.python.pairs.directives import read_directives
 from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER
 from tests.ch10.rows import SHARED, Pair, waits

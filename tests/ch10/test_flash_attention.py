@@ -7,11 +7,11 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import scaled_dot_product_attention
 
-from common.python.claims import read_claims
-from common.python.directives import read_directives
-from common.python.evidence import Seen, prove
-from common.python.loader import import_file, load_workload
-from common.python.protocol import Launch
+from common.python.child.sides.loader import import_file, load_workload
+from common.python.pairs.claims import read_claims
+from common.python.pairs.directives import read_directives
+from common.python.processes.protocol import Launch
+from common.python.prove.evidence import Seen, prove
 from tests.ch10 import model
 from tests.teeth import ROOT, assert_accepts, assert_teeth
 

@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 
-from common.python.directives import read_directives
-from common.python.environment import find_tool
-from common.python.loader import load_workload
+from common.python.child.sides.loader import load_workload
+from common.python.machine.environment import find_tool
+from common.python.pairs.directives import read_directives
 from tests.ch07.sides import wavefronts
 from tests.ch10 import emulated, model
 from tests.ch10.emulated import CHAPTER, LAZINESS, inputs_of, is_right, skip_without_compiler

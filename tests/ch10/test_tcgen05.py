@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from common.python.directives import read_directives
-from common.python.loader import load_workload
+from common.python.child.sides.loader import load_workload
+from common.python.pairs.directives import read_directives
 from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
 from tests.cuda_sides import arguments_of, constants_of

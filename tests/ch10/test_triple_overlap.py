@@ -5,11 +5,11 @@ import re
 import pytest
 import torch
 
-from common.python.cuda_build import build as build_library
-from common.python.cuda_launch import Names, check_source
-from common.python.directives import read_directives
-from common.python.expectations import read_expectations
-from common.python.loader import load_workload
+from common.python.build.cuda_build import build as build_library
+from common.python.child.sides.cuda_launch import Names, check_source
+from common.python.child.sides.loader import load_workload
+from common.python.gate.expectations import read_expectations
+from common.python.pairs.directives import read_directives
 from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER, LAZINESS, SKELETON, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
 from tests.cuda_sides import constants_of

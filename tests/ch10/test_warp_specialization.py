@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from common.python import protocol
-from common.python.claims import read_claims
-from common.python.directives import read_directives
-from common.python.disassembly import read_code
-from common.python.environment import child_environment
-from common.python.evidence import Seen, prove
-from common.python.isolation import ForkServer
-from common.python.loader import import_file, load_workload
+from common.python.build.disassembly import read_code
+from common.python.child.sides.loader import import_file, load_workload
+from common.python.machine.environment import child_environment
+from common.python.pairs.claims import read_claims
+from common.python.pairs.directives import read_directives
+from common.python.processes import protocol
+from common.python.processes.isolation import ForkServer
+from common.python.prove.evidence import Seen, prove
 from tests.ch10 import model
 from tests.commands import ROOT_FIRST
 from tests.teeth import BF16_BITS, ROOT, assert_accepts, assert_teeth
@@ -53,7 +53,7 @@ ON_HOPPER = """
 import json
 import triton
 from triton.backends.compiler import GPUTarget
-from common.python.loader import import_file
+from common.python.child.sides.loader import import_file
 from tests.ch10.test_warp_specialization import CHAPTER, DEQUANTIZED
 kernel = import_file(CHAPTER / f"optimized_{DEQUANTIZED}.py").dequantized_matmul
 tile = {"ROWS": 128, "COLS": 256, "STEP": 64}

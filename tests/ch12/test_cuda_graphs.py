@@ -5,11 +5,11 @@ import shutil
 
 import pytest
 
-from common.python.cuda_build import architectures_for, build
-from common.python.cuda_launch import CudaSide, Names, check_source
-from common.python.directives import read_directives
-from common.python.loader import load_workload
-from common.python.random_inputs import Inputs
+from common.python.build.cuda_build import architectures_for, build
+from common.python.child.sides.cuda_launch import CudaSide, Names, check_source
+from common.python.child.sides.loader import load_workload
+from common.python.child.sides.random_inputs import Inputs
+from common.python.pairs.directives import read_directives
 from tests.teeth import CPU, ROOT, assert_teeth
 
 CHAPTER = ROOT / "ch12"

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from common.python.loader import load_workload
+from common.python.child.sides.loader import load_workload
 from tests.commands import ROOT_FIRST
 from tests.teeth import ROOT, assert_accepts, assert_teeth
 
@@ -25,7 +25,7 @@ COMPILE = """
 import sys
 import triton
 from triton.backends.compiler import GPUTarget
-from common.python.loader import import_file
+from common.python.child.sides.loader import import_file
 from tests.teeth import ROOT
 kernel = import_file(ROOT / "ch14/optimized_triton_intro.py").softmax_row
 source = triton.compiler.ASTSource(

@@ -29,16 +29,16 @@ from typing import Any
 
 import torch
 
-from common.python.cuda_launch import CudaSide, Names, label_of
-from common.python.directives import read_directives
-from common.python.discovery import discover
+from common.python.child.sides.cuda_launch import CudaSide, Names, label_of
+from common.python.child.sides.loader import Step, load_workload
+from common.python.child.sides.random_inputs import Inputs
+from common.python.child.sides.verification import changed, compare, poison, same_bits, snapshot, take_outputs, upcast
 from common.python.errors import SideFailure
-from common.python.ladder import with_rungs
-from common.python.loader import Step, load_workload
+from common.python.pairs.directives import read_directives
+from common.python.pairs.discovery import discover
+from common.python.pairs.ladder import with_rungs
+from common.python.pairs.workload import Shape, Workload, call_by_name
 from common.python.project import PROJECT_ROOT
-from common.python.random_inputs import Inputs
-from common.python.verification import changed, compare, poison, same_bits, snapshot, take_outputs, upcast
-from common.python.workload import Shape, Workload, call_by_name
 from tests.emulation.translate import NotEmulated, translate
 
 CACHE = PROJECT_ROOT / "artifacts" / "build"

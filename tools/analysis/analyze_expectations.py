@@ -16,19 +16,19 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from common.python.artifacts import folder_of, load
 from common.python.command import Arguments, exit_with
-from common.python.environment import Gpu
 from common.python.errors import BenchmarkError, ExitCode
-from common.python.expectations import Expectation, expectations_path, gpu_key, ratio_of, read_expectations
-from common.python.gate import Difference
-from common.python.noise import class_of_units
-from common.python.regressions import standing
+from common.python.gate.expectations import Expectation, expectations_path, gpu_key, ratio_of, read_expectations
+from common.python.gate.gate import Difference
+from common.python.gate.noise import class_of_units
+from common.python.gate.regressions import standing
+from common.python.gate.standards import changes_of, name_of, verdict_of
+from common.python.gate.stats import PAIR, Mean, gated_logs, median_ns, rungs_timed
+from common.python.machine.environment import Gpu
+from common.python.report.artifacts import folder_of, load
+from common.python.report.terminal import console_for
 from common.python.results import OPTIMIZED, Interval, PairResult, PairTiming, Run, StopReason, Verdict, VerdictKind
-from common.python.standards import changes_of, name_of, verdict_of
-from common.python.stats import PAIR, Mean, gated_logs, median_ns, rungs_timed
 from common.python.storage import write_whole
-from common.python.terminal import console_for
 from common.python.wording import at_shape, interval_text, percent_text, significant, speedup_text
 
 REPORT_FILE = "expectations_drift.json"

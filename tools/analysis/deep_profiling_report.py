@@ -13,15 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common.python import ncu_tables
-from common.python.artifacts import METRICS_FILE, RUN_FILE, folder_of, load
 from common.python.command import Arguments, exit_with
-from common.python.counters import ranked, stall_text, value_text
 from common.python.errors import BenchmarkError, ExitCode
+from common.python.profile import ncu_tables
+from common.python.profile.counters import ranked, stall_text, value_text
+from common.python.profile.step_trace import gap_share
+from common.python.profile.why_faster import reasons
+from common.python.report.artifacts import METRICS_FILE, RUN_FILE, folder_of, load
 from common.python.results import BASELINE, PairResult, SideMetrics, SideProfile, StepTrace
-from common.python.step_trace import gap_share
 from common.python.storage import read_document, write_whole
-from common.python.why_faster import reasons
 from common.python.wording import time_text
 
 _MOST = 12

@@ -8,14 +8,14 @@ from itertools import groupby
 from pathlib import Path
 
 from common.python.command import exit_with
-from common.python.directives import Directives, ladder_expects, read_directives
-from common.python.discovery import Pair, discover
 from common.python.errors import BenchmarkError
-from common.python.expectations import Expectation, Expectations, key_text, read_expectations
-from common.python.ladder import with_rungs
+from common.python.gate.expectations import Expectation, Expectations, key_text, read_expectations
+from common.python.gate.stats import TIME, climb
+from common.python.pairs.directives import Directives, ladder_expects, read_directives
+from common.python.pairs.discovery import Pair, discover
+from common.python.pairs.ladder import with_rungs
 from common.python.project import PROJECT_ROOT
 from common.python.results import BASELINE, OPTIMIZED
-from common.python.stats import TIME, climb
 from common.python.wording import at_shape, speedup_text
 from tools.checks.library_figures import LIBRARY, ladder_cells, of_library_text, reached_text
 from tools.checks.written_tables import NOT_MEASURED, read_readme, rows, with_table, write_or_check

@@ -59,7 +59,7 @@ CHILD_SIDE = frozenset(
 
 TORCH = frozenset(("torch", "triton"))
 SLOW = TORCH | {"pydantic", "typer", "rich", "numpy", "scipy", "jinja2"}
-LIGHT = ("common.python.discovery", "common.python.targets", "common.python.project")  # `list-targets` answers in 0.3 s
+LIGHT = ("common.python.pairs.discovery", "common.python.pairs.targets", "common.python.project")  # `list-targets` answers in 0.3 s
 
 _PACKAGE = "common.python."
 

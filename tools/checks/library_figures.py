@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from common.python.directives import read_directives
-from common.python.discovery import SIDES, Pair
-from common.python.expectations import Expectation, SideExpectation
+from common.python.gate.expectations import Expectation, SideExpectation
+from common.python.gate.stats import geometric_interval
+from common.python.pairs.directives import read_directives
+from common.python.pairs.discovery import SIDES, Pair
 from common.python.results import OPTIMIZED, Interval
-from common.python.stats import geometric_interval
 from common.python.wording import interval_text, speedup_text
 from tools.checks.written_tables import NOT_MEASURED
 

@@ -42,11 +42,11 @@ def _baseline_that_does_not_allow(what: str) -> Callable[[Source], bool]:
 
 
 def _ours_but_environment(source: Source) -> bool:
-    return source.is_ours and source.path != "common/python/environment.py"
+    return source.is_ours and source.path != "common/python/machine/environment.py"
 
 
 def _python_but_loader(source: Source) -> bool:
-    return source.is_python and source.path != "common/python/loader.py"
+    return source.is_python and source.path != "common/python/child/sides/loader.py"
 
 
 def _scope(technique: str, first: int, forbidden: re.Pattern[str], but: tuple[int, ...] = ()) -> Pattern:
@@ -107,13 +107,13 @@ PATTERNS = (
         "environment",
         _ours_but_environment,
         _any(r"\bos\.(environb?|getenv|putenv|unsetenv)\b", r"\bfrom os import\b.*\b(environb?|getenv|putenv)\b"),
-        "common/python/environment.py to be the one that reads the environment",
+        "common/python/machine/environment.py to be the one that reads the environment",
     ),
     Pattern(
         "sys.path",
         _python_but_loader,
         _any(r"\bsys\.path\.(insert|append|extend)\b", r"\bsys\.path\s*(\[[^]]*\]\s*)?\+?=(?!=)", r"\baddsitedir\b"),
-        "common/python/loader.py to be the one that edits it",
+        "common/python/child/sides/loader.py to be the one that edits it",
     ),
     Pattern("private", _anywhere, _any(r"(?<![\w.~)}-])/(work|root|home|Users)/\w"), "a path that every reader has", in_comments=True),
     Pattern(

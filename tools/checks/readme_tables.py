@@ -6,7 +6,7 @@ from pathlib import Path
 
 from common.python.command import exit_with
 from common.python.project import PROJECT_ROOT
-from common.python.role_trace import RoleTrace, lines, read_role_trace, sentences
+from common.python.report.role_trace import RoleTrace, lines, read_role_trace, sentences
 from tools.checks import adversaries
 from tools.checks.written_tables import NOT_MEASURED, read_readme, rows, with_table, write_or_check
 from tools.noise.bar_figures import by_conditions, read_bars, table

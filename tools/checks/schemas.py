@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from common.python.ceiling import MachineCeilings
 from common.python.command import Arguments, exit_with
 from common.python.errors import ExitCode
-from common.python.expectations import Expectations
-from common.python.noise import NoiseFloor
+from common.python.gate.expectations import Expectations
+from common.python.gate.noise import NoiseFloor
+from common.python.machine.ceiling import MachineCeilings
 from common.python.project import PROJECT_ROOT
 from common.python.results import DOCUMENTS
 from common.python.storage import write_whole

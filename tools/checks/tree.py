@@ -30,7 +30,7 @@ LINE_LENGTH = 140
 _COUNTED_SUFFIXES = (".py", ".cu", ".cuh", ".sh")
 _IDEA = re.compile(r'(r?"""|# |// )\S')
 _DIRECTIVE = re.compile(r"(# |// )[a-z]+:\s")
-_MAY_CATCH_ALL = re.compile(r"common/python/isolation\w*\.py|tests/adversaries/.*")
+_MAY_CATCH_ALL = re.compile(r"common/python/(processes/isolation|child/isolation_child)\.py|tests/adversaries/.*")
 _CATCH_ALL = frozenset(("Exception", "BaseException"))
 
 
@@ -114,7 +114,7 @@ def _function(source: Source, node: ast.FunctionDef | ast.AsyncFunctionDef) -> I
 
 def _broad_except(source: Source, node: ast.ExceptHandler | ast.Call) -> Iterator[Finding]:
     """`except:`, `except Exception` in any spelling, and `suppress(Exception)`."""
-    expected = "the exceptions by name; only common/python/isolation*.py catches whatever comes"
+    expected = "the exceptions by name; only common/python/{processes/isolation,child/isolation_child}.py catches whatever comes"
     if isinstance(node, ast.ExceptHandler):
         caught = [] if node.type is None else node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
         if node.type is None:

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import typer
 
-from common.python.discovery import Pair, Tree, discover
 from common.python.errors import BenchmarkError, ExitCode
-from common.python.targets import in_directory
+from common.python.pairs.discovery import Pair, Tree, discover
+from common.python.pairs.targets import in_directory
 
 _PROFILES = ("none", "minimal", "roofline", "deep_dive")
 
@@ -76,7 +76,7 @@ def show(
     root: Root = None,
 ) -> None:
     """Print a pair's workload, and its two sides as a diff."""
-    from common.python.show import show_pair
+    from common.python.run.show import show_pair
 
     show_pair(_tree(root), target)
 
@@ -88,7 +88,7 @@ def new(
     root: Root = None,
 ) -> None:
     """Make a pair's three files, ready to edit; the pair passes as it is."""
-    from common.python.scaffold import new_pair
+    from common.python.pairs.scaffold import new_pair
 
     for path in new_pair(_tree(root), target, cuda=cuda):
         print(path)
@@ -97,10 +97,10 @@ def new(
 @app.command()
 def doctor() -> None:
     """What is installed, what is missing, what would make numbers bad."""
-    from common.python.doctor import examine, unfit
-    from common.python.environment import describe_machine
+    from common.python.machine.doctor import examine, unfit
+    from common.python.machine.environment import describe_machine
     from common.python.project import PROJECT_ROOT
-    from common.python.terminal import console_for, print_findings
+    from common.python.report.terminal import console_for, print_findings
 
     findings = examine(describe_machine(PROJECT_ROOT), PROJECT_ROOT)
     print_findings(findings, console_for(json_output=False))
@@ -113,8 +113,8 @@ def peak(
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of the documents and nothing else.")] = False,
 ) -> None:
     """Measure this machine's ceilings and keep them: `run` shows each side's share of them."""
-    from common.python.peak import measure_peaks
-    from common.python.terminal import console_for, print_ceilings
+    from common.python.report.terminal import console_for, print_ceilings
+    from common.python.run.peak import measure_peaks
 
     console = console_for(json_output=as_json)
     found = measure_peaks(_device(device), lambda line: console.print(line, soft_wrap=True))
@@ -127,7 +127,7 @@ def peak(
 @app.command()
 def report(run: Annotated[Path, typer.Argument(help="A run's folder, or its run.json.")]) -> None:
     """Write a run's reports, for a browser and for a pull request, beside it, and print where they are."""
-    from common.python.artifacts import folder_of, load, write_reports
+    from common.python.report.artifacts import folder_of, load, write_reports
 
     for path in write_reports(folder_of(run), *load(run)):
         print(path)
@@ -149,10 +149,10 @@ def compare(
     gate: Gate = 0.5,
 ) -> None:
     """Compare two runs row by row: a verdict each, exit 2 if any row of B is slower."""
-    from common.python.artifacts import load
-    from common.python.comparison import Comparison
-    from common.python.exit_codes import exit_code_of
-    from common.python.terminal import console_for, print_comparison
+    from common.python.gate.comparison import Comparison
+    from common.python.gate.exit_codes import exit_code_of
+    from common.python.report.artifacts import load
+    from common.python.report.terminal import console_for, print_comparison
 
     (document_a, rows_a), (document_b, rows_b) = load(run_a), load(run_b)
     by_target = [{row.target: row for row in rows} for rows in (rows_a, rows_b)]
@@ -169,10 +169,10 @@ def noise(
     gate: Gate = 0.5,
 ) -> None:
     """Time code against itself on this machine: the smallest change that a gate here can see. What it finds is kept."""
-    from common.python.noise import sentences
+    from common.python.gate.noise import sentences
+    from common.python.report.terminal import Progress, console_for
+    from common.python.run.trials import measure_noise
     from common.python.settings import Settings
-    from common.python.terminal import Progress, console_for
-    from common.python.trials import measure_noise
 
     console = console_for(json_output=False)
     with Progress(console) as progress:
@@ -190,8 +190,8 @@ def _device(name: str) -> Any:
 
 
 def _suite(settings: Any) -> None:
-    from common.python.suite import plan_only, run_suite
-    from common.python.terminal import Progress, console_for, print_document, print_plans, print_results
+    from common.python.report.terminal import Progress, console_for, print_document, print_plans, print_results
+    from common.python.run.suite import plan_only, run_suite
 
     console = console_for(json_output=settings.json_output)
     if settings.dry_run:
@@ -209,7 +209,7 @@ def _suite(settings: Any) -> None:
 
 
 def _add_suite_commands() -> None:
-    from common.python.options import command_of
+    from common.python.run.options import command_of
 
     texts = {
         "run": "Verify and time targets; no target: everything.",

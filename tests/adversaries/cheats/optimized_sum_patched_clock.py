@@ -3,7 +3,7 @@
 import itertools
 import time
 
-from common.python import timing
+from common.python.child.device import timing
 
 
 def prepare(x):

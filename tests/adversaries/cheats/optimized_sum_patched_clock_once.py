@@ -3,7 +3,7 @@
 import gc
 import time
 
-from common.python import timing
+from common.python.child.device import timing
 
 now = time.perf_counter_ns
 NAMES = [name for name, value in vars(timing).items() if value is now]

@@ -2,7 +2,7 @@
 
 import torch
 
-from common.python import verification
+from common.python.child.sides import verification
 
 promised = []
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from common.python import worker
+from common.python.child import worker
 
 dump = worker.dump
 

@@ -3,7 +3,8 @@
 import itertools
 import time
 
-from common.python import seal, timing
+from common.python.child import seal
+from common.python.child.device import timing
 
 
 def prepare(x):

@@ -7,7 +7,8 @@ import random
 from typing import Any
 
 from common.python.errors import Status
-from common.python.expectations import Expectation, Provenance, expectation_of
+from common.python.gate.expectations import Expectation, Provenance, expectation_of
+from common.python.gate.stats import gains_of, rungs_of, speedups_of, times_of
 from common.python.results import (
     Block,
     Change,
@@ -26,7 +27,6 @@ from common.python.results import (
     Verdict,
 )
 from common.python.settings import Settings
-from common.python.stats import gains_of, rungs_of, speedups_of, times_of
 
 MACHINE = {
     "cpu": "Some CPU",

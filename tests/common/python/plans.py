@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.python.directives import Directives
-from common.python.discovery import Pair
-from common.python.environment import Gpu, Machine
-from common.python.planning import Plan, gpus_for
-from common.python.protocol import Described
+from common.python.gate.standards import Standards
+from common.python.machine.environment import Gpu, Machine
+from common.python.pairs.directives import Directives
+from common.python.pairs.discovery import Pair
+from common.python.pairs.targets import Selection
+from common.python.processes.protocol import Described
+from common.python.session.planning import Plan, gpus_for
 from common.python.settings import Settings
-from common.python.standards import Standards
-from common.python.targets import Selection
 
 H200 = Gpu(index=0, name="NVIDIA H200", uuid="GPU-of-a-test", capability=(9, 0), memory_bytes=141 << 30, driver="580.1")
 WITHOUT_GPU = Machine(cpu="c", architecture="x86_64", cores=2, numa_nodes=1, memory_bytes=1 << 34, kernel="6", python="3.11")

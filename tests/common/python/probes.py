@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from common.python.disassembly import Kernel, base_name, read_code
-from common.python.environment import find_tool
+from common.python.build.disassembly import Kernel, base_name, read_code
+from common.python.machine.environment import find_tool
+from common.python.processes.protocol import Launch
 from common.python.project import PROJECT_ROOT
-from common.python.protocol import Launch
 
 PLAIN = ("LDG.E R1, [R2]", "STG.E [R2], R1")
 CASES = Path(__file__).with_name("evidence_cases")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from common.python.planning import Plan
-from common.python.protocol import BuildDone
+from common.python.processes.protocol import BuildDone
+from common.python.session.planning import Plan
 from common.python.settings import Settings
 from tests.commands import write_pair
 from tests.common.python.plans import a_plan

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import pytest
 
 from common.python import benchmark_harness as harness
-from common.python import protocol
-from common.python.bench import Judging
-from common.python.environment import child_environment
 from common.python.errors import SideFailure, Status
-from common.python.isolation import ForkServer
+from common.python.machine.environment import child_environment
+from common.python.processes import protocol
+from common.python.processes.isolation import ForkServer
 from common.python.project import PROJECT_ROOT
+from common.python.session.bench import Judging
 from tests.common.python.profiled import a_bench, a_pair
 
 

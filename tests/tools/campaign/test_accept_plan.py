@@ -4,9 +4,9 @@ import shlex
 
 import pytest
 
-from common.python.discovery import discover
-from common.python.expectations import read_expectations
-from common.python.loader import load_workload
+from common.python.child.sides.loader import load_workload
+from common.python.gate.expectations import read_expectations
+from common.python.pairs.discovery import discover
 from common.python.project import PROJECT_ROOT
 from tools.campaign.plan import ALONE, read_plan
 

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from common.python.errors import BenchmarkError
-from common.python.expectations import Expectations, read_expectations
+from common.python.gate.expectations import Expectations, read_expectations
 from common.python.storage import document_text, write_whole
 from tests.common.python.factories import an_expectation
 from tools.campaign import campaign

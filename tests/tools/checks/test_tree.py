@@ -42,7 +42,7 @@ VIOLATIONS = {
     "a long tensor-core kernel": ("ch10/optimized_a.cu", CUDA_IDEA + "wgmma_fence();\n" * 250, 251, "budget"),
     "a kernel that is long and only speaks of tensor cores": ("ch10/optimized_a.cu", CUDA_IDEA + "int x;  // wgmma\n" * 120, 121, "budget"),
     "a long function": ("tools/a.py", IDEA + "def f():\n" + "    x = 1\n" * 50, 2, "budget"),
-    "seven parameters": ("common/python/gate.py", IDEA + "def f(a, b, /, c, *d, e, f, **g): ...\n", 2, "budget"),
+    "seven parameters": ("common/python/gate/gate.py", IDEA + "def f(a, b, /, c, *d, e, f, **g): ...\n", 2, "budget"),
     "seven parameters of a method": ("tools/a.py", IDEA + "class A:\n    def f(self, a, b, c, d, e, f, g): ...\n", 3, "budget"),
     "a long line": ("ch07/baseline_a.cu", CUDA_IDEA + "//" + "x" * 139 + "\n", 2, "line length"),
     "a new entry at the top": ("scripts/a.py", IDEA, 1, "top level"),
@@ -54,9 +54,9 @@ VIOLATIONS = {
     "except Exception": ("ch01/workload_a.py", IDEA + "try:\n    f()\nexcept Exception as e:\n    pass\n", 4, "broad except"),
     "except BaseException among others": ("tests/a.py", IDEA + "try:\n    f()\nexcept (E, BaseException):\n    pass\n", 4, "broad except"),
     "suppress(Exception)": ("tools/a.py", IDEA + "with contextlib.suppress(Exception):\n    f()\n", 2, "broad except"),
-    "a getattr default": ("common/python/gate.py", IDEA + 'x = getattr(y, "z", None)\n', 2, "getattr default"),
+    "a getattr default": ("common/python/gate/gate.py", IDEA + 'x = getattr(y, "z", None)\n', 2, "getattr default"),
     "os.environ": ("tools/a.py", IDEA + 'x = os.environ["A"]\n', 2, "environment"),
-    "os.getenv": ("common/python/gate.py", IDEA + 'x = os.getenv("A")\n', 2, "environment"),
+    "os.getenv": ("common/python/gate/gate.py", IDEA + 'x = os.getenv("A")\n', 2, "environment"),
     "environ imported": ("tools/a.py", IDEA + "from os import environ\n", 2, "environment"),
     "sys.path.insert": ("ch01/demo.py", IDEA + "sys." + "path.insert(0, here)\n", 2, "sys.path"),
     "sys.path assigned": ("tests/a.py", IDEA + "sys." + "path[:0] = [here]\n", 2, "sys.path"),
@@ -165,10 +165,10 @@ def test_a_chapter_shows_no_technique_of_a_later_one(tmp_path, technique, first,
 BROAD = IDEA + "try:\n    f()\nexcept BaseException:\n    pass\n"
 
 ALLOWED = {
-    "isolation catches whatever comes": ("common/python/isolation_child.py", BROAD),
+    "isolation catches whatever comes": ("common/python/child/isolation_child.py", BROAD),
     "so may a cheat": ("tests/adversaries/baseline_a.py", BROAD),
-    "environment reads the environment": ("common/python/environment.py", IDEA + "x = os.environ\n"),
-    "loader edits sys.path": ("common/python/loader.py", IDEA + "sys." + "path.insert(0, x)\n"),
+    "environment reads the environment": ("common/python/machine/environment.py", IDEA + "x = os.environ\n"),
+    "loader edits sys.path": ("common/python/child/sides/loader.py", IDEA + "sys." + "path.insert(0, x)\n"),
     "sys.path may be read": ("tools/a.py", IDEA + "x = sys.path[0] == y\n"),
     "a tensor-core kernel is longer": ("ch10/optimized_a.cu", CUDA_IDEA + "wgmma_fence();\n" * 249),
     "six parameters and self": ("tools/a.py", IDEA + "class A:\n    def f(self, a, b, c, d, e, f): ...\n"),
@@ -202,28 +202,30 @@ def test_a_module_without_a_layer(tmp_path):
 
 def test_torch_is_found_behind_another_module(tmp_path):
     files = {
-        "tools/cli/benchmark_cli.py": IDEA + "import json\nfrom common.python.suite import run_suite\n",
-        "common/python/suite.py": IDEA + "from common.python import timing\n",
-        "common/python/timing.py": IDEA + "import torch.nn\n",
+        "tools/cli/benchmark_cli.py": IDEA + "import json\nfrom common.python.run.suite import run_suite\n",
+        "common/python/run/suite.py": IDEA + "from common.python import timing\n",
+        "common/python/child/device/timing.py": IDEA + "import torch.nn\n",
     }
     ways = [str(finding) for finding in findings(tmp_path, files)]
     assert len(ways) == 2
-    assert ways[1].startswith("tools/cli/benchmark_cli.py:3: light imports: found tools.cli.benchmark_cli -> common.python.suite -> ")
-    assert "common.python.timing -> torch.nn" in ways[1]
+    assert ways[1].startswith("tools/cli/benchmark_cli.py:3: light imports: found tools.cli.benchmark_cli -> common.python.run.suite -> ")
+    assert "common.python.child.device.timing -> torch.nn" in ways[1]
 
 
 def test_torch_for_the_type_checker_alone_is_no_import(tmp_path):
     text = IDEA + "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n"
-    assert found(tmp_path, "common/python/report.py", text) == []
+    assert found(tmp_path, "common/python/report/report.py", text) == []
 
 
 def test_discovery_stays_light_even_through_its_package(tmp_path):
     files = {
-        "common/__init__.py": IDEA + "from common.python.workload import Workload\n",
-        "common/python/workload.py": IDEA + "import pydantic\n",
-        "common/python/discovery.py": IDEA,
+        "common/__init__.py": IDEA + "from common.python.pairs.workload import Workload\n",
+        "common/python/pairs/workload.py": IDEA + "import pydantic\n",
+        "common/python/pairs/discovery.py": IDEA,
     }
-    assert [(finding.path, finding.rule) for finding in findings(tmp_path, files)] == [("common/python/discovery.py", "light imports")]
+    assert [(finding.path, finding.rule) for finding in findings(tmp_path, files)] == [
+        ("common/python/pairs/discovery.py", "light imports")
+    ]
 
 
 def test_the_command_says_what_it_found_and_fails(tmp_path):

@@ -4,10 +4,10 @@ from contextlib import nullcontext
 
 import pytest
 
-from common.python import suite
-from common.python.environment import child_environment
-from common.python.isolation import ForkServer
+from common.python.machine.environment import child_environment
+from common.python.processes.isolation import ForkServer
 from common.python.project import PROJECT_ROOT
+from common.python.run import suite
 from tests.tools.cli.recorded_bench import SIDE, WORKLOAD, Bench
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from common.python import planning, suite
-from common.python.environment import Gpu, describe_machine
-from common.python.expectations import keep_expectations
-from common.python.measurement import Measured, Measurement
+from common.python.gate.expectations import keep_expectations
+from common.python.machine.environment import Gpu, describe_machine
+from common.python.measure.measurement import Measured, Measurement
+from common.python.run import suite
+from common.python.session import planning
 from tests.common.python.factories import a_recorded_timing, an_expectation, recorded_units
 from tools.cli.benchmark_cli import run_command_line
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from common.python.artifacts import load
+from common.python.report.artifacts import load
 from tests.commands import BASELINE, ROOT, benchmark, start, stop, until, write_pair
 
 SCHEMAS = ROOT / "common/schemas"

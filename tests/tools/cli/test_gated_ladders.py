@@ -5,7 +5,7 @@ import re
 import pytest
 
 from common.python.errors import ExitCode
-from common.python.expectations import read_expectations
+from common.python.gate.expectations import read_expectations
 from tests.common.python.factories import recorded_ladder
 from tests.tools.cli.recorded_bench import SIDE, WORKLOAD
 

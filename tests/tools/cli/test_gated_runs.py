@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from common.python import suite
 from common.python.errors import ExitCode
-from common.python.expectations import keep_expectations, read_expectations
+from common.python.gate.expectations import keep_expectations, read_expectations
 from common.python.results import StopReason
+from common.python.run import suite
 from tests.common.python.factories import an_expectation, recorded_units
 from tests.common.python.profiled import put_on_path
 from tests.tools.cli.recorded_bench import H200, SIDE, WORKLOAD

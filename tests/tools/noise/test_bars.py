@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from common.python import trials
-from common.python.discovery import discover
 from common.python.errors import BenchmarkError
-from common.python.identity import same_code
+from common.python.pairs.discovery import discover
+from common.python.pairs.identity import same_code
+from common.python.run import trials
 from common.python.settings import Settings
 from common.python.storage import document_text, write_whole
 from tests.commands import benchmark
@@ -40,7 +40,7 @@ def test_pairs_without_a_plant_are_the_same_code_and_planted_ones_are_not():
 
 @pytest.mark.parametrize("n", [128 << 20, 16 << 20, 6 << 20, 4 << 20])
 def test_a_planted_copy_moves_one_percent_more(n):
-    from common.python.loader import load_workload
+    from common.python.child.sides.loader import load_workload
 
     class Shapes:
         def normal(self, count):
@@ -53,7 +53,7 @@ def test_a_planted_copy_moves_one_percent_more(n):
 
 
 def test_one_percent_is_planted_in_each_callable_of_which_the_bar_asks_it():
-    from common.python.loader import load_workload
+    from common.python.child.sides.loader import load_workload
 
     timed = {pair.name: load_workload(pair.workload).timed_shapes for pair in bar_pairs()}
     assert sum(len(timed[name]) for name in CALLABLES) == 5

@@ -1,0 +1,1 @@
+"""Beyond the process boundary: the only room that imports torch; workers, the referee, and what they are sealed with."""

@@ -1,0 +1,129 @@
+"""Loads every selected workload once, before anything runs, so that a broken file or a bad kwarg is an error up front."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from common.python.child.sides.cuda_launch import Names, check_source
+from common.python.child.sides.loader import load_workload
+from common.python.child.sides.random_inputs import Inputs, leaves
+from common.python.errors import BenchmarkError, SideFailure
+from common.python.pairs.directives import read_directives
+from common.python.pairs.workload import Shape, ShapeValue, Spec, Workload
+from common.python.processes import protocol
+from common.python.processes.message import Answer
+from common.python.processes.protocol import AnyRequest, ShapeEntries
+
+_KINDS = {bool: "true or false", int: "an integer", float: "a finite number", str: "a word"}
+
+
+class Describer:
+    """Answers Describe and Probe requests."""
+
+    def answer(self, request: AnyRequest) -> Answer:
+        """What the parent must know. Raises BenchmarkError naming the workload file for anything wrong in it."""
+        match request:
+            case protocol.Probe():
+                return protocol.Probed(nonce=request.nonce, torch=torch.__version__, cuda=torch.cuda.is_available())
+            case protocol.Describe():
+                return self._describe(request)
+            case _:
+                raise BenchmarkError(f"the describer was asked for {request.kind}; expected describe or probe")
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+    def _describe(self, request: protocol.Describe) -> Answer:
+        path = Path(request.workload)
+        workload = load_workload(path)
+        timed = {name: with_kwargs(shape, request.kwargs, path.name) for name, shape in workload.timed_shapes.items()}
+        cpu_at = {} if workload.cpu_at is None else with_kwargs(workload.cpu_at, request.kwargs, path.name)
+        for shape in [*workload.check_at, *timed.values(), *([cpu_at] if cpu_at else [])]:
+            _try_shape(workload, shape, path.name)
+        mismatch = _try_inputs(workload, [Path(side) for side in request.sides.values()], path.name)
+        return protocol.Described(
+            nonce=request.nonce,
+            goal=workload.goal,
+            clock=workload.clock,
+            cache=workload.cache,
+            place=workload.place,
+            timed=timed,
+            cpu_at=cpu_at,
+            check_at=[dict(shape) for shape in workload.check_at],
+            work={name: workload.work(**shape) for name, shape in timed.items()},
+            cpu_work=workload.work(**cpu_at) if cpu_at else {},
+            mismatch=mismatch,
+        )
+
+
+def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> str:
+    shape = workload.check_at[0]
+    with tempfile.TemporaryDirectory() as folder:
+        inputs = Inputs(workload, shape, 0, torch.device("cpu"), Path(folder))
+    if not isinstance(inputs.values, dict):
+        raise BenchmarkError(f"{file}: inputs returned a {type(inputs.values).__name__}; expected a dict of names to values")
+    if both := sorted(inputs.values.keys() & shape.keys()):
+        raise BenchmarkError(f"{file}: {both[0]!r} is an input and a shape entry; expected a name to mean one thing")
+    for name in (*workload.constants, *workload.in_place):
+        if name not in inputs.values:
+            raise BenchmarkError(f"{file}: constants or in_place name {name!r}; expected some of the inputs {sorted(inputs.values)}")
+    for name, leaf in leaves(inputs.values):
+        if workload.evolves and workload.may_change(name) and not isinstance(leaf, torch.Tensor):
+            raise BenchmarkError(f"{file}: {name} is state and a {type(leaf).__name__}; expected tensors, which can be compared")
+    if workload.reference_rows is not None and "rows" in inputs.values.keys() | shape.keys():
+        raise BenchmarkError(f"{file}: 'rows' is what reference_rows is given, and an input or a shape entry; expected one meaning")
+    try:
+        for side in sides:
+            if side.suffix == ".cu":
+                check_source(side, Names.of(workload, read_directives(side), inputs.values, shape))
+    except SideFailure as failure:
+        return failure.reason
+    return ""
+
+
+def _try_shape(workload: Workload, shape: Shape, file: str) -> None:
+    where = f"at {dict(shape)}"
+    outputs: Any = workload.outputs(**shape)  # what a file states is typed by nobody
+    if not isinstance(outputs, dict) or not outputs or not all(isinstance(spec, Spec) for spec in outputs.values()):
+        raise BenchmarkError(f"{file}: outputs returned {outputs!r} {where}; expected a dict of names to Spec, with at least one output")
+    for name, spec in outputs.items():
+        if not isinstance(spec.shape, tuple) or not isinstance(spec.dtype, torch.dtype):
+            raise BenchmarkError(f"{file}: output {name} is {spec!r} {where}; expected a Spec of a tuple of extents and a torch dtype")
+        if any(extent < 1 for extent in spec.shape):
+            raise BenchmarkError(f"{file}: output {name} has shape {spec.shape} {where}; expected no extent below 1, or nothing is checked")
+    rows = {name: spec.shape[:1] for name, spec in outputs.items()}
+    if workload.reference_rows is not None and (len(set(rows.values())) > 1 or () in rows.values()):
+        found = ", ".join(f"{name} of shape {spec.shape}" for name, spec in outputs.items())
+        raise BenchmarkError(f"{file}: found reference_rows and outputs {found} {where}; expected all to have as many rows")
+    work = workload.work(**shape)
+    for name, amount in work.items():
+        if not 0 <= amount < math.inf:
+            raise BenchmarkError(f"{file}: work gives {name}={amount} {where}; expected a finite amount that is not negative")
+
+
+def with_kwargs(shape: Shape, kwargs: Mapping[str, str], file: str) -> ShapeEntries:
+    """`shape` with the entries that `kwargs` names, in the types they had. Raises BenchmarkError for an unknown key or a bad value."""
+    changed: ShapeEntries = dict(shape)
+    for key, text in kwargs.items():
+        if key not in shape:
+            raise BenchmarkError(f"--kwargs {key}={text}: {file} has no such shape entry; expected some of {', '.join(sorted(shape))}")
+        try:
+            changed[key] = _converted(shape[key], text)
+        except (ValueError, KeyError) as error:
+            kind = _KINDS[type(shape[key])]
+            raise BenchmarkError(f"--kwargs {key}={text}: found {text!r}; expected {kind}, which {key} is in {file}") from error
+    return changed
+
+
+def _converted(old: ShapeValue, text: str) -> ShapeValue:
+    if isinstance(old, bool):
+        return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
+    if isinstance(old, float) and not math.isfinite(float(text)):
+        raise ValueError(text)
+    return type(old)(text)

@@ -1,0 +1,1 @@
+"""The device in a worker: samples, held streams, and what escapes them."""

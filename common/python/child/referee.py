@@ -1,0 +1,188 @@
+"""The process that judges: it makes inputs and reference itself, from the seed, and never imports a side."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from common.python.child.dumps import read_dump
+from common.python.child.sides.loader import load_workload
+from common.python.child.sides.random_inputs import Inputs, leaves, mapped, warm_digest
+from common.python.child.sides.verification import compare, upcast
+from common.python.errors import BenchmarkError, SideFailure, Status
+from common.python.pairs.workload import Shape, Spec, Workload, call_by_name
+from common.python.processes import protocol
+from common.python.processes.message import Answer
+from common.python.processes.protocol import AnyRequest
+from common.python.results import OutputError
+
+_REFERENCES_KEPT = 2
+_SLOW_S = 2.0
+_ROWS_PICKED = 1024  # beside the first and the last: all of them miss a wrong 1/64 of the rows with a probability of (63/64)^1024 = 1e-7
+
+
+@dataclass(frozen=True)
+class _Expected:
+    """What a call must return on inputs of that digest; of `rows` alone, unless that is None.
+
+    `unfit` is a sentence on a state from which any answer would be right, or empty; `notes` say what is to be known of the reference.
+    """
+
+    digest: str
+    values: Mapping[str, torch.Tensor]
+    rows: torch.Tensor | None = None
+    unfit: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class Referee:
+    """Answers Judge requests; keeps the inputs of one shape and the latest references, which both sides share."""
+
+    def __init__(self) -> None:
+        self._workloads: dict[str, Workload] = {}
+        self._inputs: dict[str, Inputs] = {}
+        self._references: dict[str, _Expected] = {}
+        self._random = random.SystemRandom()  # no seed of it is in any request: no side can know which rows are looked at
+
+    def answer(self, request: AnyRequest) -> Answer:
+        """Judge the outputs that `request` names, or get ready to. Raises SideFailure."""
+        if isinstance(request, protocol.Attend):
+            warm_digest(torch.device(request.device))
+            return protocol.Ready(nonce=request.nonce)
+        if not isinstance(request, protocol.Judge):
+            raise SideFailure(Status.CRASHED, f"the referee was asked for {request.kind}; expected judge")
+        workload = self._workload(request.workload)
+        inputs = self._inputs_of(workload, request)
+        expected = self._reference(workload, request, inputs)
+        specs = inputs.answers()
+        errors: dict[str, OutputError] = {}
+        mismatches = [expected.unfit] if expected.unfit else []
+        for dumped in request.outputs:
+            found = read_dump(dumped, specs[dumped.name], torch.device(request.device))
+            tolerance = workload.tolerance(request.side)
+            errors[dumped.name], mismatch = compare(dumped.name, found, expected.values[dumped.name], tolerance, expected.rows)
+            if mismatch:
+                mismatches.append(mismatch)
+        if set(errors) != set(specs):
+            raise SideFailure(Status.WRONG_RESULT, f"found outputs {sorted(errors)}; expected {sorted(specs)}")
+        mismatch, notes = "; ".join(mismatches), list(expected.notes)
+        return protocol.Judged(nonce=request.nonce, digest=expected.digest, outputs=errors, mismatch=mismatch, notes=notes)
+
+    def close(self) -> None:
+        """Delete the input files."""
+        for inputs in self._inputs.values():
+            inputs.remove_files()
+
+    def _workload(self, path: str) -> Workload:
+        if path not in self._workloads:
+            self._workloads[path] = load_workload(Path(path))
+        return self._workloads[path]
+
+    def _inputs_of(self, workload: Workload, request: protocol.Judge) -> Inputs:
+        place = _place(request)
+        if place not in self._inputs:
+            self.close()
+            device = torch.device(request.device)
+            self._inputs = {
+                place: Inputs(workload, request.shape, request.prepare_seed, device, Path(request.folder), (request.rank, request.ranks))
+            }
+        return self._inputs[place]
+
+    def _reference(self, workload: Workload, request: protocol.Judge, inputs: Inputs) -> _Expected:
+        if request.found:  # by one side alone
+            return _evolved(workload, request, inputs)
+        key = f"{_place(request)} {request.seed}"
+        if key not in self._references:
+            rows = self._rows(workload, request.shape)
+            made = _evolved(workload, request, inputs) if workload.evolves else _answered(workload, request, inputs, rows)
+            while len(self._references) >= _REFERENCES_KEPT:
+                del self._references[next(iter(self._references))]
+            self._references[key] = made
+        return self._references[key]
+
+    def _rows(self, workload: Workload, shape: Shape) -> Sequence[int]:
+        """The rows that are asked of `reference_rows` at `shape`, ascending; none where `reference` is asked for everything."""
+        checked_whole = any(shape == check for check in workload.check_at)
+        if workload.reference_rows is None or (checked_whole and workload.reference is not None):
+            return ()
+        count = next(iter(workload.outputs(**shape).values())).shape[0]
+        if checked_whole or count <= _ROWS_PICKED + 2:
+            return range(count)
+        return [0, *sorted(self._random.sample(range(1, count - 1), _ROWS_PICKED)), count - 1]
+
+
+def _place(request: protocol.Judge) -> str:
+    return f"{request.workload} {sorted(request.shape.items())} {request.prepare_seed} {request.rank} of {request.ranks}"
+
+
+def _answered(workload: Workload, request: protocol.Judge, inputs: Inputs, rows: Sequence[int]) -> _Expected:
+    """What `reference` says, or of `rows`, if there are any, what `reference_rows` says."""
+    inputs.rewrite(request.seed)
+    digest = inputs.digest()
+    values = {**request.shape, **upcast(inputs.values, getattr(torch, workload.reference_in))}
+    specs = workload.outputs(**request.shape)
+    if rows and workload.reference_rows is not None:
+        where = f"{Path(request.workload).name}: reference_rows"
+        asked = torch.tensor(rows, dtype=torch.int64, device=request.device)
+        whole = len(rows) == next(iter(specs.values())).shape[0]
+        specs = {name: replace(spec, shape=(len(rows), *spec.shape[1:])) for name, spec in specs.items()}
+        found = _named(call_by_name(workload.reference_rows, {**values, "rows": asked}, where), specs, where)
+        return _Expected(digest, found, None if whole else asked)
+    assert workload.reference is not None, "a workload has one of the two"
+    where = f"{Path(request.workload).name}: reference"
+    _wait(request)
+    begin = time.monotonic()
+    found = _named(call_by_name(workload.reference, values, where), specs, where)
+    _wait(request)
+    return _Expected(digest, found, notes=_slowness(time.monotonic() - begin, workload, request))
+
+
+def _slowness(seconds: float, workload: Workload, request: protocol.Judge) -> tuple[str, ...]:
+    if seconds <= _SLOW_S or any(request.shape == check for check in workload.check_at):
+        return ()
+    entries = " ".join(f"{key}={value}" for key, value in request.shape.items())
+    name = Path(request.workload).name
+    return (f"{name}: reference took more than {_SLOW_S:g} s at {entries}; expected reference_rows, which is asked for random rows",)
+
+
+def _evolved(workload: Workload, request: protocol.Judge, inputs: Inputs) -> _Expected:
+    """What the last of `steps` steps from a fresh `prepare` returns and the state behind it; or of one step, from the state it found."""
+    assert workload.reference is not None, "a state that evolves has one"
+    where = f"{Path(request.workload).name}: reference"
+    precise = getattr(torch, workload.reference_in)
+    state = mapped({name: inputs.values[name] for name in workload.in_place}, lambda leaf: upcast(leaf, precise).clone())
+    tensors = dict(leaves(state))
+    specs = inputs.answers()
+    unfit = ""
+    for dumped in request.found:
+        tensors[dumped.name].copy_(read_dump(dumped, specs[dumped.name], torch.device(request.device)))
+        if torch.isnan(tensors[dumped.name]).any():  # which is right wherever the reference has it too
+            unfit = f"state {dumped.name} held NaN before the call; expected numbers, however often the step was called"
+    live = {name: value for name, value in inputs.values.items() if name not in state}
+    returned: Any = None
+    for step in range(1 if request.found else workload.steps):
+        inputs.rewrite(request.seed + step)
+        returned = call_by_name(workload.reference, {**request.shape, **upcast(live, precise), **state}, where)
+    outputs = {name: spec for name, spec in specs.items() if not workload.may_change(name)}
+    return _Expected(inputs.digest(), {**_named(returned, outputs, where), **tensors}, unfit=unfit)
+
+
+def _wait(request: protocol.Judge) -> None:
+    if request.device == "cuda":
+        torch.cuda.synchronize()
+
+
+def _named(returned: Any, specs: dict[str, Spec], where: str) -> dict[str, torch.Tensor]:
+    values = (returned,) if isinstance(returned, torch.Tensor) else tuple(() if returned is None else returned)
+    if len(values) != len(specs):
+        raise BenchmarkError(f"{where} returned {len(values)} values; expected {len(specs)}: {', '.join(specs)}")
+    for (name, spec), value in zip(specs.items(), values, strict=True):
+        if tuple(value.shape) != tuple(spec.shape):
+            raise BenchmarkError(f"{where} returned {name} of shape {tuple(value.shape)}; expected {tuple(spec.shape)}")
+    return dict(zip(specs, values, strict=True))

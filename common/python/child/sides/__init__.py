@@ -1,0 +1,1 @@
+"""Sides in a worker: loaded, given inputs, called, and their outputs compared."""

@@ -1,0 +1,284 @@
+"""Inputs from seeds: every draw has its own generator, so any process can make the inputs of any call again, in place."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from common.python.errors import BenchmarkError
+from common.python.machine.page_cache import cached_pages
+from common.python.pairs.workload import Shape, Spec, Workload
+
+_MIX = 0x9E3779B97F4A7C15
+_MASK = (1 << 63) - 1
+_SIGNED_MIX = _MIX - (1 << 64)
+_NO_DIRECT_DRAW = {torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e8m0fnu}
+
+PAGE = 4096
+_CHUNK = 1 << 20
+_PAGES_REWRITTEN = 64
+
+
+def mix(seed: int, index: int) -> int:
+    """A seed for the `index`-th draw of `seed`; neighbouring seeds and indices give unrelated ones."""
+    return (seed * _MIX ^ (index + 1) * 0xD1342543DE82EF95) & _MASK
+
+
+@dataclass(frozen=True)
+class _Draw:
+    index: int
+    tensor: torch.Tensor
+    version: int
+
+
+class Rand:
+    """Draws tensors on `device`; the same seed gives the same values. Shapes are in elements.
+
+    Given the draws of an earlier call, it writes new values into the same storage, but for those behind constants.
+    """
+
+    def __init__(self, seed: int, device: torch.device, folder: Path) -> None:
+        self._seed = seed
+        self._device = device
+        self._folder = folder
+        self._index = 0
+        self.draws: list[_Draw] = []
+        self.files: list[RandomFile] = []
+        self._keep: frozenset[int] = frozenset()
+        self._seeds: Mapping[int, int] = {}
+
+    def again(self, seed: int, keep: frozenset[int], seeds: Mapping[int, int]) -> Rand:
+        """The same draws with the values of `seed`, but for those in `seeds`, by index; those in `keep` are returned as they are."""
+        other = Rand(seed, self._device, self._folder)
+        other.draws, other.files, other._keep, other._seeds = self.draws, self.files, keep, seeds
+        return other
+
+    def normal(self, *shape: int, dtype: torch.dtype = torch.float32, mean: float = 0.0, std: float = 1.0) -> torch.Tensor:
+        """Normally distributed values."""
+        return self._draw(shape, dtype, lambda out, generator: out.normal_(mean, std, generator=generator))
+
+    def uniform(self, *shape: int, dtype: torch.dtype = torch.float32, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
+        """Values uniform in [low, high)."""
+        return self._draw(shape, dtype, lambda out, generator: out.uniform_(low, high, generator=generator))
+
+    def integers(self, *shape: int, low: int, high: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
+        """Integers uniform in [low, high)."""
+        return self._draw(shape, dtype, lambda out, generator: out.random_(low, high, generator=generator))
+
+    def permutation(self, n: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
+        """A permutation of 0 .. n - 1."""
+
+        def shuffle(out: torch.Tensor, generator: torch.Generator) -> object:
+            return out.copy_(torch.randperm(n, generator=generator, device=self._device))
+
+        return self._draw((n,), dtype, shuffle)
+
+    def file(self, size: int) -> Path:
+        """A file of `size` random bytes on the disk that artifacts go to. A later call changes some of its pages."""
+        index, self._index = self._index, self._index + 1
+        position = sum(1 for file in self.files if file.index < index)
+        if position == len(self.files):
+            self.files.append(RandomFile(self._folder / f"input_{os.getpid()}_{index}.bin", size, mix(self._seed, index), index))
+        elif index not in self._keep:
+            self.files[position].rewrite(mix(self._seed, index))
+        return self.files[position].path
+
+    def _draw(self, shape: tuple[int, ...], dtype: torch.dtype, fill: Callable[[torch.Tensor, torch.Generator], object]) -> torch.Tensor:
+        index, self._index = self._index, self._index + 1
+        position = index - sum(1 for file in self.files if file.index < index)
+        known = position < len(self.draws)
+        if known and index in self._keep:
+            return self.draws[position].tensor
+        out = self.draws[position].tensor if known else torch.empty(shape, dtype=dtype, device=self._device)
+        if out.shape != torch.Size(shape) or out.dtype != dtype:
+            raise BenchmarkError(f"draw {index} changed from {tuple(out.shape)} to {shape}; expected inputs() to draw the same again")
+        generator = torch.Generator(self._device).manual_seed(mix(self._seeds.get(index, self._seed), index))
+        if dtype in _NO_DIRECT_DRAW:
+            wide = torch.empty(shape, dtype=torch.float32, device=self._device)
+            fill(wide, generator)
+            out.copy_(wide)
+        else:
+            fill(out, generator)
+        if not known:
+            self.draws.append(_Draw(index, out, out._version))
+        return out
+
+
+class RandomFile:
+    """A file whose content follows from its seeds: a base, and a few pages that the latest rewrite replaced."""
+
+    def __init__(self, path: Path, size: int, seed: int, index: int) -> None:
+        self.path = path
+        self.index = index
+        self._size = size
+        self._seed = seed
+        self._replaced: list[int] = []
+        with path.open("wb") as file:
+            for start in range(0, size, _CHUNK):
+                file.write(self._base(start // _CHUNK))
+            _to_disk(file.fileno())
+
+    def rewrite(self, seed: int) -> None:
+        """Put the pages of the last rewrite back and replace others, chosen and filled from `seed`."""
+        pages = math.ceil(self._size / PAGE)
+        generator = torch.Generator().manual_seed(seed)
+        chosen = torch.randint(pages, (min(pages, _PAGES_REWRITTEN),), generator=generator).tolist()
+        with self.path.open("r+b") as file:
+            for page in self._replaced:
+                offset = page * PAGE % _CHUNK
+                self._write(file.fileno(), page, self._base(page * PAGE // _CHUNK)[offset : offset + PAGE])
+            for page in chosen:
+                self._write(file.fileno(), page, _random_bytes(PAGE, mix(seed, page)))
+            _to_disk(file.fileno())
+        self._replaced = chosen
+
+    def leave_cache(self) -> bool:
+        """Ask the kernel to drop the file's pages; whether none is left in the page cache."""
+        with self.path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            return not cached_pages(file.fileno())
+
+    def _write(self, descriptor: int, page: int, data: bytes) -> None:
+        start = page * PAGE
+        os.pwrite(descriptor, data[: self._size - start], start)
+
+    def _base(self, chunk: int) -> bytes:
+        return _random_bytes(min(_CHUNK, self._size - chunk * _CHUNK), mix(self._seed, chunk))
+
+
+def _to_disk(descriptor: int) -> None:
+    # A dirty page survives POSIX_FADV_DONTNEED, so a rewrite is only done once it is on the disk.
+    os.fsync(descriptor)
+
+
+def _random_bytes(count: int, seed: int) -> bytes:
+    words = torch.empty(math.ceil(count / 8), dtype=torch.int64).random_(generator=torch.Generator().manual_seed(seed))
+    return words.numpy().tobytes()[:count]
+
+
+class Inputs:
+    """The inputs of a workload at a shape: made once from a seed, rewritten in place for every call that is checked or timed.
+
+    They are those of rank r of n processes, `place` being (r, n).
+    """
+
+    def __init__(
+        self, workload: Workload, shape: Shape, seed: int, device: torch.device, folder: Path, place: tuple[int, int] = (0, 1)
+    ) -> None:
+        self._workload = workload
+        self._shape = shape
+        self._place = place
+        self._rand = Rand(seed, device, folder)
+        self.values: dict[str, Any] = workload.inputs_of(self._rand, shape, *place)
+        self._kept = {*workload.constants, *(workload.in_place if workload.evolves else ())}
+        constants = [leaf for name, leaf in leaves(self.values) if name.split(".")[0] in self._kept]
+        # A constant may be a view of its draw: it is the storage that must keep its values.
+        storages = {leaf.untyped_storage().data_ptr() for leaf in constants if isinstance(leaf, torch.Tensor)}
+        behind = [draw for draw in self._rand.draws if draw.tensor.untyped_storage().data_ptr() in storages]
+        # inputs() will edit again what it edited, so that has to be drawn again, from the same seed.
+        self._seeds = {draw.index: seed for draw in behind if draw.tensor._version != draw.version}
+        paths = {leaf for leaf in constants if isinstance(leaf, Path)}
+        files = {file.index for file in self._rand.files if file.path in paths}
+        self._keep = frozenset(files | {draw.index for draw in behind} - self._seeds.keys())
+        if workload.evolves:
+            # What steps change lies apart from what was drawn, or inputs() would edit it, or make live inputs of it, in every call.
+            self.values |= {name: mapped(self.values[name], _apart) for name in workload.in_place if name in self.values}
+
+    def rewrite(self, seed: int) -> None:
+        """Give every live input the values of `seed`, in the storage it has."""
+        again = dict(leaves(self._workload.inputs_of(self._rand.again(seed, self._keep, self._seeds), self._shape, *self._place)))
+        for name, leaf in leaves(self.values):
+            if isinstance(leaf, torch.Tensor) and again[name] is not leaf and name.split(".")[0] not in self._kept:
+                leaf.copy_(again[name])
+
+    def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """Every input tensor with its dotted name."""
+        return ((name, leaf) for name, leaf in leaves(self.values) if isinstance(leaf, torch.Tensor))
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """The tensors of a state that evolves, by dotted name; none where the harness refreshes what a step changes."""
+        return {name: tensor for name, tensor in self.tensors() if self._workload.evolves and self._workload.may_change(name)}
+
+    def answers(self) -> dict[str, Spec]:
+        """What is compared of a call: every output, and every tensor of a state that evolves."""
+        state = {name: Spec(tuple(tensor.shape), tensor.dtype) for name, tensor in self.state().items()}
+        return {**self._workload.outputs(**self._shape), **state}
+
+    @property
+    def files(self) -> tuple[RandomFile, ...]:
+        """Every input file."""
+        return tuple(self._rand.files)
+
+    def digest(self) -> str:
+        """A fingerprint of all values but those a step may change: equal in two processes exactly if their inputs are."""
+        sums = hashlib.blake2b(digest_size=16)
+        for name, leaf in leaves(self.values):
+            if self._workload.may_change(name):
+                continue
+            sums.update(name.encode())
+            if isinstance(leaf, torch.Tensor):
+                sums.update(str((tuple(leaf.shape), leaf.dtype, tensor_digest(leaf))).encode())
+            elif isinstance(leaf, Path):
+                sums.update(hashlib.blake2b(leaf.read_bytes()).digest())
+            else:
+                sums.update(repr(leaf).encode())
+        return sums.hexdigest()
+
+    def remove_files(self) -> None:
+        """Delete the input files."""
+        for file in self._rand.files:
+            file.path.unlink(missing_ok=True)
+
+
+def mapped(tree: Any, change: Callable[[Any], Any]) -> Any:
+    """`tree` of nested dicts, lists and tuples with every leaf changed."""
+    if isinstance(tree, Mapping):
+        return {key: mapped(value, change) for key, value in tree.items()}
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(mapped(value, change) for value in tree)
+    return change(tree)
+
+
+def _apart(leaf: Any) -> Any:
+    return leaf.clone() if isinstance(leaf, torch.Tensor) else leaf
+
+
+def leaves(tree: object, name: str = "") -> Iterator[tuple[str, Any]]:
+    """What `tree` of nested dicts, lists and tuples holds, with dotted names."""
+    if isinstance(tree, Mapping):
+        for key, value in tree.items():
+            yield from leaves(value, f"{name}.{key}" if name else str(key))
+    elif isinstance(tree, (list, tuple)):
+        for position, value in enumerate(tree):
+            yield from leaves(value, f"{name}.{position}")
+    else:
+        yield name, tree
+
+
+def tensor_digest(tensor: torch.Tensor) -> int:
+    """Position-weighted sum of the mixed 64-bit words of the tensor's bytes, modulo 2^64."""
+    data = tensor.contiguous().reshape(-1).view(torch.uint8)
+    if data.numel() % 8 or data.storage_offset() % 8:
+        data = torch.nn.functional.pad(data, (0, -data.numel() % 8))  # a copy, so aligned
+    words = data.view(torch.int64)
+    total = torch.zeros((), dtype=torch.int64, device=tensor.device)
+    for start in range(0, words.numel(), _CHUNK):
+        part = words[start : start + _CHUNK] * _SIGNED_MIX
+        # The upper half must reach the lower one: a sum modulo 2^64 sees of the top bits only whether an even number of them changed.
+        part ^= (part >> 32) & 0xFFFFFFFF
+        part *= torch.arange(2 * start + 1, 2 * (start + part.numel()) + 1, 2, dtype=torch.int64, device=part.device)
+        total += part.sum()
+    return int(total) & ((1 << 64) - 1)
+
+
+def warm_digest(device: torch.device) -> None:
+    """Have a GPU load what a digest runs, so that the first of a process takes no longer than the others."""
+    if device.type == "cuda":
+        tensor_digest(torch.zeros(64, dtype=torch.uint8, device=device))

@@ -1,0 +1,1 @@
+"""What a machine can do at best, measured: GPU, matrix units, host."""

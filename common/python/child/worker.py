@@ -1,0 +1,408 @@
+"""The process of one side: builds, prepares, checks and times it. It never judges its own answers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import nvtx
+import psutil
+import torch
+
+from common.python.build import cuda_build
+from common.python.child.device.escape import HeldCall
+from common.python.child.device.launch_trace import compiled_kernels, start_tracing, trace
+from common.python.child.device.stream_choice import work_on_quickest_stream
+from common.python.child.device.timing import Sampler
+from common.python.child.dumps import dump
+from common.python.child.seal import seal
+from common.python.child.sides.loader import Side, Step, load_side, load_workload
+from common.python.child.sides.random_inputs import Inputs, warm_digest
+from common.python.child.sides.triton_ahead import compile_ahead
+from common.python.child.sides.triton_start import start_triton
+from common.python.child.sides.verification import (
+    changed,
+    check_inputs,
+    check_placement,
+    poison,
+    poison_free_blocks,
+    snapshot,
+    take_outputs,
+)
+from common.python.errors import SideFailure, Status
+from common.python.machine.environment import profiler_attached, set_compile_environment
+from common.python.pairs.identity import digest_of
+from common.python.pairs.workload import Workload, call_by_name
+from common.python.processes import protocol
+from common.python.processes.message import Answer
+from common.python.processes.protocol import AnyRequest, Call
+from common.python.results import WARM_FILES, ReportedMetric
+
+_LISTS_CHILDREN = Path("/proc/thread-self/children")
+_LINGER_S = 0.02  # how long a CPU side that returned too early is given to show itself
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    workload: Workload
+    side: Side
+    request: protocol.Load
+    device: torch.device
+
+    def another_side(self) -> Side:
+        """A second instance, for buffers of its own."""
+        return load_side(Path(self.request.side), self.workload, Path(self.request.library) if self.request.library else None)
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    """The side set up as a request says, once or in several copies that share nothing but constants."""
+
+    request: protocol.Prepare
+    copies: tuple[tuple[Inputs, Step], ...]
+    sides: tuple[Side, ...]
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A checked call: copies of its outputs, its inputs' digest and which it changed, whether an output still changed, and its seconds."""
+
+    outputs: dict[str, torch.Tensor]
+    digest: str
+    modified: tuple[str, ...]
+    late: bool
+    seconds: float
+
+
+class Worker:
+    """Answers the requests that concern one side."""
+
+    def __init__(self) -> None:
+        self._maybe_loaded: _Loaded | None = None
+        self._maybe_prepared: _Prepared | None = None
+        self._outputs: dict[str, torch.Tensor] = {}
+        self._dumped: list[dict[str, torch.Tensor]] = []  # what the referee may read until the next request
+        self._sampler: Sampler | None = None
+        self._broken = seal()
+        self._cores = os.sched_getaffinity(0)
+
+    def answer(self, request: AnyRequest) -> Answer:
+        """Do what `request` asks, in an NVTX range of its name. Raises SideFailure, or whatever the side raises."""
+        self._dumped.clear()
+        with nvtx.annotate(request.kind):
+            return self._answer(request)
+
+    def _answer(self, request: AnyRequest) -> Answer:
+        match request:
+            case protocol.Build():
+                return self._build(request)
+            case protocol.Open():
+                return self._open(request)
+            case protocol.Load():
+                return self._load(request)
+            case protocol.Prepare():
+                return self._prepare(request)
+            case protocol.Check():
+                return self._check(request)
+            case protocol.Warm():
+                return self._warm(request)
+            case protocol.Time():
+                return self._time(request)
+            case protocol.Watch():
+                return self._watch(request)
+            case protocol.Ahead():
+                return compile_ahead(request)
+            case _:
+                raise SideFailure(Status.CRASHED, f"a worker was asked for {request.kind}; expected something about one side")
+
+    def close(self) -> None:
+        """Give back what the side and its inputs hold."""
+        if self._maybe_prepared is not None:
+            for side in self._maybe_prepared.sides:
+                side.close()
+            for inputs, _ in self._maybe_prepared.copies:
+                inputs.remove_files()
+
+    def _build(self, request: protocol.Build) -> Answer:
+        built = cuda_build.build(
+            Path(request.source),
+            tuple(request.architectures),
+            flags=request.flags,
+            cache=Path(request.cache),
+            root=Path(request.root),
+        )
+        return protocol.BuildDone(
+            nonce=request.nonce, library=str(built.library), seconds=built.seconds, cached=built.cached, log=built.log
+        )
+
+    def _open(self, request: protocol.Open) -> Answer:
+        torch.cuda.synchronize()  # before anything else there is no context yet
+        if request.choose:
+            work_on_quickest_stream()
+        return protocol.Ready(nonce=request.nonce)
+
+    def _load(self, request: protocol.Load) -> Answer:
+        set_compile_environment(interpret=request.interpret, cold_caches=Path(request.folder) if request.cold else None)
+        device = torch.device(request.device)
+        if device.type == "cuda":
+            work_on_quickest_stream()
+            warm_digest(device)  # here, where the sides of a row load side by side
+        else:
+            torch.set_num_threads(1)
+        if request.watched:
+            start_tracing()
+        workload_file, side_file = Path(request.workload), Path(request.side)
+        if digest_of(workload_file, side_file) != request.digest:
+            reason = f"{side_file.name} or {workload_file.name} changed while the run went on; expected the text that the run began with"
+            raise SideFailure(Status.WRONG_RESULT, reason)
+        begin = time.perf_counter() - (start_triton() if request.triton else 0.0)  # who runs this side pays for that
+        workload = load_workload(workload_file)
+        side = load_side(side_file, workload, Path(request.library) if request.library else None)
+        self._maybe_loaded = _Loaded(workload, side, request, device)
+        return protocol.Loaded(nonce=request.nonce, seconds=time.perf_counter() - begin)
+
+    def _prepare(self, request: protocol.Prepare) -> Answer:
+        loaded = self._loaded
+        self.close()
+        sides = [loaded.side, *(loaded.another_side() for _ in range(request.copies - 1))]
+        copies = []
+        seconds = 0.0
+        for side in sides:
+            place = loaded.request.rank, loaded.request.ranks
+            inputs = Inputs(loaded.workload, request.shape, request.seed, loaded.device, Path(loaded.request.folder), place)
+            poison_free_blocks(loaded.workload.outputs(**request.shape), loaded.device)
+            _wait(loaded.device)
+            begin = time.perf_counter()
+            step = side.prepare(inputs.values, request.shape)
+            _wait(loaded.device)
+            seconds = time.perf_counter() - begin
+            inputs.rewrite(request.live_seed)
+            copies.append((inputs, step))
+        if request.copies > 1:  # what a first call loads or compiles waits for the device, so no copy's may come while its stream is held
+            for _, step in copies:
+                step()
+            _wait(loaded.device)
+        self._maybe_prepared = _Prepared(request, tuple(copies), tuple(sides))
+        self._outputs, self._sampler = {}, None
+        return protocol.Prepared(nonce=request.nonce, seconds=seconds)
+
+    def _check(self, request: protocol.Check) -> Answer:
+        calls = []
+        seconds: list[float] = []
+        for position, seed in enumerate(request.seeds):
+            # The last call is made on a held stream, where there is one, to see that all its work is on it.
+            # Under a profiler, which waits for each kernel, the one that holds the stream would wait for what comes behind it.
+            held = position > 0 and position + 1 == len(request.seeds) and self._loaded.device.type == "cuda" and not profiler_attached()
+            call, elapsed = self._checked_steps(seed, f"{request.prefix}_{position}", position > 0, seconds[-1] if held else None)
+            calls.append(call)
+            seconds.append(elapsed)
+        return protocol.Checked(nonce=request.nonce, calls=calls, first_call_s=seconds[0])
+
+    def _checked_steps(self, seed: int, prefix: str, again: bool, call_s: float | None) -> tuple[Call, float]:
+        """One call and its seconds, on a held stream after one that took `call_s`; where a state evolves, its last step, the first's."""
+        workload = self._loaded.workload
+        if workload.evolves and again:
+            self._prepare(self._prepared.request)
+        modified: set[str] = set()
+        late = False
+        seconds = []
+        for step in range(workload.steps):
+            done = self._checked_call(seed + step, call_s if step + 1 == workload.steps else None)
+            modified.update(done.modified)
+            late |= done.late
+            seconds.append(done.seconds)
+        inputs, outputs = sorted(modified), self._dump(done.outputs, prefix)
+        return Call(seed=seed, digest=done.digest, modified=inputs, escaped="late" if late else "", outputs=outputs), seconds[0]
+
+    def _checked_call(self, seed: int, call_s: float | None) -> _Done:
+        workload, device = self._loaded.workload, self._loaded.device
+        inputs, step = self._prepared.copies[0]
+        inputs.rewrite(seed)
+        digest = inputs.digest()
+        in_place = {name: tensor for name, tensor in inputs.tensors() if workload.may_change(name)}
+        before = snapshot({name: tensor for name, tensor in inputs.tensors() if name not in in_place})
+        reused = {**self._outputs, **{str(i): tensor for i, tensor in enumerate(self._prepared.sides[0].workspace())}}
+        for tensor in reused.values():
+            poison(tensor)
+        poison_free_blocks(workload.outputs(**self._prepared.request.shape), device)
+        _wait(device)
+        broken, set_profile, set_trace = self._broken, sys.setprofile, sys.settrace  # bound before the step can replace them
+        call = None
+        begin = time.perf_counter()
+        if call_s is not None:
+            call = HeldCall(step, self._take, inputs.answers(), reused | in_place, call_s)
+            returned = call.returned
+        else:
+            returned = step()
+        set_profile(None)  # or a function of the side's would run before the next line
+        set_trace(None)
+        _require_whole(broken())
+        taken = self._take(returned)
+        now = call.behind if call else snapshot(taken)  # made behind the step on its stream: what is not done by then does not count
+        _wait(device)
+        elapsed = time.perf_counter() - begin
+        late = _still_changes(now, taken) or bool(call and call.escaped)
+        modified = changed(before, inputs.tensors())
+        self._outputs = {name: tensor for name, tensor in taken.items() if name not in in_place}
+        return _Done(now, digest, tuple(modified), late, elapsed)
+
+    def _dump(self, tensors: dict[str, torch.Tensor], prefix: str) -> list[protocol.Dump]:
+        self._dumped.append(tensors)
+        return dump(tensors, f"{prefix}_{self._loaded.request.rank}")
+
+    def _take(self, returned: object, copy: int = 0) -> dict[str, torch.Tensor]:
+        loaded, prepared = self._loaded, self._prepared
+        inputs = prepared.copies[copy][0]
+        file = Path(loaded.request.side).name
+        check_inputs(inputs.tensors(), file)
+        in_place = {name: tensor for name, tensor in inputs.tensors() if loaded.workload.may_change(name)}
+        taken = take_outputs(returned, loaded.workload.outputs(**prepared.request.shape), in_place, file)
+        check_placement(taken, inputs.tensors(), loaded.device, file)
+        return taken | inputs.state()
+
+    def _warm(self, request: protocol.Warm) -> Answer:
+        loaded, prepared = self._loaded, self._prepared
+        if request.core >= 0:
+            os.sched_setaffinity(0, {request.core})
+        peak, begin = 0, time.perf_counter()
+        if loaded.device.type == "cuda" and request.calls != 0:
+            torch.cuda.reset_peak_memory_stats()
+            prepared.copies[0][1]()
+            _wait(loaded.device)
+            peak = torch.cuda.max_memory_allocated()
+        call_s = time.perf_counter() - begin
+        label = f"{Path(loaded.request.side).stem}/step"
+        self._sampler = Sampler(loaded.workload, prepared.copies, loaded.device, label, self._take, request.calls_per_sample)
+        self._sampler.hold &= request.hold and not profiler_attached()
+        self._sampler.settle()
+        calls, step_ns, sample_ns = self._sampler.warm(request.seed, request.calls, request.seconds)
+        return protocol.Warmed(
+            nonce=request.nonce,
+            calls=calls,
+            holds=self._sampler.hold,
+            step_ns=step_ns,
+            sample_ns=sample_ns,
+            call_s=call_s,
+            peak_memory_bytes=peak,
+            metrics=self._reported(),
+        )
+
+    def _reported(self) -> dict[str, ReportedMetric]:
+        workload, request = self._loaded.workload, self._loaded.request
+        if workload.metrics is None:
+            return {}
+        inputs = self._prepared.copies[0][0]
+        reported = call_by_name(workload.metrics, {**self._prepared.request.shape, **inputs.values}, f"{request.workload}: metrics")
+        return {name: ReportedMetric(value=metric.value, unit=metric.unit, better=metric.better) for name, metric in reported.items()}
+
+    def _time(self, request: protocol.Time) -> Answer:
+        sampler = self._sampler
+        if sampler is None:
+            raise SideFailure(Status.CRASHED, "a worker was asked to time before it was warm; expected warm first")
+        sampler.hold = request.hold
+        each = sampler.calls_per_sample
+        picks: list[Call] = []
+        broken = self._broken  # bound before a step can replace it
+
+        def keep(i: int) -> None:
+            mine = [pick for pick in request.picks if pick // each == i]
+            if mine:
+                _require_whole(broken())
+                picks.extend(self._picked(sampler, pick % each, request.seed + pick, f"{request.prefix}_{pick}") for pick in mine)
+                self._require_own_cores()
+
+        looks = {pick // each: pick % each for pick in request.picks}
+        samples, void = sampler.block(request.seed, request.count, looks, keep, sustained=request.sustained)
+        return protocol.Timed(
+            nonce=request.nonce,
+            samples_ns=[sample.ns for sample in samples],
+            sm_clock_hz=[sample.sm_clock_hz for sample in samples if sample.sm_clock_hz],
+            queued_ns=sum(sample.queued_ns for sample in samples) * each,
+            void=void,
+            picks=picks,
+            notes=[WARM_FILES] if sampler.warm_files else [],
+        )
+
+    def _watch(self, request: protocol.Watch) -> Answer:
+        self._prepare(protocol.Prepare(shape=request.shape, seed=request.seed, live_seed=request.live_seed))
+        _, step = self._prepared.copies[0]
+        step()  # what a first call sets up or compiles is not of the step
+        launches, spans = trace(step)
+        return protocol.Observed(nonce=request.nonce, launches=launches, spans=spans, cubins=compiled_kernels(), missed="")
+
+    def _picked(self, sampler: Sampler, copy: int, seed: int, prefix: str) -> Call:
+        # A state that evolves is judged over this one call, from where the call found it: a replay from `prepare` on would be as long as
+        # all timed calls together, and so would be its error. So one wrong call that is not picked goes unseen, though its trace lasts.
+        kept = sampler.kept(copy)
+        digest = self._prepared.copies[sampler.first + copy][0].digest()
+        outputs, found = self._dump(kept.outputs, prefix), self._dump(sampler.found[copy], f"{prefix}_found")
+        return Call(seed=seed, digest=digest, modified=[], escaped=kept.escaped, outputs=outputs, found=found, behind_ns=kept.behind_ns)
+
+    def _require_own_cores(self) -> None:
+        if away := _cores_in_use() - self._cores:
+            found, expected = (", ".join(map(str, sorted(cores))) for cores in (away, self._cores))
+            raise SideFailure(
+                Status.STREAM_ESCAPE, f"found a thread or process of it that may run on cores {found}; expected cores {expected} alone"
+            )
+
+    @property
+    def _loaded(self) -> _Loaded:
+        if self._maybe_loaded is None:
+            raise SideFailure(Status.CRASHED, "a worker was asked to prepare before it had loaded a side; expected load first")
+        return self._maybe_loaded
+
+    @property
+    def _prepared(self) -> _Prepared:
+        if self._maybe_prepared is None:
+            raise SideFailure(Status.CRASHED, "a worker was asked to call a step before it was prepared; expected prepare first")
+        return self._maybe_prepared
+
+
+def _cores_in_use() -> set[int]:
+    """The cores on which the threads of this process and of its children may run."""
+    cores: set[int] = set()
+    for process in _family(os.getpid()):
+        for thread in _threads(process):
+            with contextlib.suppress(ProcessLookupError):
+                cores |= os.sched_getaffinity(int(thread.name))
+    return cores
+
+
+def _family(process: int) -> Iterator[int]:
+    """A process and its children's children."""
+    yield process
+    if not _LISTS_CHILDREN.exists():  # a kernel without them: all processes of the machine are asked for their parents
+        with contextlib.suppress(psutil.NoSuchProcess):
+            yield from (child.pid for child in psutil.Process(process).children(recursive=True))
+        return
+    for thread in _threads(process):
+        with contextlib.suppress(OSError):  # it has ended
+            for child in (thread / "children").read_text(encoding="ascii").split():
+                yield from _family(int(child))
+
+
+def _threads(process: int) -> list[Path]:
+    try:
+        return list(Path(f"/proc/{process}/task").iterdir())
+    except OSError:  # it has ended
+        return []
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def _require_whole(problem: str) -> None:
+    if problem:
+        raise SideFailure(Status.WRONG_RESULT, problem)
+
+
+def _still_changes(taken_at_once: dict[str, torch.Tensor], outputs: dict[str, torch.Tensor]) -> bool:
+    time.sleep(_LINGER_S)
+    return bool(changed(taken_at_once, outputs.items()))

@@ -1,0 +1,79 @@
+"""A red row is red only if it stands among all that a run gates, and if a second measurement of it alone says so too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from common.python.gate.gate import FALSE_DISCOVERY, discoveries
+from common.python.results import PairResult, Verdict, VerdictKind
+
+
+def standing(rows: Sequence[PairResult]) -> list[PairResult]:
+    """`rows`, with each red verdict turned to INCONCLUSIVE that, among so many gated figures, chance may have made."""
+    probabilities = {
+        (row.target, shape, name): change.p_worse
+        for row in rows
+        for shape, verdict in row.verdicts.items()
+        for name, change in verdict.changes.items()
+    }
+    stands = dict(zip(probabilities, discoveries([*probabilities.values()]), strict=True))
+
+    def settled(target: str, shape: str, verdict: Verdict) -> Verdict:
+        red = [(target, shape, name) for name in red_figures(verdict)]
+        if verdict.kind is not VerdictKind.REGRESSED or any(stands[key] for key in red):
+            return verdict
+        least = min(probabilities[key] for key in red)
+        doubt = f"p = {least:.2g} does not stand among {len(stands)} gated figures at {FALSE_DISCOVERY:.0%}"
+        return verdict.model_copy(update={"kind": VerdictKind.INCONCLUSIVE, "sentence": f"{verdict.sentence}; {doubt}"})
+
+    return [
+        row.model_copy(update={"verdicts": {shape: settled(row.target, shape, verdict) for shape, verdict in row.verdicts.items()}})
+        for row in rows
+    ]
+
+
+def is_to_be_confirmed(row: PairResult) -> bool:
+    """Whether a red verdict of this row was measured once only, and is not accepted."""
+    return any(
+        verdict.kind is VerdictKind.REGRESSED and not verdict.confirmed and not verdict.accepted for verdict in row.verdicts.values()
+    )
+
+
+def confirmed(first: PairResult, second: PairResult) -> PairResult:
+    """The first measurement with what the second makes of its red verdicts; the second where that did not even pass."""
+    if second.status is not first.status:
+        return second
+    verdicts = {
+        shape: _agreed(verdict, second.verdicts[shape]) if verdict.kind is VerdictKind.REGRESSED else verdict
+        for shape, verdict in first.verdicts.items()
+    }
+    return first.model_copy(update={"verdicts": verdicts})
+
+
+def red_twice(row: PairResult) -> list[str]:
+    """The shapes at which a second measurement said that the row is red."""
+    return [shape for shape, verdict in row.verdicts.items() if verdict.confirmed]
+
+
+def unconfirmed(row: PairResult, why: str) -> PairResult:
+    """The row where there could be no second measurement."""
+    doubt = {"kind": VerdictKind.INCONCLUSIVE}
+    verdicts = {
+        shape: verdict.model_copy(update=doubt | {"sentence": f"{verdict.sentence}; {why}"})
+        if verdict.kind is VerdictKind.REGRESSED
+        else verdict
+        for shape, verdict in row.verdicts.items()
+    }
+    return row.model_copy(update={"verdicts": verdicts})
+
+
+def red_figures(verdict: Verdict) -> list[str]:
+    """The names of the figures that make a verdict red."""
+    return [name for name, change in verdict.changes.items() if change.kind is VerdictKind.REGRESSED]
+
+
+def _agreed(first: Verdict, second: Verdict) -> Verdict:
+    if set(red_figures(first)) & set(red_figures(second)):
+        return first.model_copy(update={"confirmed": True, "sentence": f"{first.sentence}; a second measurement agrees: {second.sentence}"})
+    doubt = f"a second measurement says {second.kind}: {second.sentence}"
+    return first.model_copy(update={"kind": VerdictKind.INCONCLUSIVE, "sentence": f"{first.sentence}; {doubt}"})

@@ -1,0 +1,1 @@
+"""Process pairs, timed against each other until the gate can decide."""

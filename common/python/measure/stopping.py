@@ -1,0 +1,109 @@
+"""When a measurement has enough units: the gate has decided, the interval is narrow, or units or time are used up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from common.python.gate.expectations import LEAST_ACCEPTED_UNITS
+from common.python.gate.gate import LEAST_UNITS, LOOK_EVERY, MOST_UNITS
+from common.python.gate.noise import StepClass
+from common.python.gate.standards import Allowance, Standard, Standards, more_units
+from common.python.gate.stats import (
+    Known,
+    gains_of,
+    gated_by,
+    gated_logs,
+    ratio_interval,
+    rungs_between,
+    rungs_of,
+    speedups_of,
+    times_of,
+)
+from common.python.results import OPTIMIZED, StopReason, Unit
+from common.python.session.planning import Plan
+from common.python.settings import Settings
+
+BUDGET_S = 5.0  # a side
+_SLOWER = 1.02  # than the mean so far may units be that are to come: two of 80 measurements on H200s ended 0.6 and 1.3 % late
+DEAR_S = 2.0  # a `prepare` that takes longer allows as few units as there is a variance from
+PRECISE_PERCENT = 0.25
+# Steps whose noise may not let the interval become that narrow: this, unless their floor is kept.
+NOISY_PERCENT = {StepClass.SHORT: 1.0, StepClass.LAUNCH: 0.5, StepClass.HOST: 0.5}
+
+
+class StopRule:
+    """The rule for one timing. It looks after an even number of units, when both orders are equally many."""
+
+    def __init__(self, settings: Settings, standards: Standards, plan: Plan, shape: str) -> None:
+        self._standards = standards
+        self._plan = plan
+        self._fixed = settings.iterations is not None or settings.cold_start
+        self._accepting = settings.accept_regressions and not standards.refuses(plan, shape)
+        self._standard = None if self._accepting else standards.of(plan, shape)
+
+    def reason(self, units: Sequence[Unit], timed_s: float, prepare_s: float) -> StopReason | None:
+        """Why these are enough units, or None; `timed_s` were spent on them, `prepare_s` on the last unit's slowest `prepare`."""
+        count = len(units)
+        if self._fixed:
+            return StopReason.FIXED if count >= LEAST_UNITS else None
+        if count < self._least(units, prepare_s) or count % LOOK_EVERY:
+            return None
+        if self._standard and gated_logs(units, self._standard.goal):
+            if reason := self._gated_reason(self._standard, units, timed_s):
+                return reason
+        else:
+            allowance = self._standards.allowance(self._plan, units)
+            if self._half_width_percent(units, allowance.known) <= self._precise_percent(allowance):
+                return StopReason.PRECISE
+        if count >= MOST_UNITS:
+            return StopReason.UNIT_CAP
+        out_of_time = timed_s * (count + LOOK_EVERY) / count * _SLOWER > self._budget_s and not self._accepting  # by the next look
+        return StopReason.TIME_BUDGET if out_of_time else None
+
+    @property
+    def _budget_s(self) -> float:
+        return BUDGET_S * len(self._plan.sides)
+
+    def _gated_reason(self, standard: Standard, units: Sequence[Unit], timed_s: float) -> StopReason | None:
+        """Why the gate needs no further unit, or None.
+
+        A ladder whose speedup is decided goes on for a rung only while the units that are left, by number and by time, are foreseen to
+        decide it if they go on like those that are there; else what would have ended it ends it now, and the rung stays undecided.
+        """
+        allowance = self._standards.allowance(self._plan, units)
+        band = max(allowance.band_percent, standard.least_band)
+        undecided = [
+            side for side, change in standard.changes(units, band, allowance.known).items() if not standard.is_decided(side, change)
+        ]
+        if not undecided:
+            return StopReason.DECIDED
+        if OPTIMIZED in undecided:
+            return None
+        in_time = int(len(units) * self._budget_s / timed_s)
+        most = min(in_time, MOST_UNITS)
+        if any(more_units(units, standard.goal, side, standard.sides[side], band, most) is not None for side in undecided):
+            return None
+        return StopReason.TIME_BUDGET if in_time < MOST_UNITS else StopReason.UNIT_CAP
+
+    def _least(self, units: Sequence[Unit], prepare_s: float) -> int:
+        if self._accepting:
+            return LEAST_ACCEPTED_UNITS
+        dear = prepare_s > DEAR_S and len(units) >= LOOK_EVERY and self._standards.allowance(self._plan, units).known is not None
+        return LOOK_EVERY if dear else LEAST_UNITS
+
+    def _half_width_percent(self, units: Sequence[Unit], known: Known | None) -> float:
+        goal = self._plan.described.goal
+        if self._accepting:  # what is kept are the gated figures
+            gated = [sides for side in (OPTIMIZED, *rungs_between(self._plan.sides)) for sides in gated_by(side)]
+            intervals = [ratio_interval(units, goal, sides, known) for sides in gated if len(gated_logs(units, goal, sides)) == len(units)]
+        else:
+            figures = speedups_of(units, known), gains_of(units, known), rungs_of(units, self._plan.sides, goal, known)
+            intervals = [interval for each in figures for interval in each.values()]
+        return max(interval.half_width_percent for interval in intervals or times_of(units, known).values())
+
+    def _precise_percent(self, allowance: Allowance) -> float:
+        if self._accepting:
+            return allowance.band_percent / 2
+        if allowance.step not in NOISY_PERCENT:
+            return PRECISE_PERCENT
+        return NOISY_PERCENT[allowance.step] if allowance.floor_percent is None else allowance.floor_percent

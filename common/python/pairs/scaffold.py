@@ -1,0 +1,53 @@
+"""`new`: a pair's three files from templates, which pass as they are and say what to put where."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from common.python.errors import BenchmarkError
+from common.python.pairs.discovery import Tree, canonical, discover
+from common.python.storage import write_whole
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_TARGET = re.compile(r"^(?P<directory>\w[\w-]*(/\w[\w-]*)?):(?P<name>\w+)$")
+_FILES = {
+    False: {"workload": "workload.py", "baseline": "baseline.py", "optimized": "optimized.py"},
+    True: {"workload": "workload.py", "baseline": "baseline.cu", "optimized": "optimized.cu"},
+}
+
+
+def new_pair(tree: Tree, target: str, *, cuda: bool) -> tuple[Path, ...]:
+    """Write the files of `target` under the tree's root, and their paths.
+
+    Raises BenchmarkError if the name is not `directory:name`, would not be found under that name, or if any of the files exists.
+    """
+    match = _TARGET.match(canonical(target))
+    if match is None or re.search(r"^(baseline|optimized|library)_|_(baseline|optimized)$", match["name"]):
+        raise BenchmarkError(f"new {target}: found no directory:name; expected for example ch07:row_sum, without baseline or optimized")
+    folder = (
+        tree.root
+        if match["directory"] == tree.root.name and not (tree.root / match["directory"]).is_dir()
+        else tree.root / match["directory"]
+    )
+    paths = {role: folder / f"{role}_{match['name']}{Path(template).suffix}" for role, template in _FILES[cuda].items()}
+    taken = [path for role in paths for suffix in (".py", ".cu") if (path := folder / f"{role}_{match['name']}{suffix}").exists()]
+    if taken:
+        raise BenchmarkError(f"new {target}: {taken[0]} exists; expected a name that no file has")
+    if not _is_found(tree, canonical(target), list(paths.values())):
+        raise BenchmarkError(f"new {target}: targets are not looked for in {folder}; expected a chapter's folder, or labs/<name>")
+    for role, template in _FILES[cuda].items():
+        write_whole(paths[role], (_TEMPLATES / template).read_text(encoding="utf-8"))
+    return tuple(paths.values())
+
+
+def _is_found(tree: Tree, target: str, paths: list[Path]) -> bool:
+    """Whether discovery would find the pair, tried on empty files in another place."""
+    with TemporaryDirectory() as place:
+        root = Path(place) / tree.root.name
+        for path in paths:
+            empty = root / path.relative_to(tree.root)
+            empty.parent.mkdir(parents=True, exist_ok=True)
+            empty.touch()
+        return target in [pair.target for pair in discover(root).pairs]

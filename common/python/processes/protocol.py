@@ -1,0 +1,399 @@
+"""What parent and children say to each other: every message is a type, and every answer echoes its request's nonce."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from common.python.machine.ceiling import Ceiling
+from common.python.processes.message import Answer, Message, Request
+from common.python.results import OutputError, ReportedMetric
+
+ShapeEntries = dict[str, int | float | bool | str]
+
+MOST_QUEUED_NS: Final = 2_500_000  # of the host's a call: 500 launches through ctypes on an H200
+
+
+class Describe(Request):
+    """Load a workload, apply `kwargs` to its timed shapes and try it at its smallest check shape."""
+
+    kind: Literal["describe"] = "describe"
+    workload: str
+    sides: dict[str, str]
+    kwargs: dict[str, str]
+
+
+class Described(Answer):
+    """What the parent must know of a workload; `timed` and `cpu_at` have kwargs applied. Empty `cpu_at`: never timed there.
+
+    `work` is what any implementation must do at each of `timed`, by ceiling, and `cpu_work` at `cpu_at`.
+    `mismatch` is a sentence on the first entry point of a .cu side that does not fit the workload, or empty.
+    """
+
+    kind: Literal["described"] = "described"
+    goal: str
+    clock: Literal["device", "launch", "host"]
+    cache: Literal["cold", "hot"]
+    place: Literal["device", "host"]
+    timed: dict[str, ShapeEntries]
+    cpu_at: ShapeEntries
+    check_at: list[ShapeEntries]
+    work: dict[str, dict[str, float]]
+    cpu_work: dict[str, float]
+    mismatch: str
+
+
+class Probe(Request):
+    """Ask what torch can see."""
+
+    kind: Literal["probe"] = "probe"
+
+
+class Probed(Answer):
+    """torch's version and whether it can use a CUDA device."""
+
+    kind: Literal["probed"] = "probed"
+    torch: str
+    cuda: bool
+
+
+class Build(Request):
+    """Compile a .cu side into the cache."""
+
+    kind: Literal["build"] = "build"
+    source: str
+    root: str
+    cache: str
+    architectures: list[str]
+    flags: list[str]
+
+
+class BuildDone(Answer):
+    """Where the library is, and what building it took in seconds."""
+
+    kind: Literal["build_done"] = "build_done"
+    library: str
+    seconds: float
+    cached: bool
+    log: str
+
+
+class Open(Request):
+    """Make a context on the GPU; with `choose`, take the stream there, too, which `Load` would else do while others are at work."""
+
+    kind: Literal["open"] = "open"
+    choose: bool
+
+
+class Load(Request):
+    """Import a workload and one side of it. `library` is the built .cu, empty for Python; `folder` takes input files.
+
+    `digest` is of both files' text as the run began, so that what is loaded is what was planned. With `watched`, CUPTI is
+    started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`.
+    """
+
+    kind: Literal["load"] = "load"
+    workload: str
+    side: str
+    library: str
+    device: Literal["cuda", "cpu"]
+    interpret: bool
+    folder: str
+    cold: bool
+    triton: bool
+    watched: bool
+    digest: str
+    rank: int = 0
+    ranks: int = 1
+
+
+class Loaded(Answer):
+    """Seconds that loading took, with those of starting Triton where the side launches it."""
+
+    kind: Literal["loaded"] = "loaded"
+    seconds: float
+
+
+class Prepare(Request):
+    """Make `copies` of the inputs of `seed` at `shape`, set the side up on each, then give live inputs the values of `live_seed`."""
+
+    kind: Literal["prepare"] = "prepare"
+    shape: ShapeEntries
+    seed: int
+    live_seed: int
+    copies: int = 1  # each has buffers of its own, for a step that is too short, or whose time depends on where they lie
+
+
+class Prepared(Answer):
+    """Set-up time in seconds."""
+
+    kind: Literal["prepared"] = "prepared"
+    seconds: float
+
+
+class Dump(Message):
+    """One output on its way to the referee: raw bytes in a file, or `size` of them in GPU memory that `handle` opens."""
+
+    name: str
+    path: str
+    handle: str = ""
+    offset: int = 0
+    size: int = 0
+
+
+class Check(Request):
+    """Call the step once for every seed, on poisoned memory, and keep the outputs in files whose names start with `prefix`.
+
+    Where the state evolves, a seed stands for `steps` calls from a fresh `prepare`, on inputs of seed, seed + 1 and so on, the last one's
+    outputs being kept; for the first of `seeds` the latest Prepare is the fresh one.
+    """
+
+    kind: Literal["check"] = "check"
+    seeds: list[int]
+    prefix: str
+
+
+class Call(Message):
+    """A call of `rank` of `ranks`: its inputs' seed and digest, inputs it changed, its outputs; `escaped`: past its stream or its clock.
+
+    "late": an output still changed when the call was over. "early": one was there before the stream of a timed call had come to it.
+    `outputs` has all tensors of a state that evolves, `found` what they were before a timed call. A Check's call is the last of several
+    then: `seed` is that of the first, the digest its own, and the rest of all of them. Behind a timed one the GPU worked for `behind_ns`.
+    """
+
+    seed: int
+    digest: str
+    modified: list[str]
+    escaped: Literal["", "early", "late"]
+    outputs: list[Dump]
+    found: list[Dump] = []
+    behind_ns: float = 0.0
+    rank: int = 0
+    ranks: int = 1
+
+
+class Checked(Answer):
+    """The calls of a `Check`, and the first one's seconds."""
+
+    kind: Literal["checked"] = "checked"
+    calls: list[Call]
+    first_call_s: float
+
+
+class Warm(Request):
+    """Call the step until two successive blocks agree, or exactly `calls` times if that is not negative.
+
+    A sample calls `calls_per_sample` copies once, the next one the next copies. `hold`: find out first whether the stream can be held over
+    the step. The calling thread stays on `core`, unless that is negative; threads that the side has already go where they like.
+    """
+
+    kind: Literal["warm"] = "warm"
+    seed: int
+    calls: int
+    seconds: float
+    hold: bool
+    core: int
+    calls_per_sample: int = 1
+
+
+class Warmed(Answer):
+    """A call's time and a whole sample's (rewriting inputs, flushing caches and all) in ns, and peak device memory in bytes.
+
+    `call_s` is what the first call here took, which may have been the first of all. `holds` says that the stream can be held while the
+    step is queued, so that the host's launch latency can be hidden.
+    """
+
+    kind: Literal["warmed"] = "warmed"
+    calls: int
+    holds: bool
+    step_ns: float
+    sample_ns: float
+    call_s: float = 0.0
+    peak_memory_bytes: int
+    metrics: dict[str, ReportedMetric]
+
+
+class Time(Request):
+    """Take `count` samples; call i, counted over all samples and copies, runs on the inputs of seed + i.
+
+    The outputs of the calls in `picks` are kept for the referee. `hold` hides the host's launch latency.
+    """
+
+    kind: Literal["time"] = "time"
+    seed: int
+    count: int
+    picks: list[int]
+    prefix: str
+    hold: bool
+    sustained: bool
+
+
+class Timed(Answer):
+    """Samples in ns a call, SM clocks in Hz, the host's ns of queueing in all, how many more were void, and the picked calls' outputs."""
+
+    kind: Literal["timed"] = "timed"
+    samples_ns: list[float]
+    sm_clock_hz: list[float]
+    queued_ns: float = 0.0
+    void: int
+    picks: list[Call]
+    notes: list[str]
+
+
+class Span(Message):
+    """Something that the GPU did; times in ns from an origin that the spans of one answer share."""
+
+    name: str
+    start_ns: float
+    end_ns: float
+
+
+class Launch(Message):
+    """One kernel that a step ran; those that one `call` of the host started, as a graph does, share its number.
+
+    None stands for what nobody told who watched.
+    """
+
+    kernel: str
+    call: int
+    in_graph: bool
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: int | None
+    shared_bytes: int
+    registers: int | None
+    occupancy_percent: float | None
+
+
+class Watch(Request):
+    """Prepare the side, which was loaded to be watched, at `shape`, and watch what a step does on the GPU."""
+
+    kind: Literal["watch"] = "watch"
+    shape: ShapeEntries
+    seed: int
+    live_seed: int
+
+
+class Ahead(Request):
+    """Load a Triton side as if there were a GPU of `capability`, and compile what a step at `shape` launches; `prefix` names cubins."""
+
+    kind: Literal["ahead"] = "ahead"
+    workload: str
+    side: str
+    shape: ShapeEntries
+    capability: tuple[int, int]
+    prefix: str
+
+
+class Observed(Answer):
+    """What a step launched, all that it did on a GPU, and cubins with its kernels' machine code."""
+
+    kind: Literal["observed"] = "observed"
+    launches: list[Launch]
+    spans: list[Span]
+    cubins: list[str]
+    missed: str  # a sentence on what it did besides, of which neither launches nor code are known; empty if that is all
+    imported: list[str] = []  # by an Ahead: the files of all its modules that are not of installed packages
+
+
+class Attend(Request):
+    """Get ready to judge: a CUDA context takes as long as many judgements."""
+
+    kind: Literal["attend"] = "attend"
+    device: Literal["cuda", "cpu"]
+
+
+class Ready(Answer):
+    """Ready."""
+
+    kind: Literal["ready"] = "ready"
+
+
+class Judge(Request):
+    """Compare outputs with the reference of the inputs that the two seeds make for `rank` of `ranks`, at the tolerance of `side`.
+
+    With the state that a call `found`, they are those of one step from there.
+    """
+
+    kind: Literal["judge"] = "judge"
+    workload: str
+    device: Literal["cuda", "cpu"]
+    folder: str
+    side: str
+    shape: ShapeEntries
+    prepare_seed: int
+    seed: int
+    outputs: list[Dump]
+    found: list[Dump] = []
+    rank: int = 0
+    ranks: int = 1
+
+
+class Judged(Answer):
+    """Digest of the inputs as the referee makes them, each output's error, a sentence on the first mismatch or nothing, and notes."""
+
+    kind: Literal["judged"] = "judged"
+    digest: str
+    outputs: dict[str, OutputError]
+    mismatch: str
+    notes: list[str] = []
+
+
+class Survey(Request):
+    """Measure one topic of a device's ceilings; `index` is CUDA's, `folder` lies on the storage that is measured."""
+
+    kind: Literal["survey"] = "survey"
+    device: Literal["cuda", "cpu"]
+    index: int
+    topic: str
+    folder: str
+
+
+class Surveyed(Answer):
+    """The size of the device's last cache in bytes, the topic's ceilings, and why some were not measured, by name."""
+
+    kind: Literal["surveyed"] = "surveyed"
+    cache_bytes: int
+    ceilings: list[Ceiling]
+    missing: dict[str, str]
+    notes: list[str]
+
+
+class Fork(Request):
+    """Asks the fork server for a child whose socket comes with the message; `triton`: one that finds Triton ready, as torch is."""
+
+    kind: Literal["fork"] = "fork"
+    role: Literal["worker", "referee", "describer", "surveyor"]
+    log: str
+    core: int
+    triton: bool
+
+
+class Forked(Answer):
+    """The child's process id."""
+
+    kind: Literal["forked"] = "forked"
+    pid: int
+
+
+class Reap(Request):
+    """Asks the fork server how a child ended."""
+
+    kind: Literal["reap"] = "reap"
+    pid: int
+    seconds: float
+
+
+class Reaped(Answer):
+    """Whether the child has ended, and its exit code; a negative one is the signal that killed it."""
+
+    kind: Literal["reaped"] = "reaped"
+    ended: bool
+    code: int
+
+
+AnyRequest = Annotated[
+    Describe | Probe | Build | Open | Load | Prepare | Check | Warm | Time | Watch | Ahead | Attend | Judge | Survey | Fork | Reap,
+    Field(discriminator="kind"),
+]

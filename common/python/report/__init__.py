@@ -1,0 +1,1 @@
+"""What people read: rows, tables, charts, pages, and the folder of a run."""

@@ -1,0 +1,231 @@
+"""What the HTML report says of one pair, a function a part: PARTS is the order in which they stand.
+
+To add a part, write a function from a row and its run to the parts it has to show, none where the row has no such data, and name it
+in PARTS. A table belongs in `report.sections` instead: then the Markdown report has it too.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+
+from common.python.gate.stats import climbed, median_ns
+from common.python.profile.advice import diagnoses
+from common.python.profile.why_faster import reasons
+from common.python.report.charts import Effect, Strip, effect_of, strip
+from common.python.report.figures import checkout_text, error_text
+from common.python.report.listings import Listing, changes, whole
+from common.python.report.report import REASONS, Column, Section, sections
+from common.python.results import BASELINE, OPTIMIZED, Check, Interval, PairResult, PairTiming, Run, SideResult, Unit
+from common.python.wording import at_shape, interval_text, one_line, speedup_text, time_text
+
+LIBRARY = "library"
+RUNG = "rung"
+_CLOCKS_DIFFER = 1.005
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One strip plot: `kind` is the side that it is of, `value` the figure that its samples make, `caption` what they are."""
+
+    kind: str
+    title: str
+    value: str
+    caption: str
+    strip: Strip
+
+
+@dataclass(frozen=True)
+class Part:
+    """A titled piece of the report; `kind` names the macro of parts.html.jinja that draws `content`; a folded one opens on a click."""
+
+    kind: Literal["facts", "panels", "table", "code"]
+    title: str
+    content: Sequence[tuple[str, str]] | Sequence[Panel] | Section | Listing
+    note: str = ""
+    folded: bool = False
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The figure of one shape and side in large type, and in `words` what it means."""
+
+    label: str
+    figure: str
+    effect: Effect
+    words: str
+
+
+def headlines(row: PairResult) -> list[Headline]:
+    """A headline a shape and side that has a speedup."""
+    found = []
+    for shape, timing in row.timings.items():
+        for side in _compared(timing):
+            speedup = timing.speedups[side]
+            effect = effect_of(speedup)
+            times = " → ".join(time_text(timing.time_ns[name].estimate) for name in (BASELINE, side))
+            over = [f"; {speedup_text(timing.rungs[side])} over {before}" for before, after in climbed(timing) if after == side]
+            label = " ".join(filter(None, ("" if side == OPTIMIZED else side, at_shape(shape).strip())))
+            found.append(Headline(label, speedup_text(speedup), effect, f"{times}: {_EFFECTS[effect]}{''.join(over)}"))
+    return found
+
+
+def _compared(timing: PairTiming) -> list[str]:
+    """The sides that have a speedup: the optimized one, then the others in the order in which they are stated."""
+    return sorted((side for side in timing.time_ns if side in timing.speedups), key=lambda side: side != OPTIMIZED)
+
+
+_EFFECTS: dict[Effect, str] = {
+    "faster": "faster, all of the 95 % interval lies above 1x",
+    "slower": "slower, all of the 95 % interval lies below 1x",
+    "undecided": "not decided, the 95 % interval holds 1x",
+}
+
+
+def why(row: PairResult, _: Run) -> Iterator[Part]:
+    """What the idea is, what was expected of it before it was measured, and what shows that it is there."""
+    facts = [("Idea", row.idea)]
+    for side, result in row.sides.items():
+        facts += [(_of(title, side), result.directives[key]) for key, title in _WRITTEN.items() if key in result.directives]
+    for state, title in _PROOF_STATES.items():
+        facts.append((title, ", ".join(f"{proof.claim} in {proof.side}" for proof in row.proofs if proof.state == state)))
+    facts += [(reason.title, reason.words) for reason in reasons(row)]
+    bounds = [f"{found.side}{at_shape(found.shape)} {found.bottleneck}: {found.rests_on}" for found in diagnoses(row)]
+    facts += [("Bound by", "; ".join(bounds))]
+    told = [(name, one_line(text)) for name, text in facts if text]
+    if told:
+        yield Part("facts", "Why", told)
+
+
+_WRITTEN = {"expects": "Expected", "reason": "Reason", "needs": "Needs", "allows": "Allowed in a step"}
+_PROOF_STATES = {"proven": "Proven", "failed": "Disproved", "unchecked": "Not checked"}
+
+
+def _of(title: str, side: str) -> str:
+    return title if side == OPTIMIZED else f"{title} of {side}"
+
+
+def samples(row: PairResult, _: Run) -> Iterator[Part]:
+    """Every raw sample: the speedup of each process pair, then the times of each side, then the clocks they were taken at."""
+    for shape, timing in row.timings.items():
+        panels = [_ratios(timing, side) for side in _compared(timing)]
+        panels += [_times(timing, side) for side in timing.time_ns]
+        panels += [panel for side in timing.time_ns for panel in _clocks(timing, side)]
+        entries = ", ".join(f"{key}={value}" for key, value in timing.shape.items())
+        yield Part("panels", f"Samples {at_shape(shape)}".strip(), panels, note=entries)
+
+
+def _ratios(timing: PairTiming, side: str) -> Panel:
+    speedup = timing.speedups[side]
+    values = [[median_ns(unit, BASELINE) / median_ns(unit, side)] for unit in timing.units]
+    return Panel(
+        kind_of(side), f"Speedup of {side}", speedup_text(speedup), f"{len(values)} process pairs, a dot each", strip(values, speedup)
+    )
+
+
+def _times(timing: PairTiming, side: str) -> Panel:
+    time = timing.time_ns[side]
+    drawn = strip([_samples_ns(unit, side) for unit in timing.units], time)
+    words = [f"{drawn.values} samples"]
+    if (calls := timing.calls_per_sample.get(side, 1)) > 1:
+        words.append(f"of {calls} calls")
+    if clocks := [clock for unit in timing.units for block in unit.blocks[side] for clock in block.sm_clock_hz]:
+        words.append(f"at {min(clocks) / 1e6:.0f} to {max(clocks) / 1e6:.0f} MHz")
+    if drawn.outside:
+        words.append(f"; {drawn.outside} beyond the edge, the furthest {drawn.furthest:+.3g} %")
+    return Panel(kind_of(side), f"Time of {side}", interval_text(time), " ".join(words).replace(" ;", ";"), drawn)
+
+
+def _clocks(timing: PairTiming, side: str) -> Iterator[Panel]:
+    """The clocks that the blocks of a side held, where they differ enough to tell in its times."""
+    units = [[statistics.median(block.sm_clock_hz) for block in unit.blocks[side] if block.sm_clock_hz] for unit in timing.units]
+    held = [clock for unit in units for clock in unit]
+    if all(units) and max(held) > _CLOCKS_DIFFER * min(held):
+        middle = statistics.median(held)
+        drawn = strip(units, Interval(estimate=middle, low=middle, high=middle))
+        yield Panel(kind_of(side), f"SM clock of {side}", f"{middle / 1e6:.0f} MHz", "the median of each block", drawn)
+
+
+def _samples_ns(unit: Unit, side: str) -> list[float]:
+    return [sample for block in unit.blocks[side] for sample in block.samples_ns]
+
+
+def kind_of(side: str) -> str:
+    """The class that a side is drawn as: baseline, optimized, library, or a rung of a ladder."""
+    return side if side in (BASELINE, OPTIMIZED, LIBRARY) else RUNG
+
+
+def code(row: PairResult, run: Run) -> Iterator[Part]:
+    """Each side as what it changes in the one before it, whole if that is of another language or for the library; then the workload."""
+    root, note = Path(run.settings["root"]).resolve(), _measured_at(run)
+    files = {side: result.file for side, result in row.sides.items()}
+    steps = {
+        after: files[before]
+        for before, after in pairwise(files)
+        if after != LIBRARY and Path(files[before]).suffix == Path(files[after]).suffix
+    }
+    for side, file in files.items():
+        if side in steps:
+            yield Part("code", f"Diff: {steps[side]} → {file}", _listing(root, steps[side], file), note, folded=True)
+        elif file not in steps.values():
+            yield Part("code", f"{side.capitalize()}: {file}", _listing(root, file), note, folded=True)
+    yield Part("code", f"Workload: {row.workload_file}", _listing(root, row.workload_file), note, folded=True)
+
+
+def _measured_at(run: Run) -> str:
+    """At which commit the files were measured: what is shown is what they hold when the report is made."""
+    source = run.environment.get("root")
+    if not source:
+        return "as the file is now; measured outside a git checkout"
+    return f"as the file is now; measured at commit {checkout_text(source)}"
+
+
+def _listing(root: Path, *files: str) -> Listing:
+    """A file under `root`, or what the second of two changes in the first; where it cannot be read, a listing that says so."""
+    paths = [(root / file).resolve() for file in files]
+    try:
+        if outside := [path for path in paths if not path.is_relative_to(root)]:
+            return Listing(f"not shown: {outside[0]} is not under {root}")
+        return whole(*paths) if len(paths) == 1 else changes(*paths)
+    except OSError as error:
+        return Listing(f"not shown: {error.filename}: {error.strerror}")
+    except UnicodeDecodeError:
+        return Listing(f"not shown: {' or '.join(files)} is not UTF-8 text")
+
+
+def tables(row: PairResult, run: Run) -> Iterator[Part]:
+    """The tables of `report.sections` for this row alone; the target, the same in every line, gives way to the shape."""
+    for section in sections([row], Path(run.settings["root"])):
+        if section.folded and section.title != REASONS:  # they stand first, in `why`
+            entries = [(entry[0].removeprefix(row.target).strip(), *entry[1:]) for entry in section.rows]
+            yield Part("table", section.title, compact(Section(section.title, (Column("shape"), *section.columns[1:]), entries)))
+
+
+def checks(row: PairResult, _: Run) -> Iterator[Part]:
+    """How far each side was from the reference, at every shape that was checked, in timed calls and before them."""
+    found: dict[tuple[str, bool, str], list[Check]] = {}
+    for side, result in row.sides.items():
+        for check in result.checks:
+            shape = " ".join(f"{key}={value}" for key, value in check.shape.items())
+            found.setdefault((shape, check.timed_call, side), []).append(check)
+    entries = [
+        (shape, "timed calls" if timed else "before timing", side, str(len(group)), error_text(SideResult(file="", checks=tuple(group))))
+        for (shape, timed, side), group in found.items()
+    ]
+    columns = (Column("shape"), Column("when"), Column("side"), Column("calls", numeric=True), Column("largest error"))
+    if entries:
+        yield Part("table", "Checked against the reference", Section("", columns, entries), folded=True)
+
+
+def compact(section: Section) -> Section:
+    """`section` without the columns that say nothing."""
+    kept = [number for number in range(len(section.columns)) if any(entry[number] for entry in section.rows)]
+    rows = [tuple(entry[number] for number in kept) for entry in section.rows]
+    return Section(section.title, tuple(section.columns[number] for number in kept), rows)
+
+
+PARTS: tuple[Callable[[PairResult, Run], Iterator[Part]], ...] = (why, code, samples, tables, checks)

@@ -1,0 +1,1 @@
+"""The commands behind the CLI: a run, noise trials, peak, show."""

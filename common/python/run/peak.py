@@ -1,0 +1,131 @@
+"""Measures the ceilings of this machine, a device and a topic at a time, and keeps them."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from common.python.errors import BenchmarkError, SideFailure, UnfitEnvironment
+from common.python.machine.ceiling import Ceiling, MachineCeilings
+from common.python.machine.doctor import fitness, unfit
+from common.python.machine.environment import Gpu, Machine, child_environment, describe_machine, lock
+from common.python.machine.machine_ceilings import DeviceName, keep_ceilings, machine_key
+from common.python.machine.telemetry import Telemetry
+from common.python.processes import protocol
+from common.python.processes.isolation import ANY_CORE, ForkServer
+from common.python.project import PROJECT_ROOT
+from common.python.session.planning import choose_device
+from common.python.settings import Device, Settings
+from common.python.storage import ARTIFACTS
+
+# By device: the topics, in order, and what a person is told of each.
+TOPICS: dict[DeviceName, dict[str, str]] = {
+    "cuda": {
+        "dram": "DRAM, with a clean and with a dirty L2",
+        "l2": "L2",
+        "on_chip": "shared memory and multiply-add",
+        "matrix": "matrix products and mma.sync, burst and sustained",
+        "transfer": "copies to and from the host",
+        "peer": "copies between GPUs",
+        "launch": "launches",
+        "storage": "storage",
+    },
+    "cpu": {"dram": "DRAM, one thread", "matrix": "matrix products, one thread", "storage": "storage"},
+}
+_TOPIC_S = 120.0
+_PROBE_S = 120.0
+
+
+def measure_peaks(device: Device, tell: Callable[[str], None]) -> list[tuple[MachineCeilings, Path]]:
+    """The ceilings of every device that `device` allows, auto being the GPUs and the CPU, and the file that each is kept in.
+
+    `tell` takes a line on what is being measured. Raises BenchmarkError, or UnfitEnvironment if this is no time to measure.
+    """
+    machine = describe_machine(PROJECT_ROOT)
+    if problem := unfit(fitness(machine, PROJECT_ROOT)):
+        raise UnfitEnvironment(f"found {problem}; expected a machine that is fit to measure on")
+    ARTIFACTS.mkdir(exist_ok=True)
+    found = []
+    with ForkServer(child_environment(PROJECT_ROOT, "cpu" if device is Device.CPU else "cuda")) as server:
+        chosen = _chosen(device, machine, server)
+        for index, gpu in enumerate(machine.gpus if chosen == "cuda" else ()):
+            found.append(_kept(_survey(server, machine, (index, gpu), tell)))
+    if device is not Device.CUDA:
+        with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
+            found.append(_kept(_survey(server, machine, None, tell)))
+    return found
+
+
+def _chosen(device: Device, machine: Machine, server: ForkServer) -> DeviceName:
+    with tempfile.TemporaryDirectory() as folder, server.fork("describer", Path(folder) / "log.txt") as child:
+        return choose_device(Settings(device=device), machine, child.ask(protocol.Probe(), protocol.Probed, _PROBE_S))
+
+
+def _kept(ceilings: MachineCeilings) -> tuple[MachineCeilings, Path]:
+    return ceilings, keep_ceilings(ceilings)
+
+
+def _survey(server: ForkServer, machine: Machine, place: tuple[int, Gpu] | None, tell: Callable[[str], None]) -> MachineCeilings:
+    """The ceilings of the GPU at `place`, CUDA's index and what it is, or of the CPU. Raises BenchmarkError if none could be measured."""
+    index, gpu = place or (0, None)
+    device: DeviceName = "cuda" if gpu else "cpu"
+    key, name = machine_key(machine, gpu), gpu.name if gpu else machine.cpu
+    found = _Found()
+    begin = time.monotonic()
+    with ExitStack() as stack:
+        stack.enter_context(lock(key if gpu else "cpu", "benchmark_cli peak"))
+        telemetry = stack.enter_context(Telemetry((gpu,) if gpu else ()))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="peak_", dir=ARTIFACTS)))
+        for number, (topic, what) in enumerate(TOPICS[device].items(), start=1):
+            tell(f"[{number}/{len(TOPICS[device])}] {name}: {what}")
+            found.ask(server, protocol.Survey(device=device, index=index, topic=topic, folder=str(folder)))
+        if telemetry.summary().throttled:
+            found.notes.append("heat or a hardware slowdown held a clock down meanwhile: let the GPU cool and measure again")
+    if not found.ceilings:
+        raise BenchmarkError(f"{name}: found {'; '.join(found.missing.values())}; expected at least one ceiling that can be measured")
+    return MachineCeilings(
+        machine=key,
+        name=name,
+        device=device,
+        driver=gpu.driver if gpu else "",
+        torch=machine.packages["torch"],
+        measured=datetime.now().astimezone().isoformat(timespec="seconds"),
+        seconds=time.monotonic() - begin,
+        sm_clock_max_mhz=gpu.sm_clock_max_mhz if gpu else None,
+        memory_clock_max_mhz=gpu.memory_clock_max_mhz if gpu else None,
+        power_limit_w=gpu.power_limit_w if gpu else None,
+        cache_bytes=found.cache_bytes,
+        ceilings=tuple(found.ceilings),
+        missing=found.missing,
+        notes=tuple(found.notes),
+    )
+
+
+@dataclass
+class _Found:
+    """What the topics asked so far brought."""
+
+    cache_bytes: int = 0
+    ceilings: list[Ceiling] = field(default_factory=list)
+    missing: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def ask(self, server: ForkServer, request: protocol.Survey) -> None:
+        """Measure a topic in a process of its own; one that fails is missing, and says why."""
+        core = ANY_CORE if request.device == "cuda" else max(os.sched_getaffinity(0))
+        try:
+            with server.fork("surveyor", Path(request.folder) / "log.txt", core) as child:
+                answer = child.ask(request, protocol.Surveyed, _TOPIC_S)
+        except SideFailure as failure:
+            self.missing[request.topic] = failure.reason
+            return
+        self.cache_bytes = answer.cache_bytes
+        self.ceilings += answer.ceilings
+        self.missing |= answer.missing
+        self.notes += answer.notes

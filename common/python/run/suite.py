@@ -1,0 +1,288 @@
+"""A whole run: plan everything, take the machine, do one row after the other, keep each as soon as it is done."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol, Self
+
+from common.python.benchmark_harness import run_pair, shown
+from common.python.errors import ExitCode, Status, UnfitEnvironment
+from common.python.gate.acceptance import accept
+from common.python.gate.exit_codes import exit_code_of
+from common.python.gate.regressions import confirmed, is_to_be_confirmed, red_twice, standing, unconfirmed
+from common.python.gate.standards import NOISE_COMMAND, Standards, first_gpu
+from common.python.gate.stats import load_ahead
+from common.python.machine.ceiling import MachineCeilings
+from common.python.machine.doctor import fitness, unfit
+from common.python.machine.environment import Machine, child_environment, describe_machine, lock
+from common.python.machine.machine_ceilings import kept_ceilings
+from common.python.pairs.discovery import discover
+from common.python.pairs.revisions import against, checkout
+from common.python.pairs.targets import Selection, select
+from common.python.processes.isolation import ForkServer
+from common.python.profile.profiling import profile_red
+from common.python.profile.sanitizing import sanitize
+from common.python.profile.why_faster import why_red
+from common.python.project import PROJECT_ROOT
+from common.python.prove.proving import compile_ahead
+from common.python.report.artifacts import RunFolder
+from common.python.report.llm_analysis import Analysis, analyse
+from common.python.results import PairResult, Run
+from common.python.session.bench import Bench
+from common.python.session.building import build_ahead
+from common.python.session.planning import Plan, make_plans
+from common.python.settings import Device, Settings
+
+
+class Watcher(Protocol):
+    """Who is told how the run goes."""
+
+    def note(self, sentence: str) -> None:
+        """Something to know before the first row."""
+
+    def started(self, target: str, index: int, total: int) -> None:
+        """Row `index` of `total`, from 1, begins."""
+
+    def phase(self, target: str, text: str) -> None:
+        """What the row is at, or its running estimate."""
+
+    def finished(self, row: PairResult) -> None:
+        """The row is done."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended: its document, the rows it was asked for and where they lie."""
+
+    run: Run
+    rows: tuple[PairResult, ...]
+    folder: Path
+    exit_code: ExitCode
+
+
+def plan_only(settings: Settings) -> tuple[tuple[Plan, ...], tuple[str, ...]]:
+    """The plans of a run and notes on them, for --dry-run: every file is read and tried, nothing is built, run or written."""
+    with ExitStack() as stack:
+        request = _Request.of(settings, stack)
+        machine = describe_machine(settings.root)
+        server = stack.enter_context(_server(settings, machine))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        return make_plans(request.selections, settings, machine, server, folder), request.notes
+
+
+def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
+    """Do what `settings` asks.
+
+    Raises BenchmarkError before the first row for anything wrong in the request, UnfitEnvironment if another run has the
+    machine. From the first row on nothing is raised: Ctrl-C ends the run with what it has.
+    """
+    deadline = math.inf if settings.suite_timeout is None else time.monotonic() + settings.suite_timeout
+    with ExitStack() as stack:
+        request = _Request.of(settings, stack)
+        machine = describe_machine(settings.root)
+        for note in request.notes:
+            watcher.note(note)
+        gpu = first_gpu(settings, machine)
+        stack.enter_context(lock(gpu.uuid if gpu else "cpu", f"benchmark_cli {settings.command}"))
+        _require_fitness(settings, machine, watcher)
+        server = stack.enter_context(_server(settings, machine))
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        plans = make_plans(request.selections, settings, machine, server, scratch)
+        standards = Standards(settings, machine, plans)
+        ceilings = _ceilings(plans, machine, watcher) if settings.measures else {}
+        folder = RunFolder.create(settings, datetime.now().astimezone().strftime("%Y%m%d_%H%M%S"))
+        done = folder.completed(settings) if settings.resume else {}
+        # What there was no time for is not done.
+        done = {target: row for target, row in done.items() if row.status is not Status.TIMEOUT}
+        run = Run(
+            run_id=folder.run_id,
+            seed=folder.saved.seed if folder.saved else secrets.randbits(48),
+            settings=settings.model_dump(mode="json"),
+            environment=machine.model_dump(mode="json"),
+            noise_percent=standards.noise.percent,
+            ceilings={device: kept.model_dump(mode="json") for device, kept in ceilings.items()},
+            folders=folder.name_folders(plan.target for plan in plans),
+            started=folder.saved.started if folder.saved else _now(),
+        )
+        folder.write_run(run)
+        bench = stack.enter_context(Bench(settings, server, run.seed, folder.path, folder.log_path))
+        bench.deadline, bench.past, bench.ceilings = deadline, request.past, ceilings
+        suite = _Suite(plans, bench, machine, standards, folder, run, watcher)
+        interrupted, analysis = suite.run(done)
+        rows = suite.rows
+        code = exit_code_of(
+            rows,
+            interrupted=interrupted,
+            proofs_only=not settings.measures,
+            fail_on_inconclusive=settings.fail_on is not None,
+            require_expectations=settings.require_expectations,
+        )
+        run = run.model_copy(update={"ended": _now(), "interrupted": interrupted, "exit_code": int(code), **vars(analysis)})
+        folder.finish(run)
+    return Outcome(run, rows, folder.path, code)
+
+
+def _require_fitness(settings: Settings, machine: Machine, watcher: Watcher) -> None:
+    """Raise UnfitEnvironment if numbers would be bad here now; where nothing is timed the watcher is told, no more."""
+    if problem := unfit(fitness(machine, settings.root)):
+        if settings.measures:
+            raise UnfitEnvironment(f"found {problem}; expected a machine that is fit to measure on")
+        watcher.note(f"this machine is not fit to measure on: {problem}")
+
+
+def _ceilings(plans: Sequence[Plan], machine: Machine, watcher: Watcher) -> dict[str, MachineCeilings]:
+    """The kept ceilings of every device that something is timed on; of one that has none the watcher is told why."""
+    found: dict[str, MachineCeilings] = {}
+    for device in sorted({plan.device for plan in plans if plan.timed and not plan.skip}):
+        kept, why_not = kept_ceilings(machine, device)
+        if kept:
+            found[device] = kept
+        else:
+            watcher.note(why_not)
+    return found
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What the targets and --against mean: the selections, what to say of them, and the root at the other revision."""
+
+    selections: Sequence[Selection]
+    notes: tuple[str, ...]
+    past: Path | None
+
+    @classmethod
+    def of(cls, settings: Settings, stack: ExitStack) -> Self:
+        """The request of `settings`; what it needs on disk is there until `stack` closes."""
+        selected = select(discover(settings.root), settings.targets)
+        if settings.against is None:
+            return cls(selected.selections, selected.notes, None)
+        past = stack.enter_context(checkout(settings.root, settings.against))
+        selections, notes = against(selected.selections, past)
+        return cls(selections, (*selected.notes, *notes), past)
+
+
+@dataclass(frozen=True)
+class _Suite:
+    """The rows of one run: each measured and judged, then all of them together, then the red ones once more."""
+
+    plans: Sequence[Plan]
+    bench: Bench
+    machine: Machine
+    standards: Standards
+    folder: RunFolder
+    document: Run
+    watcher: Watcher
+
+    @property
+    def rows(self) -> tuple[PairResult, ...]:
+        """What is known of the rows that were asked for."""
+        asked = {plan.target for plan in self.plans}
+        return tuple(row for row in self.folder.rows if row.target in asked)
+
+    def run(self, done: Mapping[str, PairResult]) -> tuple[bool, Analysis]:
+        """Do every row that is not done, settle what is red, and ask for advice; whether Ctrl-C ended it, and the advice."""
+        analysis = Analysis()
+        if self.bench.settings.measures:
+            load_ahead()
+        try:
+            to_do = [plan for plan in self.plans if plan.target not in done]
+            build_ahead(to_do, self.bench, self.machine, self._tell_of_builds)
+            compile_ahead(to_do, self.bench, self._tell_of_builds)
+            for index, plan in enumerate(self.plans, start=1):
+                if plan.target in done:
+                    self.watcher.note(f"{plan.target} is done already")
+                    continue
+                self.watcher.started(plan.target, index, len(self.plans))
+                row = self._row(plan)
+                if self.bench.settings.accept_regressions:
+                    row = accept(row, plan, self.standards, self.document, self.machine)
+                self.folder.write_pair(row)
+                self.watcher.finished(row)
+            self._settle()
+            if self.bench.settings.llm_analysis:
+                analysis = analyse(self.document, self.rows, self.folder.path)
+                for note in analysis.notes:
+                    self.watcher.note(note)
+        except KeyboardInterrupt:
+            return True, analysis
+        return False, analysis
+
+    def _tell_of_builds(self, text: str) -> None:
+        self.watcher.phase("", text)
+
+    def _row(self, plan: Plan) -> PairResult:
+        bench = self.bench
+        bench.tell = lambda text: self.watcher.phase(plan.target, text)
+        if time.monotonic() >= bench.deadline:
+            return _too_late(plan, bench)
+        if bench.settings.sanitize and plan.target not in bench.sanitized:
+            folder = plan.selection.pair.directory
+            bench.sanitized |= sanitize([each for each in self.plans if each.selection.pair.directory == folder], bench, self.machine)
+        row = run_pair(plan, bench, self.machine, self.standards)
+        if row.status is Status.TIMEOUT and row.sides and time.monotonic() >= bench.deadline:
+            return row.model_copy(update={"reason": f"--suite-timeout {bench.settings.suite_timeout:g} was over: {row.reason}"})
+        return row
+
+    def _settle(self) -> None:
+        """Keep red only what stands among all gated figures, and what a second measurement, alone and in reversed order, agrees with."""
+        for row, settled in zip(self.rows, standing(self.rows), strict=True):
+            if settled != row:
+                self.folder.write_pair(settled)
+        plans = {plan.target: plan for plan in self.plans}
+        red = [row for row in self.rows if is_to_be_confirmed(row)]
+        self.bench.reversed = True
+        for index, row in enumerate(red, start=1):
+            self.watcher.note(f"{row.target} is red: it is measured once more")
+            self.watcher.started(row.target, index, len(red))
+            settled = self._confirmed(row, plans[row.target])
+            self.folder.write_pair(settled)
+            self.watcher.finished(settled)
+        measured_again = {row.target for row in red if self.bench.settings.command != NOISE_COMMAND}
+        for row in self.rows:  # after the last of the timings
+            if row.target in measured_again and red_twice(row) and time.monotonic() < self.bench.deadline:
+                self.folder.write_pair(self._explained(row, plans[row.target]))
+
+    def _explained(self, row: PairResult, plan: Plan) -> PairResult:
+        """A row that is red twice, with the counters that may tell why; it is profiled for them where nobody said what to profile."""
+        shape, bench = red_twice(row)[0], self.bench
+        if bench.settings.profile is None and plan.device == "cuda":
+            bench.tell = lambda text: self.watcher.phase(plan.target, text)
+            self.watcher.note(f"{row.target} is red twice: it is profiled")
+            row = profile_red(row, plan, shape, bench)
+        elif shape != next(iter(row.timings)):  # at which it was profiled
+            return row
+        return row.model_copy(update={"notes": (*row.notes, *why_red(row, shape, self.standards.accepted_counters(plan, shape)))})
+
+    def _confirmed(self, row: PairResult, plan: Plan) -> PairResult:
+        if time.monotonic() < self.bench.deadline:
+            second = self._row(plan)
+            self.folder.write_second(second)
+            if time.monotonic() < self.bench.deadline or second.status is row.status:
+                return confirmed(row, second)
+        return unconfirmed(row, "--suite-timeout left no time to measure it again")
+
+
+def _too_late(plan: Plan, bench: Bench) -> PairResult:
+    return PairResult(
+        target=plan.target,
+        workload_file=shown(plan.selection.pair.workload, bench),
+        status=Status.TIMEOUT,
+        reason=f"--suite-timeout {bench.settings.suite_timeout:g} was over before its turn came; expected it to start by then",
+    )
+
+
+def _server(settings: Settings, machine: Machine) -> ForkServer:
+    device = "cuda" if machine.gpus and settings.device is not Device.CPU else "cpu"
+    return ForkServer(child_environment(PROJECT_ROOT, device))
+
+
+def _now() -> str:
+    return datetime.now().astimezone().isoformat(timespec="seconds")

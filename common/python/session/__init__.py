@@ -1,0 +1,1 @@
+"""What a run holds: plans of its rows, children at work, builds."""

@@ -1,0 +1,216 @@
+"""From targets to plans: what each row will do on this machine, or why it cannot, decided before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from common.python.errors import BenchmarkError, SideFailure
+from common.python.machine.environment import Gpu, Machine, unmet
+from common.python.machine.features import parse_need
+from common.python.pairs.claims import Claim, read_claims
+from common.python.pairs.directives import Directives, read_directives
+from common.python.pairs.identity import digest_of
+from common.python.pairs.ladder import with_rungs
+from common.python.pairs.targets import Selection
+from common.python.processes import protocol
+from common.python.processes.isolation import ForkServer
+from common.python.processes.protocol import ShapeEntries
+from common.python.results import BASELINE
+from common.python.settings import Device, Settings
+
+CPU_SHAPE = "cpu"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One row to be: its files and directives, its shapes on this machine with the work at each, and why it is skipped, if it is.
+
+    `digests` are of the text of the workload and a side, by side, as they were planned. `gpus` are those of the machine that the row uses:
+    as many as it needs, one if it does not say.
+    """
+
+    selection: Selection
+    described: protocol.Described
+    workload_directives: Directives
+    side_directives: Mapping[str, Directives]
+    device: Literal["cuda", "cpu"]
+    timed: Mapping[str, ShapeEntries]
+    work: Mapping[str, Mapping[str, float]]
+    skip: str
+    digests: Mapping[str, str]
+    gpus: tuple[Gpu, ...]
+
+    @property
+    def target(self) -> str:
+        """The row's name; a half is named by its side."""
+        pair = self.selection.pair
+        return f"{pair.directory}:{self.sides[0]}_{pair.name}" if self.selection.is_half else pair.target
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The sides of the row, in order."""
+        return self.selection.sides
+
+    @property
+    def clock(self) -> Literal["device", "launch", "host"]:
+        """The clock that counts here: on a CPU it is always the host's."""
+        return self.described.clock if self.device == "cuda" else "host"
+
+    @property
+    def interpreted(self) -> bool:
+        """Whether Triton's interpreter runs a side here, which checks it and says nothing of its speed."""
+        return self.device == "cpu" and any(uses_triton(self.file(side)) for side in self.sides)
+
+    def launches_triton(self, side: str) -> bool:
+        """Whether a side has Triton kernels that it launches on a GPU here."""
+        return self.device == "cuda" and uses_triton(self.file(side))
+
+    @cached_property
+    def claims(self) -> dict[str, tuple[Claim, ...]]:
+        """What the sides of the row claim, by side.
+
+        What another pair's file, borrowed as the baseline or as a ladder's step, has that its own baseline has not is no claim of this row.
+        """
+        claims = {side: read_claims(self.file(side), directives) for side, directives in self.side_directives.items()}
+        return {
+            side: tuple(claim for claim in found if not (claim.separates and self._is_borrowed(side))) for side, found in claims.items()
+        }
+
+    @property
+    def counters_claimed(self) -> tuple[str, ...]:
+        """The profiler's counters that the row's claims name."""
+        measures = [claim.measure for claims in self.claims.values() for claim in claims]
+        return tuple(dict.fromkeys(measure.names[0] for measure in measures if measure.kind == "counter"))
+
+    def _is_borrowed(self, side: str) -> bool:
+        own = self.selection.pair.workload.stem.removeprefix("workload_")
+        return side == BASELINE or not self.file(side).stem.partition("_")[2].startswith(own)
+
+    def file(self, side: str) -> Path:
+        """The source file of a side."""
+        return self.selection.pair.sides[side]
+
+
+def make_plans(selections: Sequence[Selection], settings: Settings, machine: Machine, server: ForkServer, folder: Path) -> tuple[Plan, ...]:
+    """A plan a selection. Raises BenchmarkError for the first file, directive or kwarg that is not right."""
+    if not settings.against:  # that compares one side with itself: a ladder begins at its own baseline
+        selections = [selection if selection.is_half else _climbed(selection, settings.root) for selection in selections]
+    with server.fork("describer", folder / "describe.log") as child:
+
+        def describe(selection: Selection, kwargs: dict[str, str]) -> protocol.Described:
+            request = protocol.Describe(
+                workload=str(selection.pair.workload),
+                sides={side: str(selection.pair.sides[side]) for side in selection.sides},
+                kwargs=kwargs,
+            )
+            try:
+                return child.ask(request, protocol.Described, settings.timeout_s("prepare"))
+            except SideFailure as failure:
+                raise BenchmarkError(_in_file(selection.pair.workload, settings.root, failure.reason)) from failure
+
+        described = [describe(selection, settings.kwargs) for selection in selections]
+        device = choose_device(settings, machine, child.ask(protocol.Probe(), protocol.Probed, settings.timeout_s("prepare")))
+        plans = tuple(_plan(selection, answer, settings, machine, device) for selection, answer in zip(selections, described, strict=True))
+        return _swept(plans, settings, describe) if settings.sweep else plans
+
+
+def _swept(
+    plans: Sequence[Plan], settings: Settings, describe: Callable[[Selection, dict[str, str]], protocol.Described]
+) -> tuple[Plan, ...]:
+    """The one plan, timed at every value of the shape entry that --sweep names."""
+    if len(plans) != 1:
+        raise BenchmarkError(f"--sweep: found {len(plans)} targets; expected one pair, or one half")
+    ((key, values),) = settings.sweep.items()
+    timed, work = {}, {}
+    for value in values:
+        try:
+            described = describe(plans[0].selection, settings.kwargs | {key: value})
+        except BenchmarkError as error:
+            raise BenchmarkError(str(error).replace("--kwargs", "--sweep", 1)) from error
+        on_cpu, name = CPU_SHAPE in plans[0].timed, f"{key}={value}"
+        timed[name] = described.cpu_at if on_cpu else next(iter(described.timed.values()))
+        work[name] = described.cpu_work if on_cpu else next(iter(described.work.values()))
+    return (replace(plans[0], timed=timed if plans[0].timed else {}, work=work),)
+
+
+def gpus_for(directives: Iterable[Directives], machine: Machine) -> tuple[Gpu, ...]:
+    """The GPUs of `machine` that files with these directives use: as many as they need, one if they do not say."""
+    needs = [parse_need(need) for each in directives for need in each.needs]
+    return machine.gpus[: max((count for name, count in needs if name == "gpus"), default=1)]
+
+
+def _climbed(selection: Selection, root: Path) -> Selection:
+    pair = with_rungs(selection.pair, root.resolve())
+    return selection if pair is selection.pair else Selection(pair, tuple(pair.sides))
+
+
+def choose_device(settings: Settings, machine: Machine, probed: protocol.Probed) -> Literal["cuda", "cpu"]:
+    """The device that `--device` and the machine allow. Raises BenchmarkError if CUDA is asked for and not usable."""
+    if settings.device is Device.CPU:
+        return "cpu"
+    if probed.cuda and machine.gpus:
+        return "cuda"
+    if settings.device is Device.CUDA:
+        usable = "can" if probed.cuda else "cannot"
+        raise BenchmarkError(f"--device cuda: found {len(machine.gpus)} GPUs, and torch {probed.torch} {usable} use CUDA; expected both")
+    return "cpu"
+
+
+def _plan(
+    selection: Selection, described: protocol.Described, settings: Settings, machine: Machine, device: Literal["cuda", "cpu"]
+) -> Plan:
+    workload_directives = _directives_of(selection.pair.workload, settings.root)
+    side_directives = {side: _directives_of(selection.pair.sides[side], settings.root) for side in selection.sides}
+    if settings.against:  # both sides are the optimized one: nothing in them separates the two
+        side_directives = {side: replace(directives, proves=()) for side, directives in side_directives.items()}
+    here: Literal["cuda", "cpu"] = "cpu" if described.place == "host" else device
+    timed, work = described.timed, described.work
+    if device == "cpu":
+        timed = {CPU_SHAPE: described.cpu_at} if described.cpu_at else {}
+        work = {CPU_SHAPE: described.cpu_work}
+    usable = machine if device == "cuda" else machine.model_copy(update={"gpus": ()})
+    directives = (workload_directives, *side_directives.values())
+    skip = _skip_reason(selection, directives, usable, here, settings.root)
+    digests = {side: digest_of(selection.pair.workload, selection.pair.sides[side]) for side in selection.sides}
+    gpus = gpus_for(directives, machine)
+    plan = Plan(selection, described, workload_directives, side_directives, here, timed, work, skip, digests, gpus)
+    return replace(plan, timed={}) if plan.interpreted else plan
+
+
+def _skip_reason(
+    selection: Selection, directives: Sequence[Directives], machine: Machine, device: Literal["cuda", "cpu"], root: Path
+) -> str:
+    needs = tuple(need for each in directives for need in each.needs)
+    reason = unmet(needs, machine, root)
+    if not reason and device == "cpu" and any(selection.pair.sides[side].suffix == ".cu" for side in selection.sides):
+        reason = "no CUDA device"
+    instead = next((each.instead for each in directives if each.instead), "")
+    return f"{reason}; try {instead}" if reason and instead else reason
+
+
+def uses_triton(path: Path) -> bool:
+    """Whether the side in the file at `path` has Triton kernels of its own."""
+    return path.suffix == ".py" and "import triton" in path.read_text(encoding="utf-8")
+
+
+def _directives_of(path: Path, root: Path) -> Directives:
+    directives = read_directives(path)
+    try:
+        for need in directives.needs:
+            parse_need(need)
+        read_claims(path, directives)
+    except BenchmarkError as error:
+        raise BenchmarkError(_in_file(path, root, str(error))) from error
+    return directives
+
+
+def _in_file(path: Path, root: Path, sentence: str) -> str:
+    # A sentence that starts with the file's name gets its folder; one about a flag is about no file.
+    shown = str(path.relative_to(root) if path.is_relative_to(root) else path)
+    if sentence.startswith(path.name):
+        return f"{shown}{sentence.removeprefix(path.name)}"
+    return sentence if sentence.startswith("--") else f"{shown}: {sentence}"

@@ -1,0 +1,76 @@
+"""Triton is started once, before workers are forked, and each side that launches it pays for that in its set-up."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from common.python.errors import SideFailure
+from common.python.machine.environment import child_environment
+from common.python.processes import protocol
+from common.python.processes.isolation import ForkServer
+from common.python.project import PROJECT_ROOT
+from common.python.session.bench import Bench
+from common.python.session.planning import Plan
+from tests.commands import loaded_worker
+
+TELLTALE = '''"""Baseline: says whether Triton was there before it, and where Triton would keep what it compiles."""
+import sys
+
+early = [name for name in ("triton", "triton.runtime.cache") if name in sys.modules]
+
+from triton import knobs
+from triton.runtime.cache import triton_key
+
+def prepare(x):
+    raise RuntimeError(f"{early} key known: {triton_key.cache_info().currsize == 1}; caches in {knobs.cache.dir}")
+'''
+
+
+@pytest.fixture
+def server():
+    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
+        yield server
+
+
+def told(child):
+    with child, pytest.raises(SideFailure) as caught:
+        child.ask(protocol.Prepare(shape={"n": 3}, seed=1, live_seed=2), protocol.Prepared, 30)
+    return caught.value.reason
+
+
+def test_workers_find_triton_started_and_its_caches_where_they_put_them(server, tmp_path):
+    child, _ = loaded_worker(server, tmp_path, TELLTALE)
+    assert "[] key known: False" in told(child)
+    child, _ = loaded_worker(server, tmp_path, TELLTALE, triton=True, cold=True)
+    reason = told(child)
+    assert "['triton', 'triton.runtime.cache'] key known: True" in reason
+    assert f"caches in {tmp_path}/compile_caches_" in reason
+
+
+def test_a_side_that_launches_triton_pays_for_its_start_in_every_worker(server, tmp_path):
+    honest = '"""Baseline."""\n\ndef prepare(x):\n    return lambda: x * 2\n'
+    loads = []
+    for triton in (True, True, False):
+        child, loaded = loaded_worker(server, tmp_path, honest, triton=triton)
+        child.close()
+        loads.append(loaded.seconds)
+    first, second, without = loads
+    assert min(first, second) > without + 0.1  # reading 400 MB takes longer, and loading the side a few ms
+
+
+@pytest.mark.parametrize(
+    ("device", "cold_start", "text", "starts"),
+    [
+        ("cuda", False, "import triton", True),
+        ("cuda", False, "import torch", False),
+        ("cuda", True, "import triton", False),  # it pays for the start itself
+        ("cpu", False, "import triton", False),  # the interpreter must be switched on before Triton is imported
+    ],
+)
+def test_triton_is_started_for_those_that_launch_it(tmp_path, device, cold_start, text, starts):
+    file = tmp_path / "optimized_x.py"
+    file.write_text(text)
+    plan = SimpleNamespace(device=device, file={"optimized": file}.get)
+    plan.launches_triton = lambda side: Plan.launches_triton(plan, side)
+    bench = SimpleNamespace(settings=SimpleNamespace(cold_start=cold_start))
+    assert Bench.starts_triton(bench, plan, "optimized") is starts

@@ -1,0 +1,89 @@
+"""The child that loads every workload first: it answers in numbers and names, and one workload is nothing to the next."""
+
+import sys
+import tempfile
+
+import pytest
+import torch
+
+from common.python.child.describer import Describer, with_kwargs
+from common.python.errors import BenchmarkError
+from common.python.processes import protocol
+from tests.commands import write_pair
+
+
+@pytest.fixture(autouse=True)
+def imports(monkeypatch):
+    """What a test imports is forgotten after it."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    known = set(sys.modules)
+    yield
+    for name in set(sys.modules) - known:
+        del sys.modules[name]
+
+
+def describe(root, target="demo:double", **kwargs):
+    folder, name = target.split(":")
+    sides = {role: str(root / folder / f"{role}_{name}.py") for role in ("baseline", "optimized")}
+    request = protocol.Describe(workload=str(root / folder / f"workload_{name}.py"), sides=sides, kwargs=kwargs)
+    answer = Describer().answer(request)
+    assert answer.nonce == request.nonce
+    return answer
+
+
+def test_a_workload_is_described_by_what_it_states(tmp_path):
+    write_pair(tmp_path, goal='"memory"', clock='"launch"', cache='"hot"', place='"host"', check_at='({"n": 3}, {"n": 1})')
+    described = describe(tmp_path)
+    assert (described.goal, described.clock, described.cache, described.place) == ("memory", "launch", "hot", "host")
+    assert (described.timed, described.cpu_at) == ({"default": {"n": 4096}}, {"n": 512})
+    assert described.check_at == [{"n": 3}, {"n": 1}]
+    assert described.mismatch == ""
+
+
+def test_no_shape_for_cpus_is_an_empty_one(tmp_path):
+    assert describe(write_pair(tmp_path, cpu_at="None")).cpu_at == {}
+
+
+def test_every_shape_is_tried(tmp_path):
+    """A mistake that only the large shape shows is found before an hour of small ones."""
+    write_pair(tmp_path, outputs='lambda n: {"y": Spec((4096 - n,), torch.float32)}')
+    with pytest.raises(BenchmarkError, match=r"at \{'n': 4096\}"):
+        describe(tmp_path)
+
+
+def test_inputs_are_made_at_the_first_shape_to_check_only_and_their_files_are_gone(tmp_path, monkeypatch):
+    write_pair(tmp_path, inputs='lambda rand, n: {"x": rand.normal(n if n < 512 else 1 << 60), "path": rand.file(n)}')
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    describe(tmp_path)
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_helpers_of_two_folders_do_not_mix(tmp_path):
+    for folder, size in (("ch01", 11), ("ch02", 22)):
+        write_pair(tmp_path, f"{folder}:double", cpu_at='{"n": __import__("shared_size").SIZE}')
+        (tmp_path / folder / "shared_size.py").write_text(f"SIZE = {size}")
+    assert [describe(tmp_path, f"{folder}:double").cpu_at for folder in ("ch01", "ch02")] == [{"n": 11}, {"n": 22}]
+
+
+def test_torch_is_described_to_a_parent_that_must_not_import_it():
+    answer = Describer().answer(protocol.Probe())
+    assert (answer.torch, answer.cuda) == (torch.__version__, torch.cuda.is_available())
+
+
+def test_a_describer_runs_no_side():
+    with pytest.raises(BenchmarkError, match="the describer was asked for check; expected describe or probe"):
+        Describer().answer(protocol.Check(seeds=[1], prefix="x"))
+
+
+@pytest.mark.parametrize(
+    ("old", "text", "value"),
+    [(1, "-2", -2), (1.0, "3", 3.0), (1.0, "1e-5", 1e-5), (True, "0", False), (False, "TRUE", True), ("a", "7", "7")],
+)
+def test_a_value_takes_the_type_it_replaces(old, text, value):
+    (found,) = with_kwargs({"key": old}, {"key": text}, "w.py").values()
+    assert (type(found), found) == (type(value), value)
+
+
+def test_entries_that_are_not_named_stay():
+    assert with_kwargs({"n": 1, "m": 2}, {"m": "3"}, "w.py") == {"n": 1, "m": 3}

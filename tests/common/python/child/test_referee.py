@@ -1,0 +1,231 @@
+"""What the referee holds an answer against: everything, random rows, or several steps of a state; and what the command line makes of it."""
+
+import builtins
+import json
+
+import pytest
+import torch
+
+from common.python.child import referee
+from common.python.child.dumps import dump
+from common.python.child.referee import Referee
+from common.python.child.sides.loader import load_workload
+from common.python.child.sides.random_inputs import Inputs
+from common.python.errors import BenchmarkError, SideFailure
+from common.python.processes import protocol
+from tests.commands import benchmark, write_pair
+
+CPU = torch.device("cpu")
+QUICK = ("--iterations", "2", "--warmup", "0")
+
+ROWS = {
+    "inputs": 'lambda rand, n: {"x": rand.normal(n, 2)}',
+    "outputs": 'lambda n: {"y": Spec((n, 2), torch.float32), "s": Spec((n,), torch.float32)}',
+    "reference": "None",
+    "reference_rows": "lambda rows, x: (2 * x[rows], x[rows].sum(1))",
+    "time_at": '{"n": 1 << 14}',
+    "cpu_at": '{"n": 1 << 13}',
+    "atol": "1e-6",
+}
+ROWS_SIDE = '"""A side."""\n\n\ndef prepare(x):\n    return lambda: (x * 2, x.sum(1))\n'
+
+# An optimizer: a state of several tensors, one of them a counter, nested as a training loop has it.
+STEP = """
+def step(g, w, adam):
+    adam["t"][0] += 1
+    adam["m"].mul_(0.9).add_(g, alpha=0.1)
+    adam["v"].mul_(0.99).add_(g * g, alpha=0.01)
+    w.sub_(0.1 * adam["m"] / (1 - 0.9 ** adam["t"]) / (adam["v"].sqrt() + 0.1))
+    return w * g
+"""
+STATE = '{"m": torch.zeros(n), "v": torch.zeros(n), "t": torch.zeros(1, dtype=torch.int64)}'
+TRAINING = {
+    "inputs": 'lambda rand, n: {"g": rand.normal(n), "w": rand.normal(n), "adam": ' + STATE + "}",
+    "outputs": 'lambda n: {"y": Spec((n,), torch.float32)}',
+    "reference": '__import__("shared_adam").step',
+    "in_place": '("w", "adam")',
+    "state": '"evolves"',
+    "steps": "3",
+    "atol": "1e-5",
+}
+TRAINS = '"""A side."""\n\nfrom shared_adam import step\n\n\ndef prepare(g, w, adam):\n    return lambda: step(g, w, adam)\n'
+FORGETS = TRAINS.replace("step(g, w, adam)\n", '(adam["t"].zero_(), step(g, w, adam))[1]\n')
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    root = tmp_path_factory.mktemp("referee") / "root"
+    write_pair(root, "demo:rows", baseline=ROWS_SIDE, optimized=ROWS_SIDE.replace("x * 2", "x + x"), **ROWS)
+    write_pair(root, "demo:training", baseline=TRAINS, optimized=TRAINS.replace('"A side."', '"Another."'), **TRAINING)
+    (root / "demo/shared_adam.py").write_text(f'"""A step of Adam."""\n{STEP}')
+    return root
+
+
+def rows_of(folder):
+    return {row["target"]: row for row in json.loads((folder / "metrics.json").read_text())["rows"]}
+
+
+def test_right_sides_are_verified_and_timed_under_both(root, tmp_path):
+    finished = benchmark("run", "--root", root, "--device", "cpu", *QUICK, "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
+    assert finished.code == 0, finished
+    rows = rows_of(tmp_path / "run")
+    assert {target: row["status"] for target, row in rows.items()} == {"demo:rows": "PASSED", "demo:training": "PASSED"}
+    checks = {target: row["sides"]["optimized"]["checks"] for target, row in rows.items()}
+    compared = {
+        (check["shape"]["n"], name, output["rows_checked"]) for check in checks["demo:rows"] for name, output in check["outputs"].items()
+    }
+    assert compared == {(3, "y", None), (3, "s", None), (1 << 13, "y", 1026), (1 << 13, "s", 1026)}
+    assert all(check["outputs"].keys() == {"y", "w", "adam.m", "adam.v", "adam.t"} for check in checks["demo:training"])
+    assert all(any(check["timed_call"] for check in found) for found in checks.values())
+    assert "of 1026 rows a call" in (tmp_path / "run/report.md").read_text()
+
+
+def test_a_state_is_started_afresh_for_cold_samples(root, tmp_path):
+    cold = ("--cold-start", "--iterations", "1", "--targets", "demo:training")
+    finished = benchmark("run", "--root", root, "--device", "cpu", *cold, "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
+    assert finished.code == 0, finished
+    assert rows_of(tmp_path / "run")["demo:training"]["status"] == "PASSED"
+
+
+def test_wrong_sides_are_found_by_verify(tmp_path):
+    root = write_pair(tmp_path / "root", "demo:training", baseline=TRAINS, optimized=FORGETS, **TRAINING)
+    (root / "demo/shared_adam.py").write_text(f'"""A step of Adam."""\n{STEP}')
+    wrong_at_large = ROWS_SIDE.replace("x * 2", "torch.cat([x * 2, x[:0]]) if len(x) < 64 else torch.where(ODD(x), x, x * 2)")
+    odd = "import torch\n\n\ndef ODD(x):\n    return (torch.arange(len(x)) % 64 == 63)[:, None]\n\n\ndef prepare"
+    write_pair(root, "demo:rows", baseline=ROWS_SIDE, optimized=wrong_at_large.replace("def prepare", odd), **ROWS)
+    other_count = ROWS | {"reference_rows": "lambda rows, x: (2 * x[rows[1:]], x[rows].sum(1))"}
+    write_pair(root, "demo:short", baseline=ROWS_SIDE, optimized=ROWS_SIDE, **other_count)
+    finished = benchmark("verify", "--root", root, "--device", "cpu", "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
+    assert finished.code == 4, finished
+    rows = rows_of(tmp_path / "run")
+    reasons = {target: row["reason"] for target, row in rows.items()}
+    assert {target: row["status"] for target, row in rows.items()} == {
+        "demo:rows": "WRONG_RESULT",
+        "demo:short": "CRASHED",
+        "demo:training": "WRONG_RESULT",
+    }
+    assert "elements in 1026 of 8192 rows are outside" in reasons["demo:rows"]
+    assert reasons["demo:short"] == "workload_short.py: reference_rows returned y of shape (2, 2); expected (3, 2)"
+    assert "output adam.t: 1 of 1 elements are outside" in reasons["demo:training"]
+
+
+# --- the referee by itself
+
+
+@pytest.fixture
+def judge(tmp_path):
+    """What a referee says of the `answer` to a workload of some fields at n; `found` is the state that the call began with.
+
+    The answer is made of the inputs' values at seed 2, or, `whole`, of the Inputs; the referee's own must be as they are left.
+    """
+
+    def judged(answer, n, referee=None, found=None, whole=False, **fields):
+        path = write_pair(tmp_path, **fields) / "demo/workload_double.py"
+        inputs = Inputs(load_workload(path), {"n": n}, 1, CPU, tmp_path)
+        inputs.rewrite(2)
+        outputs = answer(inputs) if whole else answer(**inputs.values)
+        request = protocol.Judge(
+            workload=str(path),
+            device="cpu",
+            folder=str(tmp_path),
+            side="baseline",
+            shape={"n": n},
+            prepare_seed=1,
+            seed=2,
+            outputs=dump(outputs, str(tmp_path / "answer")),
+            found=dump(found or {}, str(tmp_path / "found")),
+        )
+        judged = (referee or Referee()).answer(request)
+        assert judged.digest == inputs.digest()
+        return judged
+
+    return judged
+
+
+BOTH = {"reference": "lambda x: 2 * x", "reference_rows": "lambda rows, x: -x[rows]", "check_at": '({"n": 3}, {"n": 4096})'}
+
+
+@pytest.mark.parametrize(("n", "factor"), [(3, 2), (4096, 2), (512, -1), (1026, -1), (1027, -1), (9999, -1)])
+def test_where_a_workload_has_both_the_rows_are_for_shapes_that_are_timed(judge, n, factor):
+    judged = judge(lambda x: {"y": factor * x}, n, **BOTH)
+    assert judged.mismatch == ""
+    assert judged.outputs["y"].rows_checked == (1026 if n in (1027, 9999) else None)
+
+
+def test_rows_are_picked_by_chance_and_have_the_first_and_the_last(judge):
+    kept = "lambda rows, x: __import__('builtins').__dict__.setdefault('asked', []).append(rows) or x[rows]"
+    for _ in range(2):
+        judge(lambda x: {"y": x}, 1 << 16, reference="None", reference_rows=kept)
+    first, second = vars(builtins).pop("asked")
+    assert first.tolist() != second.tolist()
+    for rows in (first, second):
+        assert rows.dtype == torch.int64
+        assert rows.unique().tolist() == rows.tolist()
+        assert (len(rows), int(rows[0]), int(rows[-1])) == (1026, 0, (1 << 16) - 1)
+
+
+def test_a_slow_reference_of_a_shape_that_is_timed_is_told(judge, monkeypatch):
+    def right(x):
+        return {"y": 2 * x}
+
+    assert judge(right, 512).notes == []
+    monkeypatch.setattr(referee, "_SLOW_S", 0.0)
+    assert judge(right, 3).notes == []
+    assert judge(right, 512).notes == [
+        "workload_double.py: reference took more than 0 s at n=512; expected reference_rows, which is asked for random rows"
+    ]
+
+
+GROWING = {
+    "inputs": 'lambda rand, n: {"x": rand.uniform(n), "s": {"sum": rand.uniform(n), "t": torch.zeros(1, dtype=torch.int32)}}',
+    "reference": 'lambda x, s: (s["t"].add_(1), s["sum"].add_(x), s["sum"] * 2)[2]',
+    "in_place": '("s",)',
+    "state": '"evolves"',
+    "steps": "3",
+    "atol": "1e-6",
+}
+
+
+def grown(inputs, sums, steps):
+    """The answer of a side whose last step found `sums` in its state, and is its `steps`-th."""
+    state = {"s.sum": sums + inputs["x"], "s.t": torch.tensor([steps], dtype=torch.int32)}
+    return {"y": 2 * state["s.sum"], **state}
+
+
+def test_steps_from_a_fresh_prepare_are_on_inputs_of_successive_seeds(judge):
+    def three(inputs):
+        sums = inputs.values["s"]["sum"].clone()
+        for seed in (2, 3):
+            inputs.rewrite(seed)
+            sums += inputs.values["x"]
+        inputs.rewrite(4)
+        return grown(inputs.values, sums, 3)
+
+    shared = Referee()
+    for _ in range(2):  # the second time as well: its own state must not have moved
+        shared._references.clear()
+        judged = judge(three, 5, shared, whole=True, **GROWING)
+        assert judged.mismatch == ""
+        assert judged.outputs.keys() == {"y", "s.sum", "s.t"}
+
+
+def test_a_timed_step_is_judged_from_the_state_that_it_found(judge):
+    found = {"s.sum": torch.full((5,), 7.0), "s.t": torch.tensor([40], dtype=torch.int32)}
+    shared = Referee()
+    assert judge(lambda **inputs: grown(inputs, found["s.sum"], 41), 5, shared, found, **GROWING).mismatch == ""
+    wrong = judge(lambda **inputs: grown(inputs, found["s.sum"], 40), 5, shared, found, **GROWING).mismatch
+    assert wrong.startswith("output s.t: 1 of 1 elements are outside")
+    found["s.sum"][1] = torch.nan
+    unfit = judge(lambda **inputs: grown(inputs, found["s.sum"], 41), 5, shared, found, **GROWING).mismatch
+    assert unfit == "state s.sum held NaN before the call; expected numbers, however often the step was called"
+
+
+def test_all_of_a_state_has_to_be_there(judge):
+    with pytest.raises(SideFailure, match=r"found outputs \['s.sum', 'y'\]; expected \['s.sum', 's.t', 'y'\]"):
+        judge(lambda x, s: {"y": x, "s.sum": x}, 5, **GROWING)
+
+
+def test_a_reference_that_returns_its_state_is_told(judge):
+    returns = GROWING | {"reference": 'lambda x, s: (x, s["sum"])'}
+    with pytest.raises(BenchmarkError, match=r"workload_double\.py: reference returned 2 values; expected 1: y"):
+        judge(lambda **inputs: grown(inputs, inputs["s"]["sum"], 1), 5, **returns)

@@ -1,0 +1,183 @@
+"""peak measures this CPU, twice alike, and keeps what it found; a run holds its times against that."""
+
+import json
+import re
+
+import pytest
+
+from common.python.errors import BenchmarkError, ExitCode, Status
+from common.python.machine import environment, machine_ceilings
+from common.python.machine.ceiling import MachineCeilings
+from common.python.machine.environment import child_environment, describe_machine
+from common.python.machine.machine_ceilings import keep_ceilings, machine_key
+from common.python.processes.isolation import ForkServer
+from common.python.project import PROJECT_ROOT
+from common.python.results import PairResult
+from common.python.run import peak
+from common.python.run.suite import run_suite
+from common.python.settings import Device, Settings
+from tests.common.python.synthetic_ceilings import a_ceiling, synthetic_ceilings
+from tools.cli.benchmark_cli import run_command_line
+
+ALIKE = 1.5  # other work on the machine takes memory bandwidth, and now and then a measurement in a row of two
+TRIES = 2
+
+WORKLOAD = """
+import torch
+from common import Spec, Workload
+WORKLOAD = Workload(
+    inputs=lambda rand, n: {"x": rand.normal(n)},
+    outputs=lambda n: {"y": Spec((n,), torch.float32)},
+    reference=lambda x: x + 1,
+    time_at={"n": 1024},
+    cpu_at={"n": 65536},
+    check_at=({"n": 3},),
+    work=lambda n: {"dram_read": 4 * n, "dram_write": 4 * n, "tf32": n, "launch": 1},
+    rtol=1e-6,
+    atol=1e-6,
+)
+"""
+SIDE = '''"""Adds one."""
+def prepare(x):
+    return lambda: x + 1
+'''
+
+
+@pytest.fixture(autouse=True)
+def apart(tmp_path, monkeypatch):
+    """Kept ceilings and the machine's lock of this test's own."""
+    monkeypatch.setattr(machine_ceilings, "MACHINES", tmp_path / "machines")
+    monkeypatch.setattr(environment.tempfile, "tempdir", str(tmp_path))
+    return tmp_path / "machines"
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_peak_measures_keeps_and_says_the_same(apart, capsys):
+    assert run_command_line(["peak", "--device", "cpu"]) == ExitCode.GOOD
+    out = capsys.readouterr().out
+    ((path),) = apart.iterdir()
+    kept = MachineCeilings.model_validate(json.loads(path.read_text()))
+    found = {ceiling.name: ceiling for ceiling in kept.ceilings}
+
+    assert path.name == f"{kept.machine}.json"
+    assert found.keys() | kept.missing.keys() >= {"dram_read", "dram_write", "dram_copy", "fp32", "fp64", "storage_read"}
+    assert out.splitlines()[0].startswith("[1/3] ")
+    assert str(path) in out.splitlines()
+    assert re.search(r"^dram_read +[\d.]+ GB/s ", out, re.MULTILINE)
+    assert found["fp32"].value.estimate > found["fp64"].value.estimate > 1e8
+    assert kept.seconds < 60
+
+    assert any(_alike(found, topic) for topic in [("dram", "matrix")] * TRIES)
+
+
+def _alike(before, topics):
+    machine = describe_machine(PROJECT_ROOT)
+    with pytest.MonkeyPatch.context() as patch, ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
+        patch.setitem(peak.TOPICS, "cpu", {topic: peak.TOPICS["cpu"][topic] for topic in topics})
+        again = peak._survey(server, machine, None, lambda line: None)
+    ratios = {ceiling.name: ceiling.value.estimate / before[ceiling.name].value.estimate for ceiling in again.ceilings}
+    return all(1 / ALIKE < ratio < ALIKE for ratio in ratios.values())
+
+
+def test_json_is_the_documents_and_a_topic_that_fails_is_missing(monkeypatch, capsys):
+    monkeypatch.setitem(peak.TOPICS, "cpu", {"astrology": "stars", "matrix": "products"})
+
+    assert run_command_line(["peak", "--device", "cpu", "--json"]) == ExitCode.GOOD
+    captured = capsys.readouterr()
+    (document,) = json.loads(captured.out)
+    found = MachineCeilings.model_validate(document)
+    assert "KeyError" in found.missing["astrology"]
+    assert {ceiling.name for ceiling in found.ceilings} == {"fp32", "fp64"}
+    assert captured.err == ""
+
+
+def test_nothing_measured_is_an_error(monkeypatch):
+    monkeypatch.setitem(peak.TOPICS, "cpu", {"astrology": "stars"})
+
+    with pytest.raises(BenchmarkError, match="expected at least one ceiling that can be measured"):
+        peak.measure_peaks(Device.CPU, lambda line: None)
+
+
+def test_an_unknown_device_is_named(capsys):
+    assert run_command_line(["peak", "--device", "gpu"]) == ExitCode.USAGE
+    assert capsys.readouterr().err == "error: --device gpu: expected one of auto, cuda, cpu\n"
+
+
+# --- a run against kept ceilings
+
+
+class Watcher:
+    def __init__(self):
+        self.notes = []
+
+    def note(self, sentence):
+        self.notes.append(sentence)
+
+    def started(self, target, index, total):
+        pass
+
+    def phase(self, target, text):
+        pass
+
+    def finished(self, row: PairResult):
+        pass
+
+
+def run_of_a_pair(tmp_path):
+    chapter = tmp_path / "root" / "ch01"
+    chapter.mkdir(parents=True)
+    (chapter / "workload_add.py").write_text(f'"""Adds one."""\n{WORKLOAD}')
+    for side in ("baseline", "optimized"):
+        (chapter / f"{side}_add.py").write_text(SIDE)
+    watcher = Watcher()
+    settings = Settings(root=tmp_path / "root", device=Device.CPU, iterations=2, artifacts_dir=tmp_path / "run")
+    return run_suite(settings, watcher), watcher
+
+
+def keep_for_this_cpu(rate):
+    """A core that reads, copies and writes at `rate` bytes a second and has no cache."""
+    machine = describe_machine(PROJECT_ROOT)
+    ceilings = tuple(a_ceiling(f"dram_{kind}", rate, "bytes/s") for kind in ("read", "copy", "write"))
+    keep_ceilings(synthetic_ceilings(machine=machine_key(machine, None), name=machine.cpu, device="cpu", cache_bytes=0, ceilings=ceilings))
+
+
+def test_a_time_below_the_floor_of_the_kept_ceilings_is_implausible(tmp_path):
+    keep_for_this_cpu(1e3)  # 512 KiB take 524 s
+    outcome, _ = run_of_a_pair(tmp_path)
+    (row,) = outcome.rows
+
+    assert outcome.exit_code is ExitCode.WRONG
+    assert row.status is Status.IMPLAUSIBLE
+    assert not row.timings
+    assert re.fullmatch(
+        r"baseline_add\.py: found [\d.]+ [µm]s for 524 kB of dram, which is .* [MG]B/s; this CPU's measured ceiling is 1\.00 kB/s; .*",
+        row.reason,
+    )
+
+
+def test_a_plausible_time_has_a_share_and_the_run_keeps_the_ceilings(tmp_path):
+    keep_for_this_cpu(1e15)
+    outcome, watcher = run_of_a_pair(tmp_path)
+    (row,) = outcome.rows
+    (timing,) = row.timings.values()
+
+    assert outcome.exit_code is ExitCode.GOOD
+    assert timing.shares.keys() == {"baseline", "optimized"}
+    for side, share in timing.shares.items():
+        assert share.key == "dram"
+        assert share.share == pytest.approx(524_288 / 1e15 * 1e9 / timing.time_ns[side].estimate)
+    assert timing.notes == ("no share of tf32: it is not among this machine's ceilings",)
+    kept = MachineCeilings.model_validate(outcome.run.ceilings["cpu"])
+    assert {ceiling.value.estimate for ceiling in kept.ceilings} == {1e15}
+    assert json.loads((outcome.folder / "run.json").read_text())["ceilings"]["cpu"]["machine"] == kept.machine
+    assert not any("ceilings" in note for note in watcher.notes)
+
+
+def test_without_kept_ceilings_there_is_a_note_and_no_share(tmp_path):
+    outcome, watcher = run_of_a_pair(tmp_path)
+
+    assert outcome.exit_code is ExitCode.GOOD
+    assert outcome.rows[0].timings["cpu"].shares == {}
+    assert outcome.run.ceilings == {}
+    assert [note for note in watcher.notes if "benchmark_cli peak" in note]

@@ -1,0 +1,327 @@
+"""A whole run: a row that goes wrong costs itself alone, and a run that is cut short keeps what it had and can go on."""
+
+import json
+import re
+import resource
+import shutil
+from contextlib import AbstractContextManager
+
+import pytest
+
+from common.python.build import cuda_build
+from common.python.child.isolation_child import ROLES, answer_safely
+from common.python.errors import BenchmarkError, ExitCode, SideFailure, Status, UnfitEnvironment
+from common.python.machine.doctor import Finding
+from common.python.processes.message import Failed
+from common.python.report.artifacts import load
+from common.python.run import suite
+from common.python.settings import Settings
+from tests.commands import OPTIMIZED, Watcher, run_here, write_pair
+
+LAUNCH = "const float* x, float* y, int n, cudaStream_t stream"
+CUDA = f'// Side.\n#include "common/cuda/launch.cuh"\nLAUNCH({LAUNCH}) {{ return cudaGetLastError(); }}\n'
+
+
+def a_side(body):
+    return f'"""Side."""\n\n\ndef prepare(x):\n    {body}\n'
+
+
+def rows_of(folder):
+    return {row.target: row for row in load(folder)[1]}
+
+
+# --- statuses: one run of everything that can go wrong
+
+SLEEPS = a_side("return lambda: __import__('time').sleep(60)")
+PAIRS = {
+    "demo:a_good": ({}, "PASSED", ""),
+    "demo:crashes": (
+        {"baseline": a_side("__import__('os')._exit(3)")},
+        "CRASHED",
+        "baseline_crashes.py: the prepare process ended with exit",
+    ),
+    "demo:raises": (
+        {"optimized": a_side("raise ValueError('no')")},
+        "CRASHED",
+        "optimized_raises.py:5: raised ValueError: no; expected no",
+    ),
+    "demo:wrong": ({"optimized": a_side("return lambda: x * 3")}, "WRONG_RESULT", "optimized_wrong.py at n=3, seed "),
+    "demo:nan": ({"optimized": a_side("return lambda: x * float('nan')")}, "WRONG_RESULT", "optimized_nan.py at n=3, seed "),
+    "demo:modifies": ({"baseline": a_side("return lambda: x.mul_(2).clone()")}, "INPUT_MODIFIED", "baseline_modifies.py at n=3, seed "),
+    "demo:alias": ({"baseline": a_side("return lambda: x")}, "WRONG_RESULT", "baseline_alias.py: output y shares storage with input x"),
+    "demo:hungry": (
+        {"baseline": a_side("return lambda: x.new_empty(1 << 50)")},
+        "OUT_OF_MEMORY",
+        "baseline_hungry.py:5: raised RuntimeError",
+    ),
+    "demo:reference": ({"reference": "lambda x: x[99]"}, "CRASHED", "workload_reference.py:10: raised IndexError: "),
+    "demo:shapeless": (
+        {"reference": "lambda x: x[:1]"},
+        "CRASHED",
+        "workload_shapeless.py: reference returned y of shape (1,); expected (3,)",
+    ),
+    "demo:skipped": ({"optimized": OPTIMIZED.replace('"""\n', '"""\n# needs: wgmma\n', 1)}, "SKIPPED", "needs wgmma; no CUDA device"),
+    "demo:unbound": (
+        {"baseline": CUDA, "optimized": CUDA.replace("int n", "float n")},
+        "BUILD_FAILED",
+        "demo/optimized_unbound.cu: found argument `float n` for n=3; expected `int n`",
+    ),
+    "demo:z_good": ({}, "PASSED", ""),
+}
+
+
+@pytest.fixture(scope="module")
+def everything(tmp_path_factory):
+    place = tmp_path_factory.mktemp("suite")
+    for target, (parts, _, _) in PAIRS.items():
+        write_pair(place / "root", target, **parts)
+    watcher = Watcher()
+    return run_here(place / "root", place / "run", watcher, command="verify"), watcher
+
+
+@pytest.mark.parametrize("target", PAIRS)
+def test_a_row_has_the_status_it_earned_and_one_sentence(everything, target):
+    _, status, reason = PAIRS[target]
+    row = {row.target: row for row in everything[0].rows}[target]
+    assert (row.status, row.reason[: len(reason)]) == (status, reason)
+    assert "\n" not in row.reason
+    assert row.timings == {}
+
+
+def test_a_row_that_goes_wrong_costs_itself_alone(everything):
+    outcome, watcher = everything
+    assert watcher.begun == sorted(PAIRS) == [row.target for row in outcome.rows]
+    assert rows_of(outcome.folder) == {row.target: row for row in outcome.rows}
+    assert outcome.exit_code is ExitCode.WRONG
+    assert (outcome.run.exit_code, outcome.run.interrupted) == (4, False)
+
+
+def test_only_the_runs_own_files_are_left(everything):
+    folder = everything[0].folder
+    assert not [path.name for path in folder.iterdir() if path.name.startswith((".", "inputs_"))]
+    assert {"run.json", "metrics.json", "report.md", "junit.xml"} <= {path.name for path in folder.iterdir()}
+    assert {path.name for path in (folder / "demo_a_good").iterdir()} >= {"metrics.json", "baseline", "optimized"}
+
+
+# --- building
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
+def test_what_does_not_compile_is_told_with_its_line_and_what_does_is_skipped_for_want_of_a_gpu(tmp_path):
+    root = write_pair(tmp_path / "root", "demo:broken", optimized=CUDA.replace("{ return", "{ undeclared(); return"))
+    write_pair(root, "demo:impossible", optimized=CUDA.replace("// Side.\n", "// Side.\n// needs: wgmma, tcgen05\n"))
+    write_pair(root, "demo:whole", optimized=CUDA)
+    outcome = run_here(root, tmp_path / "run", command="verify")
+    broken, impossible, whole = outcome.rows
+    assert broken.status is impossible.status is Status.BUILD_FAILED
+    assert broken.reason.startswith('demo/optimized_broken.cu(3): error: identifier "undeclared" is undefined')
+    assert impossible.reason == "optimized_impossible.cu: needs: found 'wgmma, tcgen05'; expected what one of 90a, 100a has"
+    assert (whole.status, whole.reason) == (Status.SKIPPED, "no CUDA device")
+    assert outcome.exit_code is ExitCode.BROKEN
+
+
+class ChildHere(AbstractContextManager):
+    """A child that is this process: it answers when it is asked for the answer."""
+
+    def __init__(self, role):
+        self.role = role
+
+    def __exit__(self, *_):
+        pass
+
+    def begin(self, request):
+        pass
+
+    def finish(self, request, expected, seconds):
+        answer = answer_safely(ROLES[self.role](), request)
+        if isinstance(answer, Failed):
+            raise SideFailure(answer.status, answer.reason)
+        return answer
+
+    ask = finish
+
+
+class InThisProcess:
+    """A fork server whose children are this process, so that a test can take things away from them."""
+
+    def fork(self, role, log, core=-1):
+        return ChildHere(role)
+
+
+def test_without_nvcc_a_cuda_pair_is_skipped(tmp_path, monkeypatch):
+    monkeypatch.setattr(cuda_build.shutil, "which", lambda _: None)
+    root = write_pair(tmp_path / "root", baseline=CUDA, optimized=CUDA)
+    outcome = run_here(root, tmp_path / "run", server=InThisProcess(), command="verify")
+    (row,) = outcome.rows
+    assert (row.status, outcome.exit_code) == (Status.SKIPPED, ExitCode.NOTHING_MEASURED)
+    assert row.reason == "no nvcc on PATH or in /usr/local/cuda/bin; expected a CUDA toolkit to build .cu files"
+
+
+# --- cut short, and going on
+
+
+@pytest.fixture
+def three(tmp_path):
+    for name in ("one", "three", "two"):
+        write_pair(tmp_path / "root", f"demo:{name}")
+    return tmp_path / "root"
+
+
+def interrupt(_):
+    raise KeyboardInterrupt
+
+
+def test_an_interrupted_run_keeps_its_rows_and_resuming_makes_the_others(three, tmp_path):
+    first = run_here(three, tmp_path / "run", Watcher(finished=interrupt), command="verify")
+    assert (first.exit_code, first.run.interrupted, [row.target for row in first.rows]) == (ExitCode.INTERRUPTED, True, ["demo:one"])
+    assert load(tmp_path / "run")[0].exit_code == 130
+    done = (tmp_path / "run/demo_one/metrics.json").stat().st_mtime_ns
+
+    watcher = Watcher()
+    second = run_here(three, tmp_path / "run", watcher, command="verify", resume=True)
+    assert watcher.begun == ["demo:three", "demo:two"]
+    assert "demo:one is done already" in watcher.notes
+    assert (second.exit_code, second.run.interrupted) == (ExitCode.GOOD, False)
+    assert list(rows_of(tmp_path / "run")) == ["demo:one", "demo:three", "demo:two"]
+    assert (tmp_path / "run/demo_one/metrics.json").stat().st_mtime_ns == done
+
+
+def test_targets_that_spell_alike_share_no_folder_in_a_run_or_in_what_resumes_it(tmp_path):
+    root = write_pair(tmp_path / "root", "demo_a:b")
+    write_pair(root, "demo:a_b")
+    first = run_here(root, tmp_path / "run", Watcher(finished=interrupt), command="verify")
+    done = first.rows[0].target
+    folders = dict(first.run.folders)
+    assert sorted(folders) == ["demo:a_b", "demo_a:b"]
+    other = next(target for target in folders if target != done)
+
+    run_here(root, tmp_path / "run", command="verify", resume=True, targets=(other,))
+    assert load(tmp_path / "run")[0].folders == folders
+    found = {json.loads(path.read_text())["target"]: path.parent.name for path in (tmp_path / "run").glob("*/metrics.json")}
+    assert found == folders
+
+
+def test_a_run_is_resumed_with_the_sanitizers_that_it_had(three, tmp_path):
+    settings = {"command": "verify", "targets": ("demo:one",), "sanitize": ("memcheck", "synccheck")}
+    run_here(three, tmp_path / "run", **settings)
+    watcher = Watcher()
+    run_here(three, tmp_path / "run", watcher, resume=True, **settings)
+    assert "demo:one is done already" in watcher.notes
+    with pytest.raises(BenchmarkError, match=r"^--resume with sanitize=\['memcheck'\]; expected \['memcheck', 'synccheck'\], which"):
+        run_here(three, tmp_path / "run", resume=True, **settings | {"sanitize": ("memcheck",)})
+
+
+def test_resuming_with_other_settings_is_refused_and_changes_nothing(three, tmp_path):
+    run_here(three, tmp_path / "run", command="verify", targets=("demo:one",))
+    before = (tmp_path / "run/run.json").read_text()
+    with pytest.raises(BenchmarkError, match=r"^--resume with kwargs=\{'n': '7'\}; expected \{\}, which made the rows of .*run\.json$"):
+        run_here(three, tmp_path / "run", command="verify", resume=True, kwargs={"n": "7"})
+    assert (tmp_path / "run/run.json").read_text() == before
+
+
+def test_a_suite_limit_that_is_over_leaves_a_row_for_each_target_and_resuming_makes_them(three, tmp_path):
+    late = run_here(three, tmp_path / "run", command="verify", suite_timeout=0.001)
+    assert late.exit_code is ExitCode.BROKEN
+    assert {row.status for row in late.rows} == {Status.TIMEOUT}
+    assert {row.reason for row in late.rows} == {"--suite-timeout 0.001 was over before its turn came; expected it to start by then"}
+    assert late.rows[0].workload_file == "demo/workload_one.py"
+
+    watcher = Watcher()
+    in_time = run_here(three, tmp_path / "run", watcher, command="verify", resume=True)
+    assert watcher.begun == ["demo:one", "demo:three", "demo:two"]
+    assert in_time.exit_code is ExitCode.GOOD
+
+
+def test_a_row_that_the_suite_limit_cuts_off_says_so(tmp_path):
+    root = write_pair(tmp_path / "root", "demo:a_sleeper", baseline=SLEEPS)
+    write_pair(root, "demo:later")
+    outcome = run_here(root, tmp_path / "run", command="verify", suite_timeout=3.0)
+    sleeper, later = outcome.rows
+    assert sleeper.status is later.status is Status.TIMEOUT
+    assert sleeper.reason.startswith("--suite-timeout 3 was over: baseline_a_sleeper.py: check took more than ")
+    assert later.reason.startswith("--suite-timeout 3 was over before its turn came")
+
+
+def test_a_step_that_hangs_is_given_up_at_its_own_limit(tmp_path):
+    root = write_pair(tmp_path / "root", baseline=SLEEPS)
+    (row,) = run_here(root, tmp_path / "run", command="verify", timeout_multiplier=0.005).rows
+    assert (row.status, row.reason) == (Status.TIMEOUT, "baseline_double.py: check took more than 1.2 s; expected an answer by then")
+
+
+def test_a_disk_that_fills_up_is_one_sentence_and_the_rows_before_it_can_be_loaded(three, tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def fill(target):
+        if target == "demo:three":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (256, hard))
+
+    try:
+        with pytest.raises(BenchmarkError, match=r"metrics\.json: File too large; expected to write \d+ characters there$"):
+            run_here(three, tmp_path / "run", Watcher(started=fill), command="verify")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(rows_of(tmp_path / "run")) == ["demo:one"]
+    assert run_here(three, tmp_path / "run", command="verify", resume=True).exit_code is ExitCode.GOOD
+
+
+# --- the request itself
+
+
+def refusal(root, folder, **choices):
+    watcher = Watcher()
+    with pytest.raises(BenchmarkError) as caught:
+        run_here(root, folder, watcher, command="verify", **choices)
+    assert watcher.begun == []
+    return str(caught.value)
+
+
+def test_a_folder_that_cannot_take_a_run_is_told_before_anything_runs(three, tmp_path):
+    (tmp_path / "file").touch()
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/notes.txt").touch()
+    assert refusal(three, tmp_path / "file") == f"{tmp_path}/file is not a folder; expected a folder, or nothing there yet"
+    assert "is not empty; expected an absent or empty folder, or --resume" in refusal(three, tmp_path / "full")
+    assert f"{tmp_path}/full/run.json is missing" in refusal(three, tmp_path / "full", resume=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "run.json: line 1, column 1: Expecting value; expected a whole JSON document"),
+        ('{"schema_version": 1, "run_id"', "expected a whole JSON document"),
+        ("[]", "run.json: no schema_version; expected a document of schema version 1 to"),
+        ('{"schema_version": 999}', "run.json: schema version 999; expected at most"),
+        ('{"schema_version": 1}', "run.json: run_id: Field required; expected schema version 1 as this commit has it"),
+    ],
+)
+def test_a_document_that_is_not_one_stops_a_resumed_run_before_anything_runs(three, tmp_path, text, sentence):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run/run.json").write_text(text)
+    assert sentence in refusal(three, tmp_path / "run", resume=True)
+    assert (tmp_path / "run/run.json").read_text() == text
+
+
+def test_a_run_in_which_nothing_could_be_gated_is_no_success_where_that_was_required(tmp_path):
+    root = write_pair(tmp_path / "root")
+    outcome = run_here(root, tmp_path / "run", iterations=1, warmup=0, require_expectations=True)
+    assert outcome.rows[0].status is Status.PASSED
+    assert outcome.exit_code is ExitCode.NOTHING_MEASURED
+
+
+def test_the_settings_are_saved_whole(everything):
+    saved = json.loads((everything[0].folder / "run.json").read_text())["settings"]
+    assert saved["command"] == "verify"
+    assert saved.keys() == Settings.model_fields.keys()
+
+
+def test_a_machine_that_is_not_fit_to_measure_on_is_fit_to_verify_on(tmp_path, monkeypatch):
+    bad = Finding(name="GPU 0 processes", level="bad", found="process 7 computes on it", advice="wait for it")
+    monkeypatch.setattr(suite, "fitness", lambda *_: (bad,))
+    root = write_pair(tmp_path / "root")
+    told = "GPU 0 processes: process 7 computes on it; wait for it"
+    with pytest.raises(UnfitEnvironment, match=re.escape(f"found {told}; expected a machine that is fit to measure on")):
+        run_here(root, tmp_path / "run", command="run")
+    watcher = Watcher()
+    (row,) = run_here(root, tmp_path / "verified", watcher, command="verify").rows
+    assert row.status is Status.PASSED
+    assert f"this machine is not fit to measure on: {told}" in watcher.notes

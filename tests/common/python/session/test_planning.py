@@ -1,0 +1,313 @@
+"""What a row will do is known before anything runs, and so is what is wrong with a file, a directive or a flag."""
+
+import pytest
+
+from common.python.errors import BenchmarkError
+from common.python.machine.environment import Gpu, Machine, child_environment
+from common.python.pairs.discovery import discover
+from common.python.pairs.targets import select
+from common.python.processes.isolation import ForkServer
+from common.python.processes.protocol import Probed
+from common.python.project import PROJECT_ROOT
+from common.python.session import planning
+from common.python.session.planning import choose_device, make_plans
+from common.python.settings import Device, Settings
+from tests.commands import BASELINE, OPTIMIZED, write_pair
+
+H200 = Gpu(index=0, name="NVIDIA H200", uuid="GPU-1", capability=(9, 0), memory_bytes=141 << 30, driver="580.1")
+WITHOUT_GPU = Machine(cpu="c", architecture="x86_64", cores=2, numa_nodes=1, memory_bytes=1 << 34, kernel="6", python="3.11")
+WITH_GPU = WITHOUT_GPU.model_copy(update={"gpus": (H200,)})
+TRITON = '"""Optimized: a kernel."""\nimport triton\n\n\ndef prepare(x):\n    return lambda: x\n'
+CUDA = "// Side.\nLAUNCH(const float* x, float* y, int n, cudaStream_t stream) { return cudaSuccess; }\n"
+
+
+@pytest.fixture(scope="module")
+def server():
+    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
+        yield server
+
+
+@pytest.fixture
+def plans(server, tmp_path):
+    def made(*targets, machine=WITHOUT_GPU, **choices):
+        settings = Settings(root=tmp_path, **choices)
+        selections = select(discover(tmp_path), targets).selections
+        return make_plans(selections, settings, machine, server, tmp_path / "logs")
+
+    return made
+
+
+@pytest.fixture
+def on_a_gpu(plans, monkeypatch):
+    monkeypatch.setattr(planning, "choose_device", lambda *_: "cuda")
+    return lambda *targets, **choices: plans(*targets, machine=WITH_GPU, **choices)
+
+
+def with_line(source, line):
+    return source.replace('"""\n', f'"""\n# {line}\n', 1)
+
+
+# --- what a row does here
+
+
+def test_on_a_cpu_a_pair_is_timed_at_its_shape_for_cpus_by_the_hosts_clock(plans, tmp_path):
+    write_pair(tmp_path)
+    (plan,) = plans("demo:double")
+    assert (plan.target, plan.sides, plan.device, plan.clock, plan.skip) == ("demo:double", ("baseline", "optimized"), "cpu", "host", "")
+    assert plan.timed == {"cpu": {"n": 512}}
+    assert plan.described.check_at == [{"n": 3}]
+
+
+def test_on_a_gpu_it_is_timed_at_every_named_shape_by_its_own_clock(on_a_gpu, tmp_path):
+    write_pair(tmp_path, time_at='{"small": {"n": 64}, "large": {"n": 4096}}', clock='"launch"')
+    (plan,) = on_a_gpu()
+    assert (plan.device, plan.clock) == ("cuda", "launch")
+    assert plan.timed == {"small": {"n": 64}, "large": {"n": 4096}}
+
+
+def test_work_of_the_host_stays_there_at_the_machines_shape(on_a_gpu, tmp_path):
+    write_pair(tmp_path, place='"host"', clock='"host"')
+    (plan,) = on_a_gpu()
+    assert (plan.device, plan.timed) == ("cpu", {"default": {"n": 4096}})
+
+
+def test_without_a_shape_for_cpus_a_pair_is_checked_there_and_not_timed(plans, tmp_path):
+    write_pair(tmp_path, cpu_at="None")
+    (plan,) = plans()
+    assert (plan.timed, plan.skip) == ({}, "")
+
+
+def test_on_a_gpu_triton_is_compiled_and_timed(on_a_gpu, tmp_path):
+    write_pair(tmp_path, optimized=TRITON)
+    (plan,) = on_a_gpu()
+    assert (plan.interpreted, plan.timed) == (False, {"default": {"n": 4096}})
+
+
+def test_on_a_cpu_triton_is_interpreted_and_not_timed(plans, tmp_path):
+    write_pair(tmp_path, optimized=TRITON)
+    (plan,) = plans()
+    assert (plan.interpreted, plan.timed) == (True, {})
+
+
+def test_a_half_is_named_by_its_side(plans, tmp_path):
+    write_pair(tmp_path)
+    assert [(plan.target, plan.sides) for plan in plans("demo:double_baseline")] == [("demo:baseline_double", ("baseline",))]
+    assert [(plan.target, plan.sides) for plan in plans("demo:optimized_double")] == [("demo:optimized_double", ("optimized",))]
+
+
+def test_against_another_revision_no_rung_of_a_ladder_is_timed(plans, tmp_path):
+    write_pair(tmp_path)
+    workload = tmp_path / "demo/workload_double.py"
+    workload.write_text(workload.read_text().replace("WORKLOAD = Workload(", 'WORKLOAD = Workload(\n    ladder=("once",),', 1))
+    (tmp_path / "demo/optimized_double_once.py").write_text(OPTIMIZED)
+    assert [plan.sides for plan in plans("demo:double")] == [("baseline", "once", "optimized")]
+    assert [plan.sides for plan in plans("demo:double", against="HEAD")] == [("baseline", "optimized")]
+
+
+# --- why a row is skipped
+
+
+def test_a_cuda_side_needs_a_device(plans, tmp_path):
+    write_pair(tmp_path, baseline=CUDA, optimized=CUDA)
+    (plan,) = plans()
+    assert plan.skip == "no CUDA device"
+
+
+UNMET = {
+    "wgmma": "needs wgmma; no CUDA device",
+    "gpus 2": "needs 2 GPUs; this machine has 0",
+    "tma, numa 99": "needs tma; no CUDA device; needs 99 NUMA nodes; this machine has 1",
+}
+
+
+@pytest.mark.parametrize("need", UNMET)
+def test_an_unmet_need_is_the_reason(plans, tmp_path, need):
+    write_pair(tmp_path, optimized=with_line(OPTIMIZED, f"needs: {need}"))
+    assert [plan.skip for plan in plans()] == [UNMET[need]]
+
+
+def test_a_gpu_of_another_kind_is_told_and_so_is_what_to_try_instead(on_a_gpu, tmp_path):
+    write_pair(tmp_path, optimized=with_line(with_line(OPTIMIZED, "instead: ch10:wgmma"), "needs: tcgen05"))
+    assert [plan.skip for plan in on_a_gpu()] == ["needs compute capability 10.x (tcgen05); this is 9.0; try ch10:wgmma"]
+
+
+def test_on_a_machine_whose_gpu_is_not_to_be_used_there_is_none(plans, tmp_path):
+    write_pair(tmp_path, optimized=with_line(OPTIMIZED, "needs: tma"))
+    (plan,) = plans(machine=WITH_GPU, device=Device.CPU)
+    assert plan.skip == "needs tma; no CUDA device"
+
+
+def test_a_need_of_the_other_half_does_not_matter_to_a_half(plans, tmp_path):
+    write_pair(tmp_path, optimized=with_line(OPTIMIZED, "needs: wgmma"))
+    assert [plan.skip for plan in plans("demo:baseline_double")] == [""]
+
+
+# --- the device
+
+
+def test_the_device_is_the_gpu_where_torch_and_the_driver_have_one():
+    can, cannot = (Probed(nonce="1", torch="2.13", cuda=cuda) for cuda in (True, False))
+    assert choose_device(Settings(), WITH_GPU, can) == "cuda"
+    assert choose_device(Settings(), WITH_GPU, cannot) == "cpu"
+    assert choose_device(Settings(), WITHOUT_GPU, can) == "cpu"
+    assert choose_device(Settings(device="cpu"), WITH_GPU, can) == "cpu"
+    assert choose_device(Settings(device="cuda"), WITH_GPU, can) == "cuda"
+    with pytest.raises(BenchmarkError, match=r"^--device cuda: found 1 GPUs, and torch 2.13 cannot use CUDA; expected both$"):
+        choose_device(Settings(device="cuda"), WITH_GPU, cannot)
+
+
+# --- what is wrong is told before anything runs
+
+WORKLOAD = "demo/workload_double.py"
+BROKEN = {
+    "inputs raises": ({"inputs": "lambda rand, n: 1 / 0"}, "{W}:8: raised ZeroDivisionError: division by zero; expected no exception"),
+    "outputs raises": ({"outputs": "lambda n: [][n]"}, "{W}:9: raised IndexError: list index out of range; expected no exception"),
+    "work raises": ({"work": "lambda n: {}[n]"}, "{W}:14: raised KeyError: 3; expected no exception"),
+    "importing raises": ({"rtol": "undefined"}, "{W}:15: raised NameError: name 'undefined' is not defined; expected no exception"),
+    "inputs are no dict": ({"inputs": "lambda rand, n: rand.normal(n)"}, "{W}: inputs returned a Tensor; expected a dict"),
+    "a name of two things": (
+        {"inputs": 'lambda rand, n: {"n": rand.normal(n)}'},
+        "{W}: 'n' is an input and a shape entry; expected a name to",
+    ),
+    "no outputs": (
+        {"outputs": "lambda n: {}"},
+        "{W}: outputs returned {} at {'n': 3}; expected a dict of names to Spec, with at least one",
+    ),
+    "outputs are a Spec": ({"outputs": "lambda n: Spec((n,), torch.float32)"}, "{W}: outputs returned Spec("),
+    "an extent is no tuple": (
+        {"outputs": 'lambda n: {"y": Spec(n, torch.float32)}'},
+        "{W}: output y is Spec(shape=3, dtype=torch.float32)",
+    ),
+    "a dtype is a word": ({"outputs": 'lambda n: {"y": Spec((n,), "float32")}'}, "{W}: output y is Spec(shape=(3,), dtype='float32')"),
+    "nothing is checked": (
+        {"outputs": 'lambda n: {"y": Spec((n, n - 3), torch.float32)}'},
+        "{W}: output y has shape (3, 0) at {'n': 3}; expected no extent below 1, or nothing is checked",
+    ),
+    "negative work": ({"work": 'lambda n: {"dram_read": -n}'}, "{W}: work gives dram_read=-3 at {'n': 3}; expected a finite amount"),
+    "no such constant": ({"constants": '("w",)'}, "{W}: constants or in_place name 'w'; expected some of the inputs ['x']"),
+    "state is a number": (
+        {"inputs": 'lambda rand, n: {"x": rand.normal(n), "s": {"t": 0.5}}', "in_place": '("s",)', "state": '"evolves"', "steps": "2"},
+        "{W}: s.t is state and a float; expected tensors, which can be compared",
+    ),
+    "rows are taken": (
+        {"inputs": 'lambda rand, n: {"rows": rand.normal(n)}', "reference": "None", "reference_rows": "lambda rows: rows"},
+        "{W}: 'rows' is what reference_rows is given, and an input or a shape entry; expected one meaning",
+    ),
+    "an output without rows": (
+        {"outputs": 'lambda n: {"y": Spec((), torch.float32)}', "reference_rows": "lambda rows: rows"},
+        "{W}: found reference_rows and outputs y of shape () at {'n': 3}; expected all to have as many rows",
+    ),
+    "outputs of other rows": (
+        {
+            "outputs": 'lambda n: {"y": Spec((n,), torch.float32), "z": Spec((2, n), torch.float32)}',
+            "reference_rows": "lambda rows: rows",
+        },
+        "{W}: found reference_rows and outputs y of shape (3,), z of shape (2, 3) at {'n': 3}; expected all to have as many rows",
+    ),
+    "no shape to check": ({"check_at": "()"}, "{W}: check_at is empty; expected at least one awkward shape to check"),
+    "other keys": ({"check_at": '({"m": 3},)'}, "{W}: shape check_at[0] has keys ['m']; expected ['n'], those of time_at"),
+    "a key too many": ({"outputs": 'lambda n, m: {"y": Spec((n, m), torch.float32)}'}, "raised TypeError: "),
+    "the process ends": ({"inputs": "lambda rand, n: __import__('os')._exit(5)"}, "{W}: the describe process ended with exit code 5"),
+    "the process dies": (
+        {"inputs": "lambda rand, n: __import__('ctypes').string_at(0)"},
+        "{W}: the describe process was killed by SIGSEGV",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_broken_workload_is_one_sentence_with_its_file(plans, tmp_path, what):
+    fields, sentence = BROKEN[what]
+    write_pair(tmp_path, "demo:alone")
+    write_pair(tmp_path, **fields)
+    with pytest.raises(BenchmarkError) as caught:
+        plans()
+    assert str(caught.value).startswith(WORKLOAD)
+    assert sentence.replace("{W}", WORKLOAD) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_does_not_parse_is_named(plans, tmp_path):
+    write_pair(tmp_path)
+    (tmp_path / WORKLOAD).write_text('"""Idea."""\nWORKLOAD = Workload(\n')
+    with pytest.raises(BenchmarkError, match=r"^demo/workload_double\.py:.*SyntaxError: '\(' was never closed"):
+        plans()
+
+
+def test_a_workload_that_hangs_is_given_up_at_the_limit_of_preparing(plans, tmp_path):
+    write_pair(tmp_path, inputs="lambda rand, n: __import__('time').sleep(60)")
+    with pytest.raises(BenchmarkError, match=r"^demo/workload_double\.py: describe took more than 0\.24 s; expected an answer by then$"):
+        plans(timeout_multiplier=0.001)
+
+
+def test_a_need_that_is_none_is_told_with_its_file(plans, tmp_path):
+    write_pair(tmp_path, optimized=with_line(OPTIMIZED, "needs: wgmm"))
+    with pytest.raises(BenchmarkError, match=r"^demo/optimized_double\.py: needs: found 'wgmm'; expected wgmma$"):
+        plans()
+
+
+def test_a_misspelt_directive_is_told_with_its_line(plans, tmp_path):
+    write_pair(tmp_path, baseline=with_line(BASELINE, "need: wgmma"))
+    with pytest.raises(BenchmarkError, match=r"baseline_double\.py:2: found directive 'need'; expected 'needs'$"):
+        plans()
+
+
+# --- --kwargs
+
+SHAPE = '{"n": 4, "eps": 0.5, "causal": True, "mode": "a"}'
+MANY = {
+    "time_at": SHAPE,
+    "cpu_at": SHAPE,
+    "check_at": f"({SHAPE},)",
+    "inputs": 'lambda rand, n, eps, causal, mode: {"x": rand.normal(n)}',
+    "outputs": 'lambda n, eps, causal, mode: {"y": Spec((n,), torch.float32)}',
+    "work": "lambda n, eps, causal, mode: {}",
+}
+
+
+def test_kwargs_change_timed_shapes_alone_and_keep_the_types(plans, tmp_path):
+    write_pair(tmp_path, **MANY)
+    (plan,) = plans(kwargs={"n": "1_000", "eps": "2", "causal": "False", "mode": "1"})
+    assert plan.timed == {"cpu": {"n": 1000, "eps": 2.0, "causal": False, "mode": "1"}}
+    assert [type(value) for value in plan.timed["cpu"].values()] == [int, float, bool, str]
+    assert plan.described.check_at == [{"n": 4, "eps": 0.5, "causal": True, "mode": "a"}]
+
+
+KWARGS = {
+    "m=3": "--kwargs m=3: workload_double.py has no such shape entry; expected some of causal, eps, mode, n",
+    "n=3.5": "--kwargs n=3.5: found '3.5'; expected an integer, which n is in workload_double.py",
+    "n=many": "--kwargs n=many: found 'many'; expected an integer, which n is in workload_double.py",
+    "eps=small": "--kwargs eps=small: found 'small'; expected a finite number, which eps is in workload_double.py",
+    "eps=nan": "--kwargs eps=nan: found 'nan'; expected a finite number, which eps is in workload_double.py",
+    "causal=maybe": "--kwargs causal=maybe: found 'maybe'; expected true or false, which causal is in workload_double.py",
+    "n=0": "demo/workload_double.py: output y has shape (0,) at ",
+    "n=-4": "demo/workload_double.py: output y has shape (-4,) at ",
+}
+
+
+@pytest.mark.parametrize("given", KWARGS)
+def test_kwargs_that_do_not_fit_are_one_sentence(plans, tmp_path, given):
+    write_pair(tmp_path, **MANY)
+    key, _, value = given.partition("=")
+    with pytest.raises(BenchmarkError) as caught:
+        plans(kwargs={key: value})
+    assert str(caught.value).startswith(KWARGS[given])
+
+
+# --- launch lines
+
+LAUNCHES = {
+    "const double* x, float* y, int n, cudaStream_t stream": "found argument `const double* x`; expected `const float* x`",
+    "const float* x, int n, cudaStream_t stream": "found no argument for output 'y' in LAUNCH; expected `float* y`",
+    "const float* x, float* y, float n, cudaStream_t stream": "found argument `float n` for n=3; expected `int n`",
+    "const float* x, float* y, int n": "found 0 `cudaStream_t stream` in LAUNCH; expected one",
+}
+
+
+@pytest.mark.parametrize("arguments", LAUNCHES)
+def test_a_launch_line_that_does_not_fit_is_the_rows_to_tell(plans, tmp_path, arguments):
+    """It costs its own row, so that of a chapter's other pairs nothing is lost."""
+    write_pair(tmp_path, baseline=CUDA, optimized=f"// Side.\nLAUNCH({arguments}) {{ return cudaSuccess; }}\n")
+    (plan,) = plans()
+    assert f"optimized_double.cu: {LAUNCHES[arguments]}" in plan.described.mismatch
+    assert "\n" not in plan.described.mismatch
