@@ -19,10 +19,10 @@ from typing import Any
 import psutil
 import pytest
 
-from common.python.machine.environment import child_environment
-from common.python.pairs.identity import digest_of
-from common.python.processes import protocol
-from common.python.processes.isolation import ANY_CORE, Child, ForkServer
+from common.python.machine.description import child_environment
+from common.python.pairs.sources import digest_of
+from common.python.processes import messages
+from common.python.processes.fork_server import ANY_CORE, Child, ForkServer
 from common.python.results import PairResult
 from common.python.run import suite
 from common.python.run.suite import Outcome
@@ -154,12 +154,12 @@ class Watcher:
         self._when.get("finished", str)(row.target)
 
 
-def loaded_worker(server: ForkServer, folder: Path, baseline: str, core: int = ANY_CORE, **choices: bool) -> tuple[Child, protocol.Loaded]:
+def loaded_worker(server: ForkServer, folder: Path, baseline: str, core: int = ANY_CORE, **choices: bool) -> tuple[Child, messages.Loaded]:
     """A worker that has loaded a `baseline` of that source from below `folder`; `choices` are those of Load, and of the fork."""
     write_pair(folder, baseline=baseline)
     child = server.fork("worker", folder / "log.txt", core, triton=choices.get("triton", False))
     workload, file = folder / "demo/workload_double.py", folder / "demo/baseline_double.py"
-    load = protocol.Load(
+    load = messages.Load(
         workload=str(workload),
         side=str(file),
         library="",
@@ -168,7 +168,7 @@ def loaded_worker(server: ForkServer, folder: Path, baseline: str, core: int = A
         digest=digest_of(workload, file),
         **{"interpret": False, "cold": False, "triton": False, "watched": False} | choices,  # type: ignore[arg-type]
     )
-    return child, child.ask(load, protocol.Loaded, 60)
+    return child, child.ask(load, messages.Loaded, 60)
 
 
 def run_here(root: Path, folder: Path, watcher: Watcher | None = None, *, server: Any = None, **choices: Any) -> Outcome:

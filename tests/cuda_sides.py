@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from common.python.build.cuda_build import build, find_nvcc
-from common.python.child.sides.cuda_launch import Names, check_source
-from common.python.child.sides.random_inputs import Inputs
+from common.python.build.nvcc import build, find_nvcc
+from common.python.child.sides.cuda import Names, check_source
+from common.python.child.sides.inputs import Inputs
 from common.python.errors import SideFailure
-from common.python.machine.environment import find_tool
+from common.python.machine.description import find_tool
 from common.python.pairs.directives import read_directives
 from tests.teeth import CPU, ROOT
 

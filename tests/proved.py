@@ -1,9 +1,9 @@
 """What a pair of CUDA sides proves by its machine code: every claim of a side, as the harness judges it, without a GPU."""
 
-from common.python.build.disassembly import read_code
+from common.python.build.sass import read_code
 from common.python.pairs.claims import read_claims
 from common.python.pairs.directives import read_directives
-from common.python.prove.evidence import Seen, prove
+from common.python.prove.proofs import Seen, prove
 from tests.cuda_sides import built
 
 HIDDEN = "nobody ran it"

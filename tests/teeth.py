@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 
 import torch
 
+from common.python.child.sides.compare import upcast
+from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_side
-from common.python.child.sides.random_inputs import Inputs
-from common.python.child.sides.verification import upcast
 from common.python.pairs.workload import call_by_name
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -11,21 +11,21 @@ from pathlib import Path
 import nvtx
 
 from common.python.errors import SideFailure, Status
-from common.python.gate.standards import Standards
-from common.python.machine.environment import Machine
+from common.python.gate.verdicts import Standards
+from common.python.machine.description import Machine
 from common.python.machine.roofline import with_shares
-from common.python.measure.measurement import Measured, Measurement
-from common.python.pairs.identity import same_code
+from common.python.measure.process_pairs import Measured, Measurement
+from common.python.pairs.sources import same_code
 from common.python.pairs.workload import Shape
-from common.python.processes import protocol
-from common.python.profile.profiling import Profiling, profile_row
+from common.python.processes import messages
+from common.python.profile.runner import Profiling, profile_row
 from common.python.project import PROJECT_ROOT
-from common.python.prove.evidence import Seen, nothing
-from common.python.prove.proving import add_counters, findings, fork_watched, kernel_uses, proofs_of, read_evidence, watch_evidence
+from common.python.prove.collect import add_counters, findings, fork_watched, kernel_uses, proofs_of, read_evidence, watch_evidence
+from common.python.prove.proofs import Seen, nothing
 from common.python.results import BASELINE, OPTIMIZED, Check, PairResult, Setup, SideResult
-from common.python.session.bench import Bench, Judging, SideAtWork
-from common.python.session.building import build_row
+from common.python.session.builds import build_row
 from common.python.session.planning import Plan
+from common.python.session.session import Bench, Judging, SideAtWork
 
 _ABREAST = 4
 """Sides that are verified at a time at small shapes, which cost waiting alone. More would share the GPU by turns for longer than a stream
@@ -133,14 +133,14 @@ def _ask(workers: Mapping[str, SideAtWork], question: _Question, row: _Row, benc
         worker.begin_prepare(question.shape, question.prepare_seed, question.check_seeds[0])
     prepared = {side: worker.finish_prepare() for side, worker in workers.items()}
     for worker in workers.values():
-        worker.begin(protocol.Check(seeds=list(question.check_seeds), prefix=bench.dump_prefix()))
+        worker.begin(messages.Check(seeds=list(question.check_seeds), prefix=bench.dump_prefix()))
     for side, worker in workers.items():
-        checked = worker.finish(protocol.Checked, bench.limit_s("prepare"))
+        checked = worker.finish(messages.Checked, bench.limit_s("prepare"))
         row.checks[side] += [judging.judge(side, question.shape, question.prepare_seed, call, timed=False) for call in checked.calls]
         row.setups[side] = _setup(bench.builds.get(str(row.plan.file(side))), worker.load_s, prepared[side], checked)
 
 
-def _setup(built: protocol.BuildDone | None, load_s: float, prepared: protocol.Prepared, checked: protocol.Checked) -> Setup:
+def _setup(built: messages.BuildDone | None, load_s: float, prepared: messages.Prepared, checked: messages.Checked) -> Setup:
     return Setup(
         build_s=built.seconds if built else 0.0,
         cached=built.cached if built else False,

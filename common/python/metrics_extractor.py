@@ -9,9 +9,9 @@ from pathlib import Path
 
 from common.python.command import Arguments, exit_with
 from common.python.errors import BenchmarkError, ExitCode
-from common.python.profile.step_trace import gap_share
-from common.python.report.artifacts import load
-from common.python.report.figures import break_even_calls
+from common.python.profile.steps import gap_share
+from common.python.report.rows import break_even_calls
+from common.python.report.run_folder import load
 from common.python.results import PairResult, PairTiming, SideProfile
 
 Figure = dict[str, str | float]

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn.functional import gelu
 
+from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import import_file, load_workload
-from common.python.child.sides.random_inputs import Inputs
 from common.python.pairs.directives import read_directives
 from tests.teeth import BF16_BITS, CPU, ROOT, TF32_BITS, accepts, assert_accepts, assert_teeth, rounded
 

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
+from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import import_file, load_workload
-from common.python.child.sides.random_inputs import Inputs
 from tests.teeth import CPU, ROOT, assert_accepts, assert_teeth
 
 WORKLOAD = load_workload(ROOT / "ch05/workload_sequential_io.py")

@@ -6,10 +6,10 @@ import subprocess
 
 import pytest
 
-from common.python.build.cuda_build import build
-from common.python.build.disassembly import read_code
+from common.python.build.nvcc import build
+from common.python.build.sass import read_code
 from common.python.child.sides.loader import import_file, load_workload
-from common.python.machine.environment import find_tool
+from common.python.machine.description import find_tool
 from tests.cuda_sides import arguments_of
 from tests.teeth import ROOT, assert_teeth
 

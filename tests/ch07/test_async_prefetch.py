@@ -3,9 +3,9 @@
 import pytest
 import torch
 
-from common.python.build.disassembly import read_code
+from common.python.build.sass import read_code
+from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_workload
-from common.python.child.sides.random_inputs import Inputs
 from tests.ch07.sides import CHAPTER, WARP, arguments, constants, text_of, wavefronts
 from tests.cuda_sides import built
 from tests.teeth import CPU, ROOT, accepts, assert_teeth

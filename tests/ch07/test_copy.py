@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from common.python.build.disassembly import read_code
+from common.python.build.sass import read_code
 from common.python.child.sides.loader import import_file, load_workload
 from tests.ch07.sides import CHAPTER, SECTOR, WARP, arguments, constants, text_of
 from tests.cuda_sides import built

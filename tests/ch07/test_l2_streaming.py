@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from common.python.build.disassembly import read_code
+from common.python.build.sass import read_code
 from common.python.child.sides.loader import load_workload
 from common.python.pairs.directives import read_directives
 from tests.ch07.sides import CHAPTER, arguments, text_of

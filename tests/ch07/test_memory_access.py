@@ -2,8 +2,8 @@
 
 import pytest
 
+from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_workload
-from common.python.child.sides.random_inputs import Inputs
 from common.python.pairs.directives import read_directives
 from tests.ch07.sides import CHAPTER, SECTOR
 from tests.teeth import CPU, ROOT, assert_accepts, assert_teeth

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from common.python.build.disassembly import read_code
+from common.python.build.sass import read_code
 from common.python.child.sides.loader import import_file, load_workload
 from common.python.pairs.directives import read_directives
 from tests.ch07.sides import CHAPTER, arguments, constants, text_of

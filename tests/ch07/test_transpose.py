@@ -5,8 +5,8 @@ import re
 import pytest
 import torch
 
-from common.python.build.cuda_build import architectures_for, build
-from common.python.child.sides.cuda_launch import CudaSide, Names, check_source
+from common.python.build.nvcc import architectures_for, build
+from common.python.child.sides.cuda import CudaSide, Names, check_source
 from common.python.child.sides.loader import import_file, load_workload
 from common.python.pairs.directives import read_directives
 from tests.ch07.sides import CHAPTER, WARP, constants, text_of, wavefronts

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from common.python.child.sides.loader import load_workload
-from common.python.machine.environment import find_tool
+from common.python.machine.description import find_tool
 from common.python.pairs.directives import read_directives
 from tests.cuda_sides import built, constants_of, skip_without_tools, values_at
 from tests.teeth import ROOT, accepts, assert_teeth

@@ -5,9 +5,9 @@ import subprocess
 
 import pytest
 
-from common.python.build.disassembly import read_code
+from common.python.build.sass import read_code
 from common.python.child.sides.loader import load_workload
-from common.python.machine.environment import find_tool
+from common.python.machine.description import find_tool
 from common.python.pairs.directives import read_directives
 from tests import cuda_sides
 from tests.teeth import ROOT

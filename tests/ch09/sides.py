@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from common.python.machine.environment import find_tool
+from common.python.machine.description import find_tool
 from tests.cuda_sides import arguments_of, built, constants_of, values_at
 from tests.teeth import ROOT
 

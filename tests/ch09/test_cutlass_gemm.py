@@ -6,13 +6,13 @@ import subprocess
 
 import pytest
 
-from common.python.build.cuda_build import build, find_nvcc
-from common.python.build.disassembly import read_code
+from common.python.build.nvcc import build, find_nvcc
+from common.python.build.sass import read_code
 from common.python.child.sides.loader import load_workload
 from common.python.pairs.claims import read_claims
 from common.python.pairs.directives import read_directives
 from common.python.pairs.discovery import discover
-from common.python.prove.evidence import Seen, prove
+from common.python.prove.proofs import Seen, prove
 from tests.ch09.bf16_tiles import TILES, l1_cycles
 from tests.ch09.sides import CHAPTER, arguments, constants
 from tests.ch10 import model

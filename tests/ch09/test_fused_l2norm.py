@@ -5,9 +5,9 @@ import re
 import pytest
 import torch
 
-from common.python.child.sides.cuda_launch import Names, check_source
+from common.python.child.sides.cuda import Names, check_source
+from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_workload
-from common.python.child.sides.random_inputs import Inputs
 from common.python.pairs.directives import read_directives
 from tests.teeth import CPU, ROOT, accepts, assert_accepts, assert_teeth
 

@@ -11,7 +11,7 @@ from collections import Counter
 import pytest
 
 from common.python.child.sides.loader import load_workload
-from common.python.machine.environment import find_tool
+from common.python.machine.description import find_tool
 from common.python.pairs.directives import read_directives
 from tests.ch09.sides import CHAPTER, arguments, constants, text_of, values_at
 from tests.ch10 import model

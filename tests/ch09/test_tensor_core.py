@@ -6,8 +6,8 @@ import shutil
 import pytest
 import torch
 
+from common.python.child.sides.compare import upcast
 from common.python.child.sides.loader import load_workload
-from common.python.child.sides.verification import upcast
 from common.python.pairs.directives import read_directives
 from tests.ch07.sides import wavefronts
 from tests.ch09.bf16_tiles import TILES, l1_cycles, loads_of_a_block, place_of

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 import torch
 
-from common.python.child.sides.random_inputs import Inputs
+from common.python.child.sides.inputs import Inputs
 from tests.teeth import CPU, ROOT, accepts
 
 CHAPTER = ROOT / "ch10"

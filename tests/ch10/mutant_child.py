@@ -8,9 +8,9 @@ from pathlib import Path
 
 import torch
 
+from common.python.child.sides.compare import poison
+from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_side, load_workload
-from common.python.child.sides.random_inputs import Inputs
-from common.python.child.sides.verification import poison
 from common.python.errors import SideFailure
 from tests.ch10.emulated import CHAPTER, is_right
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from common.python.build.cuda_build import find_nvcc
+from common.python.build.nvcc import find_nvcc
 from tests.teeth import ROOT
 
 HERE = Path(__file__).parent

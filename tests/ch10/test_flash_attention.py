@@ -10,8 +10,8 @@ from torch.nn.functional import scaled_dot_product_attention
 from common.python.child.sides.loader import import_file, load_workload
 from common.python.pairs.claims import read_claims
 from common.python.pairs.directives import read_directives
-from common.python.processes.protocol import Launch
-from common.python.prove.evidence import Seen, prove
+from common.python.processes.messages import Launch
+from common.python.prove.proofs import Seen, prove
 from tests.ch10 import model
 from tests.teeth import ROOT, assert_accepts, assert_teeth
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pytest
 import torch
 
-from common.python.build.cuda_build import build as build_library
-from common.python.build.cuda_build import find_nvcc
+from common.python.build.nvcc import build as build_library
+from common.python.build.nvcc import find_nvcc
 from common.python.child.sides.loader import load_workload
 from common.python.errors import SideFailure
-from common.python.machine.environment import find_tool
+from common.python.machine.description import find_tool
 from common.python.pairs.directives import read_directives
 from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, waits
 from tests.cuda_sides import arguments_of, constants_of

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from common.python.child.sides.loader import load_workload
-from common.python.machine.environment import find_tool
+from common.python.machine.description import find_tool
 from common.python.pairs.directives import read_directives
 from tests.ch07.sides import wavefronts
 from tests.ch10 import emulated, model

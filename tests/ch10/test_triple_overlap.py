@@ -5,8 +5,8 @@ import re
 import pytest
 import torch
 
-from common.python.build.cuda_build import build as build_library
-from common.python.child.sides.cuda_launch import Names, check_source
+from common.python.build.nvcc import build as build_library
+from common.python.child.sides.cuda import Names, check_source
 from common.python.child.sides.loader import load_workload
 from common.python.gate.expectations import read_expectations
 from common.python.pairs.directives import read_directives

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from common.python.child.sides.loader import load_workload
-from common.python.machine.environment import find_tool
+from common.python.machine.description import find_tool
 from common.python.report.role_trace import SETS, read_role_trace
 from tests.ch10.emulated import CHAPTER, LAZINESS, STAND_INS, build, inputs_of
 from tests.cuda_sides import built, skip_without_tools

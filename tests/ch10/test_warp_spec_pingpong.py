@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from common.python.child.sides.loader import load_workload
-from common.python.machine.environment import find_tool
+from common.python.machine.description import find_tool
 from common.python.pairs.directives import read_directives
 from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, is_right, shapes_of, skip_without_compiler

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from common.python.build.disassembly import read_code
+from common.python.build.sass import read_code
 from common.python.child.sides.loader import import_file, load_workload
-from common.python.machine.environment import child_environment
+from common.python.machine.description import child_environment
 from common.python.pairs.claims import read_claims
 from common.python.pairs.directives import read_directives
-from common.python.processes import protocol
-from common.python.processes.isolation import ForkServer
-from common.python.prove.evidence import Seen, prove
+from common.python.processes import messages
+from common.python.processes.fork_server import ForkServer
+from common.python.prove.proofs import Seen, prove
 from tests.ch10 import model
 from tests.commands import ROOT_FIRST
 from tests.teeth import BF16_BITS, ROOT, assert_accepts, assert_teeth
@@ -104,7 +104,7 @@ def seen(tmp_path_factory):
     found = {}
     with ForkServer(child_environment(ROOT, "cpu")) as server:
         for pair, side, architecture in BUILT:
-            request = protocol.Ahead(
+            request = messages.Ahead(
                 workload=str(CHAPTER / f"workload_{pair}.py"),
                 side=str(CHAPTER / f"{side}_{pair}.py"),
                 shape=next(iter(WORKLOADS[pair].timed_shapes.values())),
@@ -112,7 +112,7 @@ def seen(tmp_path_factory):
                 prefix=str(folder / f"{pair}_{side}_{architecture}_"),
             )
             with server.fork("worker", folder / "log.txt") as child:
-                observed = child.ask(request, protocol.Observed, 240)
+                observed = child.ask(request, messages.Observed, 240)
             kernels = tuple(kernel for cubin in observed.cubins for kernel in read_code(Path(cubin)))
             found[pair, side, architecture] = Seen(kernels, tuple(observed.launches), hidden=observed.missed, no_code=observed.missed)
     return found

@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from common.python.build.disassembly import read_code
+from common.python.build.sass import read_code
 from common.python.errors import SideFailure
-from common.python.profile.profiled_process import ToolFailed
+from common.python.profile.tools import ToolFailed
 from tests.ch10 import mutant_child, without_a_wait
 from tests.ch10.emulated import LAZINESS, build, skip_without_compiler, texts_of
 from tests.ch10.mutants import DELAYED, Wait, bounded, delayed, waits_of, without, write

@@ -17,13 +17,13 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from common.python.build.cuda_build import build
-from common.python.build.disassembly import Unreadable, read_code
+from common.python.build.nvcc import build
+from common.python.build.sass import Unreadable, read_code
 from common.python.child.sides.loader import load_workload
 from common.python.errors import SideFailure
-from common.python.machine.environment import child_environment, describe_machine
-from common.python.profile.profiled_process import ToolFailed, run, tool
-from common.python.profile.sanitizing import findings_in
+from common.python.machine.description import child_environment, describe_machine
+from common.python.profile.sanitizers import findings_in
+from common.python.profile.tools import ToolFailed, run, tool
 from tests.ch10.emulated import CHAPTER
 from tests.ch10.mutants import Wait, waits_of, write
 from tests.teeth import ROOT

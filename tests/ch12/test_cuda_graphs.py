@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
-from common.python.build.cuda_build import architectures_for, build
-from common.python.child.sides.cuda_launch import CudaSide, Names, check_source
+from common.python.build.nvcc import architectures_for, build
+from common.python.child.sides.cuda import CudaSide, Names, check_source
+from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_workload
-from common.python.child.sides.random_inputs import Inputs
 from common.python.pairs.directives import read_directives
 from tests.teeth import CPU, ROOT, assert_teeth
 

@@ -29,10 +29,10 @@ from typing import Any
 
 import torch
 
-from common.python.child.sides.cuda_launch import CudaSide, Names, label_of
+from common.python.child.sides.compare import changed, compare, poison, same_bits, snapshot, take_outputs, upcast
+from common.python.child.sides.cuda import CudaSide, Names, label_of
+from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import Step, load_workload
-from common.python.child.sides.random_inputs import Inputs
-from common.python.child.sides.verification import changed, compare, poison, same_bits, snapshot, take_outputs, upcast
 from common.python.errors import SideFailure
 from common.python.pairs.directives import read_directives
 from common.python.pairs.discovery import discover

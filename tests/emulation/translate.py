@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from common.python.child.sides.cuda_launch import label_of
+from common.python.child.sides.cuda import label_of
 from common.python.project import PROJECT_ROOT
 
 _TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)

@@ -20,12 +20,12 @@ from common.python.command import Arguments, exit_with
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.gate.expectations import Expectation, expectations_path, gpu_key, ratio_of, read_expectations
 from common.python.gate.gate import Difference
-from common.python.gate.noise import class_of_units
-from common.python.gate.regressions import standing
-from common.python.gate.standards import changes_of, name_of, verdict_of
-from common.python.gate.stats import PAIR, Mean, gated_logs, median_ns, rungs_timed
-from common.python.machine.environment import Gpu
-from common.python.report.artifacts import folder_of, load
+from common.python.gate.noise_floor import class_of_units
+from common.python.gate.outcome import standing
+from common.python.gate.statistics import PAIR, Mean, gated_logs, median_ns, rungs_timed
+from common.python.gate.verdicts import changes_of, name_of, verdict_of
+from common.python.machine.description import Gpu
+from common.python.report.run_folder import folder_of, load
 from common.python.report.terminal import console_for
 from common.python.results import OPTIMIZED, Interval, PairResult, PairTiming, Run, StopReason, Verdict, VerdictKind
 from common.python.storage import write_whole

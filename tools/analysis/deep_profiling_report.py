@@ -15,11 +15,11 @@ from pathlib import Path
 
 from common.python.command import Arguments, exit_with
 from common.python.errors import BenchmarkError, ExitCode
-from common.python.profile import ncu_tables
+from common.python.profile import ncu
 from common.python.profile.counters import ranked, stall_text, value_text
-from common.python.profile.step_trace import gap_share
-from common.python.profile.why_faster import reasons
-from common.python.report.artifacts import METRICS_FILE, RUN_FILE, folder_of, load
+from common.python.profile.explain import reasons
+from common.python.profile.steps import gap_share
+from common.python.report.run_folder import METRICS_FILE, RUN_FILE, folder_of, load
 from common.python.results import BASELINE, PairResult, SideMetrics, SideProfile, StepTrace
 from common.python.storage import read_document, write_whole
 from common.python.wording import time_text
@@ -87,10 +87,10 @@ def _subject(target: str, side: str, profile: SideProfile) -> Subject:
 def groups_of_table(path: Path) -> list[Group]:
     """The sides in a table that ncu printed; one, of the file's name, where no range of the harness is in it. Raises BenchmarkError."""
     try:
-        launches = ncu_tables.read_file(path)
-    except ncu_tables.UnreadableTable as error:
+        launches = ncu.read_file(path)
+    except ncu.UnreadableTable as error:
         raise BenchmarkError(str(error)) from error
-    found: dict[str, dict[str, list[ncu_tables.Profiled]]] = {}
+    found: dict[str, dict[str, list[ncu.Profiled]]] = {}
     for launch in launches:
         named = _RANGE.search(launch.ranges)
         target, side = (named["target"], named["side"]) if named else ("", "")
@@ -101,9 +101,9 @@ def groups_of_table(path: Path) -> list[Group]:
     ]
 
 
-def _counted_in(path: Path, name: str, side: str, launches: Sequence[ncu_tables.Profiled]) -> Subject:
-    counters = ncu_tables.telling(ncu_tables.together(launches))
-    return Subject(name or path.stem, side, len(ncu_tables.by_kernel(launches)), counters)
+def _counted_in(path: Path, name: str, side: str, launches: Sequence[ncu.Profiled]) -> Subject:
+    counters = ncu.telling(ncu.together(launches))
+    return Subject(name or path.stem, side, len(ncu.by_kernel(launches)), counters)
 
 
 def told_apart(arguments: Sequence[tuple[Path, Sequence[Group]]]) -> list[list[Group]]:
@@ -147,7 +147,7 @@ def markdown(folders: Sequence[Sequence[Group]], tables: Sequence[Sequence[Group
     lines = [
         "# Profiles",
         "",
-        *_table(("side", "kernels", *ncu_tables.HEADLINES, "stalled most by", "share of ceiling"), map(_counted, subjects)),
+        *_table(("side", "kernels", *ncu.HEADLINES, "stalled most by", "share of ceiling"), map(_counted, subjects)),
     ]
     if traced := [(subject.name, subject.step) for subject in subjects if subject.step]:
         heads = ("side", "traced by", "launches", "kernels", "host", "on the GPU", "gaps", "copies under kernels")
@@ -168,7 +168,7 @@ def _nothing_moved(one: Subject, other: Subject) -> str:
 
 
 def _counted(subject: Subject) -> tuple[str, ...]:
-    values = (value_text(name, subject.counters[name]) if name in subject.counters else "" for name in ncu_tables.HEADLINES.values())
+    values = (value_text(name, subject.counters[name]) if name in subject.counters else "" for name in ncu.HEADLINES.values())
     return (subject.name, str(subject.kernels), *values, stall_text(subject.counters), subject.share)
 
 

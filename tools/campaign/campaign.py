@@ -27,7 +27,7 @@ from pathlib import Path
 from common.python.command import Arguments, exit_with, finite_above_0
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.gate.expectations import Expectations, keep_expectations, read_expectations
-from common.python.machine.environment import child_environment, describe_machine, lock
+from common.python.machine.description import child_environment, describe_machine, lock
 from common.python.project import PROJECT_ROOT
 from common.python.storage import ARTIFACTS, write_whole
 from tools.campaign.plan import ALONE, EACH, Task, plan_text, read_plan

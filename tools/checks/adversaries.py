@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Literal
 
 from common.python.errors import Status
-from common.python.machine.environment import Machine
+from common.python.machine.description import Machine
 from common.python.project import PROJECT_ROOT
-from common.python.report.artifacts import load
-from common.python.report.figures import commit_name, commit_text
+from common.python.report.rows import commit_name, commit_text
+from common.python.report.run_folder import load
 from common.python.results import SCHEMA_VERSION, Document, PairResult
 from common.python.storage import read_document
 from tools.checks.written_tables import NOT_MEASURED, rows

@@ -10,7 +10,7 @@ from pathlib import Path
 from common.python.command import exit_with
 from common.python.errors import BenchmarkError
 from common.python.gate.expectations import Expectation, Expectations, key_text, read_expectations
-from common.python.gate.stats import TIME, climb
+from common.python.gate.statistics import TIME, climb
 from common.python.pairs.directives import Directives, ladder_expects, read_directives
 from common.python.pairs.discovery import Pair, discover
 from common.python.pairs.ladder import with_rungs

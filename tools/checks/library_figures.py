@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from common.python.gate.expectations import Expectation, SideExpectation
-from common.python.gate.stats import geometric_interval
+from common.python.gate.statistics import geometric_interval
 from common.python.pairs.directives import read_directives
 from common.python.pairs.discovery import SIDES, Pair
 from common.python.results import OPTIMIZED, Interval

@@ -42,7 +42,7 @@ def _baseline_that_does_not_allow(what: str) -> Callable[[Source], bool]:
 
 
 def _ours_but_environment(source: Source) -> bool:
-    return source.is_ours and source.path != "common/python/machine/environment.py"
+    return source.is_ours and source.path != "common/python/machine/description.py"
 
 
 def _python_but_loader(source: Source) -> bool:
@@ -107,7 +107,7 @@ PATTERNS = (
         "environment",
         _ours_but_environment,
         _any(r"\bos\.(environb?|getenv|putenv|unsetenv)\b", r"\bfrom os import\b.*\b(environb?|getenv|putenv)\b"),
-        "common/python/machine/environment.py to be the one that reads the environment",
+        "common/python/machine/description.py to be the one that reads the environment",
     ),
     Pattern(
         "sys.path",

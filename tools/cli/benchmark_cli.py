@@ -97,8 +97,8 @@ def new(
 @app.command()
 def doctor() -> None:
     """What is installed, what is missing, what would make numbers bad."""
+    from common.python.machine.description import describe_machine
     from common.python.machine.doctor import examine, unfit
-    from common.python.machine.environment import describe_machine
     from common.python.project import PROJECT_ROOT
     from common.python.report.terminal import console_for, print_findings
 
@@ -127,7 +127,7 @@ def peak(
 @app.command()
 def report(run: Annotated[Path, typer.Argument(help="A run's folder, or its run.json.")]) -> None:
     """Write a run's reports, for a browser and for a pull request, beside it, and print where they are."""
-    from common.python.report.artifacts import folder_of, load, write_reports
+    from common.python.report.run_folder import folder_of, load, write_reports
 
     for path in write_reports(folder_of(run), *load(run)):
         print(path)
@@ -151,7 +151,7 @@ def compare(
     """Compare two runs row by row: a verdict each, exit 2 if any row of B is slower."""
     from common.python.gate.comparison import Comparison
     from common.python.gate.exit_codes import exit_code_of
-    from common.python.report.artifacts import load
+    from common.python.report.run_folder import load
     from common.python.report.terminal import console_for, print_comparison
 
     (document_a, rows_a), (document_b, rows_b) = load(run_a), load(run_b)
@@ -169,9 +169,9 @@ def noise(
     gate: Gate = 0.5,
 ) -> None:
     """Time code against itself on this machine: the smallest change that a gate here can see. What it finds is kept."""
-    from common.python.gate.noise import sentences
+    from common.python.gate.noise_floor import sentences
     from common.python.report.terminal import Progress, console_for
-    from common.python.run.trials import measure_noise
+    from common.python.run.noise_trials import measure_noise
     from common.python.settings import Settings
 
     console = console_for(json_output=False)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Literal
 
 from common.python.errors import BenchmarkError
-from common.python.report.figures import commit_text
+from common.python.report.rows import commit_text
 from common.python.results import SCHEMA_VERSION, Document
-from common.python.run.trials import PLANTED
+from common.python.run.noise_trials import PLANTED
 from common.python.storage import read_document
 from common.python.wording import time_text
 from tools.checks.written_tables import NOT_MEASURED, rows

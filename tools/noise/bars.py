@@ -20,14 +20,14 @@ from pathlib import Path
 
 from common.python.command import Arguments, exit_with, finite_above_0
 from common.python.errors import BenchmarkError, ExitCode
-from common.python.gate.standards import first_gpu
-from common.python.gate.stats import TIME, gated_logs
-from common.python.machine.environment import describe_machine
+from common.python.gate.statistics import TIME, gated_logs
+from common.python.gate.verdicts import first_gpu
+from common.python.machine.description import describe_machine
 from common.python.pairs.discovery import Pair, discover
-from common.python.report.figures import commit_name
+from common.python.report.rows import commit_name
 from common.python.report.terminal import Progress, console_for
 from common.python.results import PairResult
-from common.python.run.trials import NOISE_ROOT, PLANTED, run_trial
+from common.python.run.noise_trials import NOISE_ROOT, PLANTED, run_trial
 from common.python.settings import Device, Settings
 from common.python.storage import document_text, write_whole
 from tools.noise.bar_figures import Bars, Trial, callable_name, expect_same_gpu, expect_same_model, read_bars, table
@@ -107,8 +107,8 @@ def with_do_bench(bars: Bars, pairs: Sequence[Pair], repeats: int, deadline: flo
     import torch
     from triton.testing import do_bench
 
+    from common.python.child.sides.inputs import Inputs
     from common.python.child.sides.loader import load_side, load_workload
-    from common.python.child.sides.random_inputs import Inputs
 
     if not torch.cuda.is_available():
         raise BenchmarkError(f"--do-bench {repeats}: found no CUDA device that torch can use; expected one")

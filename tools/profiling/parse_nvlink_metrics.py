@@ -15,9 +15,9 @@ from typing import Any
 
 from common.python.command import Arguments, exit_with
 from common.python.errors import BenchmarkError, ExitCode
-from common.python.machine.environment import find_tool, output_of
-from common.python.profile.nsys_tables import PEER_COPY, NsysDatabase, UnreadableTrace
-from common.python.profile.step_trace import length, merged, overlap
+from common.python.machine.description import find_tool, output_of
+from common.python.profile.nsys import PEER_COPY, NsysDatabase, UnreadableTrace
+from common.python.profile.steps import length, merged, overlap
 
 _EXPORT_S = 300.0
 _RECORDED_BY = "nsys profile --gpu-metrics-devices=all --sample=none --cpuctxsw=none --trace=cuda,nvtx --output={stem} PROGRAM"

@@ -10,15 +10,15 @@ from typing import Any
 
 import torch
 
-from common.python.child.sides.cuda_launch import Names, check_source
+from common.python.child.sides.cuda import Names, check_source
+from common.python.child.sides.inputs import Inputs, leaves
 from common.python.child.sides.loader import load_workload
-from common.python.child.sides.random_inputs import Inputs, leaves
 from common.python.errors import BenchmarkError, SideFailure
 from common.python.pairs.directives import read_directives
 from common.python.pairs.workload import Shape, ShapeValue, Spec, Workload
-from common.python.processes import protocol
+from common.python.processes import messages
 from common.python.processes.message import Answer
-from common.python.processes.protocol import AnyRequest, ShapeEntries
+from common.python.processes.messages import AnyRequest, ShapeEntries
 
 _KINDS = {bool: "true or false", int: "an integer", float: "a finite number", str: "a word"}
 
@@ -29,9 +29,9 @@ class Describer:
     def answer(self, request: AnyRequest) -> Answer:
         """What the parent must know. Raises BenchmarkError naming the workload file for anything wrong in it."""
         match request:
-            case protocol.Probe():
-                return protocol.Probed(nonce=request.nonce, torch=torch.__version__, cuda=torch.cuda.is_available())
-            case protocol.Describe():
+            case messages.Probe():
+                return messages.Probed(nonce=request.nonce, torch=torch.__version__, cuda=torch.cuda.is_available())
+            case messages.Describe():
                 return self._describe(request)
             case _:
                 raise BenchmarkError(f"the describer was asked for {request.kind}; expected describe or probe")
@@ -39,7 +39,7 @@ class Describer:
     def close(self) -> None:
         """Nothing to give back."""
 
-    def _describe(self, request: protocol.Describe) -> Answer:
+    def _describe(self, request: messages.Describe) -> Answer:
         path = Path(request.workload)
         workload = load_workload(path)
         timed = {name: with_kwargs(shape, request.kwargs, path.name) for name, shape in workload.timed_shapes.items()}
@@ -47,7 +47,7 @@ class Describer:
         for shape in [*workload.check_at, *timed.values(), *([cpu_at] if cpu_at else [])]:
             _try_shape(workload, shape, path.name)
         mismatch = _try_inputs(workload, [Path(side) for side in request.sides.values()], path.name)
-        return protocol.Described(
+        return messages.Described(
             nonce=request.nonce,
             goal=workload.goal,
             clock=workload.clock,

@@ -11,15 +11,15 @@ from typing import Any
 
 import torch
 
-from common.python.child.dumps import read_dump
+from common.python.child.outputs import read_dump
+from common.python.child.sides.compare import compare, upcast
+from common.python.child.sides.inputs import Inputs, leaves, mapped, warm_digest
 from common.python.child.sides.loader import load_workload
-from common.python.child.sides.random_inputs import Inputs, leaves, mapped, warm_digest
-from common.python.child.sides.verification import compare, upcast
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.pairs.workload import Shape, Spec, Workload, call_by_name
-from common.python.processes import protocol
+from common.python.processes import messages
 from common.python.processes.message import Answer
-from common.python.processes.protocol import AnyRequest
+from common.python.processes.messages import AnyRequest
 from common.python.results import OutputError
 
 _REFERENCES_KEPT = 2
@@ -52,10 +52,10 @@ class Referee:
 
     def answer(self, request: AnyRequest) -> Answer:
         """Judge the outputs that `request` names, or get ready to. Raises SideFailure."""
-        if isinstance(request, protocol.Attend):
+        if isinstance(request, messages.Attend):
             warm_digest(torch.device(request.device))
-            return protocol.Ready(nonce=request.nonce)
-        if not isinstance(request, protocol.Judge):
+            return messages.Ready(nonce=request.nonce)
+        if not isinstance(request, messages.Judge):
             raise SideFailure(Status.CRASHED, f"the referee was asked for {request.kind}; expected judge")
         workload = self._workload(request.workload)
         inputs = self._inputs_of(workload, request)
@@ -72,7 +72,7 @@ class Referee:
         if set(errors) != set(specs):
             raise SideFailure(Status.WRONG_RESULT, f"found outputs {sorted(errors)}; expected {sorted(specs)}")
         mismatch, notes = "; ".join(mismatches), list(expected.notes)
-        return protocol.Judged(nonce=request.nonce, digest=expected.digest, outputs=errors, mismatch=mismatch, notes=notes)
+        return messages.Judged(nonce=request.nonce, digest=expected.digest, outputs=errors, mismatch=mismatch, notes=notes)
 
     def close(self) -> None:
         """Delete the input files."""
@@ -84,7 +84,7 @@ class Referee:
             self._workloads[path] = load_workload(Path(path))
         return self._workloads[path]
 
-    def _inputs_of(self, workload: Workload, request: protocol.Judge) -> Inputs:
+    def _inputs_of(self, workload: Workload, request: messages.Judge) -> Inputs:
         place = _place(request)
         if place not in self._inputs:
             self.close()
@@ -94,7 +94,7 @@ class Referee:
             }
         return self._inputs[place]
 
-    def _reference(self, workload: Workload, request: protocol.Judge, inputs: Inputs) -> _Expected:
+    def _reference(self, workload: Workload, request: messages.Judge, inputs: Inputs) -> _Expected:
         if request.found:  # by one side alone
             return _evolved(workload, request, inputs)
         key = f"{_place(request)} {request.seed}"
@@ -117,11 +117,11 @@ class Referee:
         return [0, *sorted(self._random.sample(range(1, count - 1), _ROWS_PICKED)), count - 1]
 
 
-def _place(request: protocol.Judge) -> str:
+def _place(request: messages.Judge) -> str:
     return f"{request.workload} {sorted(request.shape.items())} {request.prepare_seed} {request.rank} of {request.ranks}"
 
 
-def _answered(workload: Workload, request: protocol.Judge, inputs: Inputs, rows: Sequence[int]) -> _Expected:
+def _answered(workload: Workload, request: messages.Judge, inputs: Inputs, rows: Sequence[int]) -> _Expected:
     """What `reference` says, or of `rows`, if there are any, what `reference_rows` says."""
     inputs.rewrite(request.seed)
     digest = inputs.digest()
@@ -143,7 +143,7 @@ def _answered(workload: Workload, request: protocol.Judge, inputs: Inputs, rows:
     return _Expected(digest, found, notes=_slowness(time.monotonic() - begin, workload, request))
 
 
-def _slowness(seconds: float, workload: Workload, request: protocol.Judge) -> tuple[str, ...]:
+def _slowness(seconds: float, workload: Workload, request: messages.Judge) -> tuple[str, ...]:
     if seconds <= _SLOW_S or any(request.shape == check for check in workload.check_at):
         return ()
     entries = " ".join(f"{key}={value}" for key, value in request.shape.items())
@@ -151,7 +151,7 @@ def _slowness(seconds: float, workload: Workload, request: protocol.Judge) -> tu
     return (f"{name}: reference took more than {_SLOW_S:g} s at {entries}; expected reference_rows, which is asked for random rows",)
 
 
-def _evolved(workload: Workload, request: protocol.Judge, inputs: Inputs) -> _Expected:
+def _evolved(workload: Workload, request: messages.Judge, inputs: Inputs) -> _Expected:
     """What the last of `steps` steps from a fresh `prepare` returns and the state behind it; or of one step, from the state it found."""
     assert workload.reference is not None, "a state that evolves has one"
     where = f"{Path(request.workload).name}: reference"
@@ -173,7 +173,7 @@ def _evolved(workload: Workload, request: protocol.Judge, inputs: Inputs) -> _Ex
     return _Expected(inputs.digest(), {**_named(returned, outputs, where), **tensors}, unfit=unfit)
 
 
-def _wait(request: protocol.Judge) -> None:
+def _wait(request: messages.Judge) -> None:
     if request.device == "cuda":
         torch.cuda.synchronize()
 

@@ -14,18 +14,13 @@ import nvtx
 import psutil
 import torch
 
-from common.python.build import cuda_build
+from common.python.build import nvcc
 from common.python.child.device.escape import HeldCall
-from common.python.child.device.launch_trace import compiled_kernels, start_tracing, trace
-from common.python.child.device.stream_choice import work_on_quickest_stream
-from common.python.child.device.timing import Sampler
-from common.python.child.dumps import dump
-from common.python.child.seal import seal
-from common.python.child.sides.loader import Side, Step, load_side, load_workload
-from common.python.child.sides.random_inputs import Inputs, warm_digest
-from common.python.child.sides.triton_ahead import compile_ahead
-from common.python.child.sides.triton_start import start_triton
-from common.python.child.sides.verification import (
+from common.python.child.device.sampler import Sampler
+from common.python.child.device.streams import work_on_quickest_stream
+from common.python.child.device.trace import compiled_kernels, start_tracing, trace
+from common.python.child.outputs import dump
+from common.python.child.sides.compare import (
     changed,
     check_inputs,
     check_placement,
@@ -34,13 +29,18 @@ from common.python.child.sides.verification import (
     snapshot,
     take_outputs,
 )
+from common.python.child.sides.inputs import Inputs, warm_digest
+from common.python.child.sides.loader import Side, Step, load_side, load_workload
+from common.python.child.sides.triton import compile_ahead
+from common.python.child.sides.triton_start import start_triton
+from common.python.child.tamper import seal
 from common.python.errors import SideFailure, Status
-from common.python.machine.environment import profiler_attached, set_compile_environment
-from common.python.pairs.identity import digest_of
+from common.python.machine.description import profiler_attached, set_compile_environment
+from common.python.pairs.sources import digest_of
 from common.python.pairs.workload import Workload, call_by_name
-from common.python.processes import protocol
+from common.python.processes import messages
 from common.python.processes.message import Answer
-from common.python.processes.protocol import AnyRequest, Call
+from common.python.processes.messages import AnyRequest, Call
 from common.python.results import WARM_FILES, ReportedMetric
 
 _LISTS_CHILDREN = Path("/proc/thread-self/children")
@@ -51,7 +51,7 @@ _LINGER_S = 0.02  # how long a CPU side that returned too early is given to show
 class _Loaded:
     workload: Workload
     side: Side
-    request: protocol.Load
+    request: messages.Load
     device: torch.device
 
     def another_side(self) -> Side:
@@ -63,7 +63,7 @@ class _Loaded:
 class _Prepared:
     """The side set up as a request says, once or in several copies that share nothing but constants."""
 
-    request: protocol.Prepare
+    request: messages.Prepare
     copies: tuple[tuple[Inputs, Step], ...]
     sides: tuple[Side, ...]
 
@@ -99,23 +99,23 @@ class Worker:
 
     def _answer(self, request: AnyRequest) -> Answer:
         match request:
-            case protocol.Build():
+            case messages.Build():
                 return self._build(request)
-            case protocol.Open():
+            case messages.Open():
                 return self._open(request)
-            case protocol.Load():
+            case messages.Load():
                 return self._load(request)
-            case protocol.Prepare():
+            case messages.Prepare():
                 return self._prepare(request)
-            case protocol.Check():
+            case messages.Check():
                 return self._check(request)
-            case protocol.Warm():
+            case messages.Warm():
                 return self._warm(request)
-            case protocol.Time():
+            case messages.Time():
                 return self._time(request)
-            case protocol.Watch():
+            case messages.Watch():
                 return self._watch(request)
-            case protocol.Ahead():
+            case messages.Ahead():
                 return compile_ahead(request)
             case _:
                 raise SideFailure(Status.CRASHED, f"a worker was asked for {request.kind}; expected something about one side")
@@ -128,25 +128,25 @@ class Worker:
             for inputs, _ in self._maybe_prepared.copies:
                 inputs.remove_files()
 
-    def _build(self, request: protocol.Build) -> Answer:
-        built = cuda_build.build(
+    def _build(self, request: messages.Build) -> Answer:
+        built = nvcc.build(
             Path(request.source),
             tuple(request.architectures),
             flags=request.flags,
             cache=Path(request.cache),
             root=Path(request.root),
         )
-        return protocol.BuildDone(
+        return messages.BuildDone(
             nonce=request.nonce, library=str(built.library), seconds=built.seconds, cached=built.cached, log=built.log
         )
 
-    def _open(self, request: protocol.Open) -> Answer:
+    def _open(self, request: messages.Open) -> Answer:
         torch.cuda.synchronize()  # before anything else there is no context yet
         if request.choose:
             work_on_quickest_stream()
-        return protocol.Ready(nonce=request.nonce)
+        return messages.Ready(nonce=request.nonce)
 
-    def _load(self, request: protocol.Load) -> Answer:
+    def _load(self, request: messages.Load) -> Answer:
         set_compile_environment(interpret=request.interpret, cold_caches=Path(request.folder) if request.cold else None)
         device = torch.device(request.device)
         if device.type == "cuda":
@@ -164,9 +164,9 @@ class Worker:
         workload = load_workload(workload_file)
         side = load_side(side_file, workload, Path(request.library) if request.library else None)
         self._maybe_loaded = _Loaded(workload, side, request, device)
-        return protocol.Loaded(nonce=request.nonce, seconds=time.perf_counter() - begin)
+        return messages.Loaded(nonce=request.nonce, seconds=time.perf_counter() - begin)
 
-    def _prepare(self, request: protocol.Prepare) -> Answer:
+    def _prepare(self, request: messages.Prepare) -> Answer:
         loaded = self._loaded
         self.close()
         sides = [loaded.side, *(loaded.another_side() for _ in range(request.copies - 1))]
@@ -189,9 +189,9 @@ class Worker:
             _wait(loaded.device)
         self._maybe_prepared = _Prepared(request, tuple(copies), tuple(sides))
         self._outputs, self._sampler = {}, None
-        return protocol.Prepared(nonce=request.nonce, seconds=seconds)
+        return messages.Prepared(nonce=request.nonce, seconds=seconds)
 
-    def _check(self, request: protocol.Check) -> Answer:
+    def _check(self, request: messages.Check) -> Answer:
         calls = []
         seconds: list[float] = []
         for position, seed in enumerate(request.seeds):
@@ -201,7 +201,7 @@ class Worker:
             call, elapsed = self._checked_steps(seed, f"{request.prefix}_{position}", position > 0, seconds[-1] if held else None)
             calls.append(call)
             seconds.append(elapsed)
-        return protocol.Checked(nonce=request.nonce, calls=calls, first_call_s=seconds[0])
+        return messages.Checked(nonce=request.nonce, calls=calls, first_call_s=seconds[0])
 
     def _checked_steps(self, seed: int, prefix: str, again: bool, call_s: float | None) -> tuple[Call, float]:
         """One call and its seconds, on a held stream after one that took `call_s`; where a state evolves, its last step, the first's."""
@@ -251,7 +251,7 @@ class Worker:
         self._outputs = {name: tensor for name, tensor in taken.items() if name not in in_place}
         return _Done(now, digest, tuple(modified), late, elapsed)
 
-    def _dump(self, tensors: dict[str, torch.Tensor], prefix: str) -> list[protocol.Dump]:
+    def _dump(self, tensors: dict[str, torch.Tensor], prefix: str) -> list[messages.Dump]:
         self._dumped.append(tensors)
         return dump(tensors, f"{prefix}_{self._loaded.request.rank}")
 
@@ -265,7 +265,7 @@ class Worker:
         check_placement(taken, inputs.tensors(), loaded.device, file)
         return taken | inputs.state()
 
-    def _warm(self, request: protocol.Warm) -> Answer:
+    def _warm(self, request: messages.Warm) -> Answer:
         loaded, prepared = self._loaded, self._prepared
         if request.core >= 0:
             os.sched_setaffinity(0, {request.core})
@@ -281,7 +281,7 @@ class Worker:
         self._sampler.hold &= request.hold and not profiler_attached()
         self._sampler.settle()
         calls, step_ns, sample_ns = self._sampler.warm(request.seed, request.calls, request.seconds)
-        return protocol.Warmed(
+        return messages.Warmed(
             nonce=request.nonce,
             calls=calls,
             holds=self._sampler.hold,
@@ -300,7 +300,7 @@ class Worker:
         reported = call_by_name(workload.metrics, {**self._prepared.request.shape, **inputs.values}, f"{request.workload}: metrics")
         return {name: ReportedMetric(value=metric.value, unit=metric.unit, better=metric.better) for name, metric in reported.items()}
 
-    def _time(self, request: protocol.Time) -> Answer:
+    def _time(self, request: messages.Time) -> Answer:
         sampler = self._sampler
         if sampler is None:
             raise SideFailure(Status.CRASHED, "a worker was asked to time before it was warm; expected warm first")
@@ -318,7 +318,7 @@ class Worker:
 
         looks = {pick // each: pick % each for pick in request.picks}
         samples, void = sampler.block(request.seed, request.count, looks, keep, sustained=request.sustained)
-        return protocol.Timed(
+        return messages.Timed(
             nonce=request.nonce,
             samples_ns=[sample.ns for sample in samples],
             sm_clock_hz=[sample.sm_clock_hz for sample in samples if sample.sm_clock_hz],
@@ -328,12 +328,12 @@ class Worker:
             notes=[WARM_FILES] if sampler.warm_files else [],
         )
 
-    def _watch(self, request: protocol.Watch) -> Answer:
-        self._prepare(protocol.Prepare(shape=request.shape, seed=request.seed, live_seed=request.live_seed))
+    def _watch(self, request: messages.Watch) -> Answer:
+        self._prepare(messages.Prepare(shape=request.shape, seed=request.seed, live_seed=request.live_seed))
         _, step = self._prepared.copies[0]
         step()  # what a first call sets up or compiles is not of the step
         launches, spans = trace(step)
-        return protocol.Observed(nonce=request.nonce, launches=launches, spans=spans, cubins=compiled_kernels(), missed="")
+        return messages.Observed(nonce=request.nonce, launches=launches, spans=spans, cubins=compiled_kernels(), missed="")
 
     def _picked(self, sampler: Sampler, copy: int, seed: int, prefix: str) -> Call:
         # A state that evolves is judged over this one call, from where the call found it: a replay from `prepare` on would be as long as

@@ -13,8 +13,8 @@ from common.python.gate.expectations import (
     refusal,
     too_wide_rungs,
 )
-from common.python.gate.standards import PROMOTION, Standards, name_of
-from common.python.machine.environment import Machine
+from common.python.gate.verdicts import PROMOTION, Standards, name_of
+from common.python.machine.description import Machine
 from common.python.results import PairResult, Run, Verdict
 from common.python.session.planning import Plan
 from common.python.wording import at_shape

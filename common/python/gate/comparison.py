@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from common.python.errors import Status
-from common.python.gate.noise import class_of_units
-from common.python.gate.regressions import standing
-from common.python.gate.standards import changes_of, name_of, verdict_of
-from common.python.gate.stats import gated_logs, means_between, rungs_timed
+from common.python.gate.noise_floor import class_of_units
+from common.python.gate.outcome import standing
+from common.python.gate.statistics import gated_logs, means_between, rungs_timed
+from common.python.gate.verdicts import changes_of, name_of, verdict_of
 from common.python.results import OPTIMIZED, PairResult, PairTiming, Run, Verdict, VerdictKind
 from common.python.wording import at_shape, percent_text
 

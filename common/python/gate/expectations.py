@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from common.python.errors import BenchmarkError
-from common.python.gate.stats import (
+from common.python.gate.statistics import (
     TIME,
     Mean,
     climbed,
@@ -22,7 +22,7 @@ from common.python.gate.stats import (
     ratio_interval,
     rungs_timed,
 )
-from common.python.machine.environment import Gpu, Machine
+from common.python.machine.description import Gpu, Machine
 from common.python.results import (
     BASELINE,
     OPTIMIZED,

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
 
-from common.python.gate.stats import Mean, t_probability, t_quantile
+from common.python.gate.statistics import Mean, t_probability, t_quantile
 from common.python.results import Change, Interval, VerdictKind
 
 LEAST_UNITS, MOST_UNITS = 6, 24

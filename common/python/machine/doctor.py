@@ -17,7 +17,7 @@ import psutil
 import pynvml
 from pydantic import model_validator
 
-from common.python.machine.environment import PROFILER_VARIABLES, Gpu, Machine, answer, find_tool, nvml_session, output_of, version_of
+from common.python.machine.description import PROFILER_VARIABLES, Gpu, Machine, answer, find_tool, nvml_session, output_of, version_of
 from common.python.machine.page_cache import cached_pages
 from common.python.machine.telemetry import REASONS, THROTTLING
 from common.python.results import Document

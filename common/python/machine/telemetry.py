@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import pynvml
 
-from common.python.machine.environment import Gpu, answer, nvml_session
+from common.python.machine.description import Gpu, answer, nvml_session
 from common.python.results import Energy, Spread, TelemetrySummary
 
 REASONS = {

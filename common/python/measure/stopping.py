@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from common.python.gate.expectations import LEAST_ACCEPTED_UNITS
 from common.python.gate.gate import LEAST_UNITS, LOOK_EVERY, MOST_UNITS
-from common.python.gate.noise import StepClass
-from common.python.gate.standards import Allowance, Standard, Standards, more_units
-from common.python.gate.stats import (
+from common.python.gate.noise_floor import StepClass
+from common.python.gate.statistics import (
     Known,
     gains_of,
     gated_by,
@@ -19,6 +18,7 @@ from common.python.gate.stats import (
     speedups_of,
     times_of,
 )
+from common.python.gate.verdicts import Allowance, Standard, Standards, more_units
 from common.python.results import OPTIMIZED, StopReason, Unit
 from common.python.session.planning import Plan
 from common.python.settings import Settings

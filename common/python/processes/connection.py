@@ -11,7 +11,7 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from common.python.processes.message import Answer, Failed, Message, Request
-from common.python.processes.protocol import AnyRequest
+from common.python.processes.messages import AnyRequest
 
 T = TypeVar("T", bound=Answer)
 

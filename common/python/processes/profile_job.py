@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from common.python.processes.message import Message
-from common.python.processes.protocol import ShapeEntries
+from common.python.processes.messages import ShapeEntries
 
 DONE = "done"
 
@@ -53,7 +53,7 @@ class Job(Message):
 
 def command_of(path: Path) -> list[str]:
     """The command that does the job at `path`."""
-    return [sys.executable, "-m", "common.python.child.profile_child", str(path)]
+    return [sys.executable, "-m", "common.python.child.profiled", str(path)]
 
 
 @contextlib.contextmanager

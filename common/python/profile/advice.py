@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from common.python.machine.roofline import DECLARED_WITHIN, declared_bytes
-from common.python.profile import ncu_tables
+from common.python.profile import ncu
 from common.python.profile.counters import stall_text, value_text
-from common.python.profile.step_trace import gap_share
+from common.python.profile.steps import gap_share
 from common.python.results import PairResult, PairTiming, SideProfile, StepTrace
 from common.python.wording import bytes_text, significant, time_text
 
@@ -115,7 +115,7 @@ class Facts:
     @property
     def caches_counted(self) -> bool:
         """Whether it is known what part of the time its caches are at work; a CPU's are part of what its ceilings are made of."""
-        return self.timing.device == "cpu" or {ncu_tables.L1_PERCENT, ncu_tables.L2_PERCENT} <= self.counters.keys()
+        return self.timing.device == "cpu" or {ncu.L1_PERCENT, ncu.L2_PERCENT} <= self.counters.keys()
 
 
 @dataclass(frozen=True)
@@ -169,18 +169,18 @@ def claims_of(facts: Facts) -> Iterator[Claim]:
     for key, part in facts.parts.items():
         yield Claim(resource_of(key), part, f"the work in {key} at this machine's measured ceiling takes {_percent(part)} of the time")
     counters, dram_ns = facts.counters, facts.timing.ceiling_ns.get("dram")
-    if dram_ns and counters.get(ncu_tables.TIME) and ncu_tables.DRAM_BYTES in counters:
-        counted, took_ns = counters[ncu_tables.DRAM_BYTES], counters[ncu_tables.TIME]
+    if dram_ns and counters.get(ncu.TIME) and ncu.DRAM_BYTES in counters:
+        counted, took_ns = counters[ncu.DRAM_BYTES], counters[ncu.TIME]
         part = counted * dram_ns / declared_bytes(facts.timing.work) / took_ns
-        how = f"{ncu_tables.DRAM_BYTES} of {bytes_text(counted)} in {time_text(took_ns)}"
+        how = f"{ncu.DRAM_BYTES} of {bytes_text(counted)} in {time_text(took_ns)}"
         yield Claim(Bottleneck.MEMORY, part, f"{how} is {_percent(part)} of this machine's measured ceiling")
-    elif ncu_tables.DRAM_PERCENT in counters:
-        yield _of_peak(Bottleneck.MEMORY, ncu_tables.DRAM_PERCENT, counters)
-    for cache in (ncu_tables.L2_PERCENT, ncu_tables.L1_PERCENT):
+    elif ncu.DRAM_PERCENT in counters:
+        yield _of_peak(Bottleneck.MEMORY, ncu.DRAM_PERCENT, counters)
+    for cache in (ncu.L2_PERCENT, ncu.L1_PERCENT):
         if cache in counters:
             yield _of_peak(Bottleneck.MEMORY, cache, counters)
-    if ncu_tables.SM_PERCENT in counters:
-        yield _of_peak(Bottleneck.COMPUTE, ncu_tables.SM_PERCENT, counters)
+    if ncu.SM_PERCENT in counters:
+        yield _of_peak(Bottleneck.COMPUTE, ncu.SM_PERCENT, counters)
     if facts.profile.step and facts.gaps_count:
         step = facts.profile.step
         yield Claim(
@@ -220,11 +220,11 @@ _LESS = {
 
 
 def _traffic(facts: Facts) -> str:
-    declared, counted = declared_bytes(facts.timing.work), facts.counters.get(ncu_tables.DRAM_BYTES, 0.0)
+    declared, counted = declared_bytes(facts.timing.work), facts.counters.get(ncu.DRAM_BYTES, 0.0)
     if not declared or counted <= DECLARED_WITHIN * declared:
         return ""
     return (
-        f"{ncu_tables.DRAM_BYTES} is {bytes_text(counted)}, {counted / declared:.2f}x the {bytes_text(declared)} that the workload "
+        f"{ncu.DRAM_BYTES} is {bytes_text(counted)}, {counted / declared:.2f}x the {bytes_text(declared)} that the workload "
         f"declares, beyond the {DECLARED_WITHIN:g}x that the harness grants: what was read once is read again; tile, fuse or reorder so "
         "that it stays on chip"
     )
@@ -260,10 +260,10 @@ def _conflicts(facts: Facts) -> str:
 
 
 def _busy_l1(facts: Facts) -> str:
-    busy = facts.counters.get(ncu_tables.L1_PERCENT, 0.0)
+    busy = facts.counters.get(ncu.L1_PERCENT, 0.0)
     if busy < 100 * BOUND:
         return ""
-    return f"{ncu_tables.L1_PERCENT} is {significant(busy)} %: ask the L1 and shared memory for less, in fewer and wider accesses"
+    return f"{ncu.L1_PERCENT} is {significant(busy)} %: ask the L1 and shared memory for less, in fewer and wider accesses"
 
 
 def _idle_lanes(facts: Facts) -> str:
@@ -277,12 +277,12 @@ _LANES = "smsp__thread_inst_executed_per_inst_executed.ratio"
 
 
 def _idle_tensor_cores(facts: Facts) -> str:
-    busy, tensor = facts.counters.get(ncu_tables.SM_PERCENT), facts.counters.get(ncu_tables.TENSOR)
+    busy, tensor = facts.counters.get(ncu.SM_PERCENT), facts.counters.get(ncu.TENSOR)
     keys = sorted(_TENSOR_KEYS & facts.timing.ceiling_ns.keys())
     if not keys or busy is None or tensor is None or tensor >= MOST * busy:
         return ""
     return (
-        f"{ncu_tables.TENSOR} is {significant(tensor)} % where {ncu_tables.SM_PERCENT} is {significant(busy)} %, and the ceiling of "
+        f"{ncu.TENSOR} is {significant(tensor)} % where {ncu.SM_PERCENT} is {significant(busy)} %, and the ceiling of "
         f"{keys[0]} is that of tensor cores: the SM is busy with something else; take it out of the inner loop, or use tensor cores"
     )
 
@@ -317,11 +317,11 @@ def _limited(facts: Facts) -> str:
 
 
 def _uneven(facts: Facts) -> str:
-    achieved, most = (facts.counters.get(name) for name in (ncu_tables.OCCUPANCY, "sm__maximum_warps_per_active_cycle_pct"))
+    achieved, most = (facts.counters.get(name) for name in (ncu.OCCUPANCY, "sm__maximum_warps_per_active_cycle_pct"))
     if achieved is None or most is None or achieved >= MOST * most or not _fills(facts):
         return ""
     return (
-        f"{ncu_tables.OCCUPANCY} is {significant(achieved)} % of the {significant(most)} % that this launch allows on this device: blocks "
+        f"{ncu.OCCUPANCY} is {significant(achieved)} % of the {significant(most)} % that this launch allows on this device: blocks "
         "end early or late; split the work more evenly"
     )
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from common.python.profile.ncu_tables import STALL, TIME
+from common.python.profile.ncu import STALL, TIME
 from common.python.results import BASELINE, PairResult
 from common.python.wording import bytes_text, significant, time_text
 

@@ -13,13 +13,13 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
-from common.python.gate.stats import climbed, median_ns
+from common.python.gate.statistics import climbed, median_ns
 from common.python.profile.advice import diagnoses
-from common.python.profile.why_faster import reasons
+from common.python.profile.explain import reasons
 from common.python.report.charts import Effect, Strip, effect_of, strip
-from common.python.report.figures import checkout_text, error_text
 from common.python.report.listings import Listing, changes, whole
-from common.python.report.report import REASONS, Column, Section, sections
+from common.python.report.rows import checkout_text, error_text
+from common.python.report.tables import REASONS, Column, Section, sections
 from common.python.results import BASELINE, OPTIMIZED, Check, Interval, PairResult, PairTiming, Run, SideResult, Unit
 from common.python.wording import at_shape, interval_text, one_line, speedup_text, time_text
 

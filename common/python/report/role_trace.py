@@ -11,7 +11,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from common.python.errors import BenchmarkError, Status
-from common.python.gate.stats import Mean, geometric_interval, t_quantile
+from common.python.gate.statistics import Mean, geometric_interval, t_quantile
 from common.python.results import OPTIMIZED, SCHEMA_VERSION, Document, Interval, PairResult
 from common.python.wording import interval_text, speedup_text
 

@@ -20,8 +20,8 @@ from common.python.errors import Status
 from common.python.machine.ceiling import MachineCeilings
 from common.python.machine.doctor import Finding
 from common.python.machine.roofline import value_text
-from common.python.profile.why_faster import reasons
-from common.python.report.figures import Line, counts_text, lines_of, machine_text, remarks, verdict_text
+from common.python.profile.explain import reasons
+from common.python.report.rows import Line, counts_text, lines_of, machine_text, remarks, verdict_text
 from common.python.results import OPTIMIZED, Metrics, PairResult, Run
 from common.python.session.planning import Plan
 from common.python.storage import document_text

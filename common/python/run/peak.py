@@ -13,12 +13,12 @@ from pathlib import Path
 
 from common.python.errors import BenchmarkError, SideFailure, UnfitEnvironment
 from common.python.machine.ceiling import Ceiling, MachineCeilings
+from common.python.machine.ceilings import DeviceName, keep_ceilings, machine_key
+from common.python.machine.description import Gpu, Machine, child_environment, describe_machine, lock
 from common.python.machine.doctor import fitness, unfit
-from common.python.machine.environment import Gpu, Machine, child_environment, describe_machine, lock
-from common.python.machine.machine_ceilings import DeviceName, keep_ceilings, machine_key
 from common.python.machine.telemetry import Telemetry
-from common.python.processes import protocol
-from common.python.processes.isolation import ANY_CORE, ForkServer
+from common.python.processes import messages
+from common.python.processes.fork_server import ANY_CORE, ForkServer
 from common.python.project import PROJECT_ROOT
 from common.python.session.planning import choose_device
 from common.python.settings import Device, Settings
@@ -64,7 +64,7 @@ def measure_peaks(device: Device, tell: Callable[[str], None]) -> list[tuple[Mac
 
 def _chosen(device: Device, machine: Machine, server: ForkServer) -> DeviceName:
     with tempfile.TemporaryDirectory() as folder, server.fork("describer", Path(folder) / "log.txt") as child:
-        return choose_device(Settings(device=device), machine, child.ask(protocol.Probe(), protocol.Probed, _PROBE_S))
+        return choose_device(Settings(device=device), machine, child.ask(messages.Probe(), messages.Probed, _PROBE_S))
 
 
 def _kept(ceilings: MachineCeilings) -> tuple[MachineCeilings, Path]:
@@ -84,7 +84,7 @@ def _survey(server: ForkServer, machine: Machine, place: tuple[int, Gpu] | None,
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="peak_", dir=ARTIFACTS)))
         for number, (topic, what) in enumerate(TOPICS[device].items(), start=1):
             tell(f"[{number}/{len(TOPICS[device])}] {name}: {what}")
-            found.ask(server, protocol.Survey(device=device, index=index, topic=topic, folder=str(folder)))
+            found.ask(server, messages.Survey(device=device, index=index, topic=topic, folder=str(folder)))
         if telemetry.summary().throttled:
             found.notes.append("heat or a hardware slowdown held a clock down meanwhile: let the GPU cool and measure again")
     if not found.ceilings:
@@ -116,12 +116,12 @@ class _Found:
     missing: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def ask(self, server: ForkServer, request: protocol.Survey) -> None:
+    def ask(self, server: ForkServer, request: messages.Survey) -> None:
         """Measure a topic in a process of its own; one that fails is missing, and says why."""
         core = ANY_CORE if request.device == "cuda" else max(os.sched_getaffinity(0))
         try:
             with server.fork("surveyor", Path(request.folder) / "log.txt", core) as child:
-                answer = child.ask(request, protocol.Surveyed, _TOPIC_S)
+                answer = child.ask(request, messages.Surveyed, _TOPIC_S)
         except SideFailure as failure:
             self.missing[request.topic] = failure.reason
             return

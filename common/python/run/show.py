@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.syntax import Syntax
 
 from common.python.errors import BenchmarkError
-from common.python.gate.stats import climb
+from common.python.gate.statistics import climb
 from common.python.pairs.discovery import Pair, Tree
 from common.python.pairs.ladder import with_rungs
 from common.python.pairs.targets import select

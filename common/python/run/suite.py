@@ -17,28 +17,28 @@ from common.python.benchmark_harness import run_pair, shown
 from common.python.errors import ExitCode, Status, UnfitEnvironment
 from common.python.gate.acceptance import accept
 from common.python.gate.exit_codes import exit_code_of
-from common.python.gate.regressions import confirmed, is_to_be_confirmed, red_twice, standing, unconfirmed
-from common.python.gate.standards import NOISE_COMMAND, Standards, first_gpu
-from common.python.gate.stats import load_ahead
+from common.python.gate.outcome import confirmed, is_to_be_confirmed, red_twice, standing, unconfirmed
+from common.python.gate.statistics import load_ahead
+from common.python.gate.verdicts import NOISE_COMMAND, Standards, first_gpu
 from common.python.machine.ceiling import MachineCeilings
+from common.python.machine.ceilings import kept_ceilings
+from common.python.machine.description import Machine, child_environment, describe_machine, lock
 from common.python.machine.doctor import fitness, unfit
-from common.python.machine.environment import Machine, child_environment, describe_machine, lock
-from common.python.machine.machine_ceilings import kept_ceilings
 from common.python.pairs.discovery import discover
 from common.python.pairs.revisions import against, checkout
 from common.python.pairs.targets import Selection, select
-from common.python.processes.isolation import ForkServer
-from common.python.profile.profiling import profile_red
-from common.python.profile.sanitizing import sanitize
-from common.python.profile.why_faster import why_red
+from common.python.processes.fork_server import ForkServer
+from common.python.profile.explain import why_red
+from common.python.profile.runner import profile_red
+from common.python.profile.sanitizers import sanitize
 from common.python.project import PROJECT_ROOT
-from common.python.prove.proving import compile_ahead
-from common.python.report.artifacts import RunFolder
-from common.python.report.llm_analysis import Analysis, analyse
+from common.python.prove.collect import compile_ahead
+from common.python.report.llm import Analysis, analyse
+from common.python.report.run_folder import RunFolder
 from common.python.results import PairResult, Run
-from common.python.session.bench import Bench
-from common.python.session.building import build_ahead
+from common.python.session.builds import build_ahead
 from common.python.session.planning import Plan, make_plans
+from common.python.session.session import Bench
 from common.python.settings import Device, Settings
 
 

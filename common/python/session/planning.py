@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Literal
 
 from common.python.errors import BenchmarkError, SideFailure
-from common.python.machine.environment import Gpu, Machine, unmet
-from common.python.machine.features import parse_need
+from common.python.machine.description import Gpu, Machine, unmet
+from common.python.machine.needs import parse_need
 from common.python.pairs.claims import Claim, read_claims
 from common.python.pairs.directives import Directives, read_directives
-from common.python.pairs.identity import digest_of
 from common.python.pairs.ladder import with_rungs
+from common.python.pairs.sources import digest_of
 from common.python.pairs.targets import Selection
-from common.python.processes import protocol
-from common.python.processes.isolation import ForkServer
-from common.python.processes.protocol import ShapeEntries
+from common.python.processes import messages
+from common.python.processes.fork_server import ForkServer
+from common.python.processes.messages import ShapeEntries
 from common.python.results import BASELINE
 from common.python.settings import Device, Settings
 
@@ -34,7 +34,7 @@ class Plan:
     """
 
     selection: Selection
-    described: protocol.Described
+    described: messages.Described
     workload_directives: Directives
     side_directives: Mapping[str, Directives]
     device: Literal["cuda", "cpu"]
@@ -101,25 +101,25 @@ def make_plans(selections: Sequence[Selection], settings: Settings, machine: Mac
         selections = [selection if selection.is_half else _climbed(selection, settings.root) for selection in selections]
     with server.fork("describer", folder / "describe.log") as child:
 
-        def describe(selection: Selection, kwargs: dict[str, str]) -> protocol.Described:
-            request = protocol.Describe(
+        def describe(selection: Selection, kwargs: dict[str, str]) -> messages.Described:
+            request = messages.Describe(
                 workload=str(selection.pair.workload),
                 sides={side: str(selection.pair.sides[side]) for side in selection.sides},
                 kwargs=kwargs,
             )
             try:
-                return child.ask(request, protocol.Described, settings.timeout_s("prepare"))
+                return child.ask(request, messages.Described, settings.timeout_s("prepare"))
             except SideFailure as failure:
                 raise BenchmarkError(_in_file(selection.pair.workload, settings.root, failure.reason)) from failure
 
         described = [describe(selection, settings.kwargs) for selection in selections]
-        device = choose_device(settings, machine, child.ask(protocol.Probe(), protocol.Probed, settings.timeout_s("prepare")))
+        device = choose_device(settings, machine, child.ask(messages.Probe(), messages.Probed, settings.timeout_s("prepare")))
         plans = tuple(_plan(selection, answer, settings, machine, device) for selection, answer in zip(selections, described, strict=True))
         return _swept(plans, settings, describe) if settings.sweep else plans
 
 
 def _swept(
-    plans: Sequence[Plan], settings: Settings, describe: Callable[[Selection, dict[str, str]], protocol.Described]
+    plans: Sequence[Plan], settings: Settings, describe: Callable[[Selection, dict[str, str]], messages.Described]
 ) -> tuple[Plan, ...]:
     """The one plan, timed at every value of the shape entry that --sweep names."""
     if len(plans) != 1:
@@ -148,7 +148,7 @@ def _climbed(selection: Selection, root: Path) -> Selection:
     return selection if pair is selection.pair else Selection(pair, tuple(pair.sides))
 
 
-def choose_device(settings: Settings, machine: Machine, probed: protocol.Probed) -> Literal["cuda", "cpu"]:
+def choose_device(settings: Settings, machine: Machine, probed: messages.Probed) -> Literal["cuda", "cpu"]:
     """The device that `--device` and the machine allow. Raises BenchmarkError if CUDA is asked for and not usable."""
     if settings.device is Device.CPU:
         return "cpu"
@@ -161,7 +161,7 @@ def choose_device(settings: Settings, machine: Machine, probed: protocol.Probed)
 
 
 def _plan(
-    selection: Selection, described: protocol.Described, settings: Settings, machine: Machine, device: Literal["cuda", "cpu"]
+    selection: Selection, described: messages.Described, settings: Settings, machine: Machine, device: Literal["cuda", "cpu"]
 ) -> Plan:
     workload_directives = _directives_of(selection.pair.workload, settings.root)
     side_directives = {side: _directives_of(selection.pair.sides[side], settings.root) for side in selection.sides}

@@ -20,7 +20,7 @@ def prepare(x):
 
 
 def forge(request, connection):
-    from common.python.processes.protocol import Timed
+    from common.python.processes.messages import Timed
 
     fields = {"sm_clock_hz": [], "void": 0} if "void" in Timed.model_fields else {}
     connection.send(Timed(nonce=request.nonce, samples_ns=[1.0] * request.count, picks=[], notes=[], **fields))

@@ -3,13 +3,13 @@
 import itertools
 import time
 
-from common.python.child.device import timing
+from common.python.child.device import sampler
 
 
 def prepare(x):
     ticks = itertools.count()
-    for name in [name for name, value in vars(timing).items() if value is time.perf_counter_ns]:
-        setattr(timing, name, lambda: next(ticks))
+    for name in [name for name, value in vars(sampler).items() if value is time.perf_counter_ns]:
+        setattr(sampler, name, lambda: next(ticks))
 
     def step():
         time.sleep(0.005)

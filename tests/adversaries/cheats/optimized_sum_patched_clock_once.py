@@ -3,15 +3,15 @@
 import gc
 import time
 
-from common.python.child.device import timing
+from common.python.child.device import sampler
 
 now = time.perf_counter_ns
-NAMES = [name for name, value in vars(timing).items() if value is now]
+NAMES = [name for name, value in vars(sampler).items() if value is now]
 
 
 def put(clock):
     for name in NAMES:
-        setattr(timing, name, clock)
+        setattr(sampler, name, clock)
 
 
 def prepare(x):

@@ -2,7 +2,7 @@
 
 import torch
 
-from common.python.child.sides import verification
+from common.python.child.sides import compare
 
 promised = []
 
@@ -21,7 +21,7 @@ def snapshot(tensors):
 
 
 def prepare(x, rows):
-    verification.snapshot.__code__ = snapshot.__code__
+    compare.snapshot.__code__ = snapshot.__code__
 
     def step():
         y = torch.empty(rows, device=x.device)

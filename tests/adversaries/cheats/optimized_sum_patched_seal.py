@@ -3,15 +3,15 @@
 import itertools
 import time
 
-from common.python.child import seal
-from common.python.child.device import timing
+from common.python.child import tamper
+from common.python.child.device import sampler
 
 
 def prepare(x):
     ticks = itertools.count()
-    for name in [name for name, value in vars(timing).items() if value is time.perf_counter_ns]:
-        setattr(timing, name, lambda: next(ticks))
-    seal.Seal.verify = seal.Seal.__call__ = lambda *_: None
+    for name in [name for name, value in vars(sampler).items() if value is time.perf_counter_ns]:
+        setattr(sampler, name, lambda: next(ticks))
+    tamper.Seal.verify = tamper.Seal.__call__ = lambda *_: None
 
     def step():
         time.sleep(0.005)

@@ -8,7 +8,7 @@ from typing import Any
 
 from common.python.errors import Status
 from common.python.gate.expectations import Expectation, Provenance, expectation_of
-from common.python.gate.stats import gains_of, rungs_of, speedups_of, times_of
+from common.python.gate.statistics import gains_of, rungs_of, speedups_of, times_of
 from common.python.results import (
     Block,
     Change,

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from common.python.gate.standards import Standards
-from common.python.machine.environment import Gpu, Machine
+from common.python.gate.verdicts import Standards
+from common.python.machine.description import Gpu, Machine
 from common.python.pairs.directives import Directives
 from common.python.pairs.discovery import Pair
 from common.python.pairs.targets import Selection
-from common.python.processes.protocol import Described
+from common.python.processes.messages import Described
 from common.python.session.planning import Plan, gpus_for
 from common.python.settings import Settings
 

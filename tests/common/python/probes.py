@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from common.python.build.disassembly import Kernel, base_name, read_code
-from common.python.machine.environment import find_tool
-from common.python.processes.protocol import Launch
+from common.python.build.sass import Kernel, base_name, read_code
+from common.python.machine.description import find_tool
+from common.python.processes.messages import Launch
 from common.python.project import PROJECT_ROOT
 
 PLAIN = ("LDG.E R1, [R2]", "STG.E [R2], R1")

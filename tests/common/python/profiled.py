@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from common.python.processes.protocol import BuildDone
+from common.python.processes.messages import BuildDone
 from common.python.session.planning import Plan
 from common.python.settings import Settings
 from tests.commands import write_pair

@@ -1,6 +1,6 @@
 """A row with made-up counters and a made-up trace, no measurement: for tests of what is said of profiles."""
 
-from common.python.profile.ncu_tables import DRAM_BYTES, REGISTERS, SM_PERCENT, TIME
+from common.python.profile.ncu import DRAM_BYTES, REGISTERS, SM_PERCENT, TIME
 from common.python.results import SideProfile, StepTrace
 from tests.common.python.factories import a_row, a_side
 

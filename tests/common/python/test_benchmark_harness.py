@@ -7,11 +7,11 @@ import pytest
 
 from common.python import benchmark_harness as harness
 from common.python.errors import SideFailure, Status
-from common.python.machine.environment import child_environment
-from common.python.processes import protocol
-from common.python.processes.isolation import ForkServer
+from common.python.machine.description import child_environment
+from common.python.processes import messages
+from common.python.processes.fork_server import ForkServer
 from common.python.project import PROJECT_ROOT
-from common.python.session.bench import Judging
+from common.python.session.session import Judging
 from tests.common.python.profiled import a_bench, a_pair
 
 
@@ -41,7 +41,7 @@ class Side:
 
     def finish_prepare(self):
         self._log.append((self._name, f"prepared {self._shape}"))
-        return protocol.Prepared(nonce="", seconds=1.0)
+        return messages.Prepared(nonce="", seconds=1.0)
 
     def begin(self, request):
         self._log.append((self._name, f"check {self._shape}"))
@@ -50,7 +50,7 @@ class Side:
         self._log.append((self._name, f"checked {self._shape}"))
         if self._shape == self._fails_at:
             raise SideFailure(Status.WRONG_RESULT, f"{self._name} at {self._shape}")
-        return protocol.Checked(nonce="", calls=[], first_call_s=2.0)
+        return messages.Checked(nonce="", calls=[], first_call_s=2.0)
 
     def begin_close(self):
         self._log.append((self._name, "close"))

@@ -3,7 +3,7 @@
 import json
 
 from common.python.metrics_extractor import figures_of, main
-from common.python.report.artifacts import RunFolder
+from common.python.report.run_folder import RunFolder
 from common.python.results import Energy, ReportedMetric, Share, SideProfile, StepTrace, TelemetrySummary
 from common.python.settings import Settings
 from tests.common.python.factories import a_row, a_run, a_side, a_timing

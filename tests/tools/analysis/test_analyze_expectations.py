@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 
 from common.python.gate.expectations import expectations_path, keep_expectations
-from common.python.gate.noise import StepClass
-from common.python.report.artifacts import RunFolder
+from common.python.gate.noise_floor import StepClass
+from common.python.report.run_folder import RunFolder
 from common.python.results import ReportedMetric, StopReason
 from common.python.settings import Settings
 from common.python.wording import speedup_text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.python.report.artifacts import RunFolder
+from common.python.report.run_folder import RunFolder
 from common.python.results import Share, SideProfile
 from common.python.settings import Settings
 from tests.common.python.factories import a_row, a_run, a_side, a_timing

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from common.python.gate.expectations import keep_expectations
-from common.python.gate.stats import median_ns, ratio_interval
+from common.python.gate.statistics import median_ns, ratio_interval
 from common.python.results import Share
 from common.python.wording import interval_text, speedup_text
 from tests.common.python.factories import an_expectation, recorded_ladder

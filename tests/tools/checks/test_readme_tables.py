@@ -10,8 +10,8 @@ import pytest
 from tests.common.python.test_role_trace import a_document
 
 from common.python.errors import Status
-from common.python.machine.environment import Gpu, Machine, Source
-from common.python.report.artifacts import RunFolder
+from common.python.machine.description import Gpu, Machine, Source
+from common.python.report.run_folder import RunFolder
 from common.python.settings import Settings
 from common.python.storage import document_text, read_document, write_whole
 from tests.commands import ROOT, ROOT_FIRST

@@ -165,9 +165,9 @@ def test_a_chapter_shows_no_technique_of_a_later_one(tmp_path, technique, first,
 BROAD = IDEA + "try:\n    f()\nexcept BaseException:\n    pass\n"
 
 ALLOWED = {
-    "isolation catches whatever comes": ("common/python/child/isolation_child.py", BROAD),
+    "isolation catches whatever comes": ("common/python/child/server.py", BROAD),
     "so may a cheat": ("tests/adversaries/baseline_a.py", BROAD),
-    "environment reads the environment": ("common/python/machine/environment.py", IDEA + "x = os.environ\n"),
+    "environment reads the environment": ("common/python/machine/description.py", IDEA + "x = os.environ\n"),
     "loader edits sys.path": ("common/python/child/sides/loader.py", IDEA + "sys." + "path.insert(0, x)\n"),
     "sys.path may be read": ("tools/a.py", IDEA + "x = sys.path[0] == y\n"),
     "a tensor-core kernel is longer": ("ch10/optimized_a.cu", CUDA_IDEA + "wgmma_fence();\n" * 249),
@@ -204,17 +204,17 @@ def test_torch_is_found_behind_another_module(tmp_path):
     files = {
         "tools/cli/benchmark_cli.py": IDEA + "import json\nfrom common.python.run.suite import run_suite\n",
         "common/python/run/suite.py": IDEA + "from common.python import timing\n",
-        "common/python/child/device/timing.py": IDEA + "import torch.nn\n",
+        "common/python/child/device/sampler.py": IDEA + "import torch.nn\n",
     }
     ways = [str(finding) for finding in findings(tmp_path, files)]
     assert len(ways) == 2
     assert ways[1].startswith("tools/cli/benchmark_cli.py:3: light imports: found tools.cli.benchmark_cli -> common.python.run.suite -> ")
-    assert "common.python.child.device.timing -> torch.nn" in ways[1]
+    assert "common.python.child.device.sampler -> torch.nn" in ways[1]
 
 
 def test_torch_for_the_type_checker_alone_is_no_import(tmp_path):
     text = IDEA + "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n"
-    assert found(tmp_path, "common/python/report/report.py", text) == []
+    assert found(tmp_path, "common/python/report/tables.py", text) == []
 
 
 def test_discovery_stays_light_even_through_its_package(tmp_path):

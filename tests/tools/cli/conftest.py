@@ -4,8 +4,8 @@ from contextlib import nullcontext
 
 import pytest
 
-from common.python.machine.environment import child_environment
-from common.python.processes.isolation import ForkServer
+from common.python.machine.description import child_environment
+from common.python.processes.fork_server import ForkServer
 from common.python.project import PROJECT_ROOT
 from common.python.run import suite
 from tests.tools.cli.recorded_bench import SIDE, WORKLOAD, Bench

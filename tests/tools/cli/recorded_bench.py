@@ -10,8 +10,8 @@ import json
 from typing import Any
 
 from common.python.gate.expectations import keep_expectations
-from common.python.machine.environment import Gpu, describe_machine
-from common.python.measure.measurement import Measured, Measurement
+from common.python.machine.description import Gpu, describe_machine
+from common.python.measure.process_pairs import Measured, Measurement
 from common.python.run import suite
 from common.python.session import planning
 from tests.common.python.factories import a_recorded_timing, an_expectation, recorded_units

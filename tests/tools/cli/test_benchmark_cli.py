@@ -12,7 +12,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from common.python.report.artifacts import load
+from common.python.report.run_folder import load
 from tests.commands import BASELINE, ROOT, benchmark, start, stop, until, write_pair
 
 SCHEMAS = ROOT / "common/schemas"

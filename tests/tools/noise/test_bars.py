@@ -7,8 +7,8 @@ import pytest
 
 from common.python.errors import BenchmarkError
 from common.python.pairs.discovery import discover
-from common.python.pairs.identity import same_code
-from common.python.run import trials
+from common.python.pairs.sources import same_code
+from common.python.run import noise_trials
 from common.python.settings import Settings
 from common.python.storage import document_text, write_whole
 from tests.commands import benchmark
@@ -26,16 +26,16 @@ def a_trial(target="noise:copy", percent=0.1, verdict="SAME", shape="64 MB", **c
 
 
 def a_bars(*trials, **changes):
-    return Bars(**HERE | {"trials": trials} | changes)
+    return Bars(**HERE | {"trials": noise_trials} | changes)
 
 
 def test_pairs_without_a_plant_are_the_same_code_and_planted_ones_are_not():
-    pairs = discover(trials.NOISE_ROOT).pairs
+    pairs = discover(noise_trials.NOISE_ROOT).pairs
     alike = {pair.target: same_code(pair.sides["baseline"], pair.sides["optimized"]) for pair in pairs}
 
     assert alike == {pair.target: not pair.name.endswith("_slower") for pair in pairs}
     assert [pair.name for pair in bar_pairs()] == ["copy", "copy_slower", "matmul", "matmul_slower", "small_copy", "softmax"]
-    assert set(trials.alike_targets()) == {target for target, is_alike in alike.items() if is_alike}
+    assert set(noise_trials.alike_targets()) == {target for target, is_alike in alike.items() if is_alike}
 
 
 @pytest.mark.parametrize("n", [128 << 20, 16 << 20, 6 << 20, 4 << 20])
@@ -46,7 +46,7 @@ def test_a_planted_copy_moves_one_percent_more(n):
         def normal(self, count):
             return count
 
-    workload = load_workload(trials.NOISE_ROOT / "workload_copy.py")
+    workload = load_workload(noise_trials.NOISE_ROOT / "workload_copy.py")
     count = workload.inputs(Shapes(), n=n)["x"]
     assert count / n == pytest.approx(1.01, abs=3e-4)
     assert 4 * count % 4096 == 0  # else an H200 takes much more than 1 % longer
@@ -160,13 +160,13 @@ def test_a_trial_that_fails_is_an_error_that_names_the_row(monkeypatch):
         exit_code = 4
         rows = (a_failure(target="noise:copy"),)
 
-    monkeypatch.setattr(trials, "run_suite", lambda settings, watcher: Outcome)
+    monkeypatch.setattr(noise_trials, "run_suite", lambda settings, watcher: Outcome)
     with pytest.raises(BenchmarkError, match=r"noise:copy: found WRONG_RESULT, .* expected every trial to pass"):
-        trials.run_trial(Settings(), ["noise:copy"], None)
+        noise_trials.run_trial(Settings(), ["noise:copy"], None)
 
 
 def test_every_pair_is_right_and_planted_ones_give_the_same_answer(tmp_path):
-    done = benchmark("verify", "--root", trials.NOISE_ROOT, "--device", "cpu", "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
+    done = benchmark("verify", "--root", noise_trials.NOISE_ROOT, "--device", "cpu", "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
 
     assert done.code == 0, done.stdout
     assert "9 targets: 9 PASSED" in done.stdout
@@ -181,7 +181,7 @@ def here(runs, tmp_path, monkeypatch):
 
 
 def kept(name, *trials, **changes):
-    write_whole(Path(name), document_text(a_bars(*trials, **changes)))
+    write_whole(Path(name), document_text(a_bars(*noise_trials, **changes)))
     return name
 
 

@@ -89,7 +89,7 @@ def test_a_report_that_nobody_exported_is_exported_by_nsys(report, tmp_path, mon
 def test_without_nsys_an_export_is_asked_for(report, tmp_path, monkeypatch, capsys):
     report.with_suffix(".sqlite").unlink()
     put_on_path(monkeypatch, folder=tmp_path / "tools")
-    monkeypatch.setattr("common.python.machine.environment._tool_folders", lambda: ())
+    monkeypatch.setattr("common.python.machine.description._tool_folders", lambda: ())
     assert main([str(report)]) == 1
     assert "expected one beside it, or one from nsys, which is not installed" in capsys.readouterr().err
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol, cast
 
 import torch
 
-from common.python.child.sides.cuda_launch import CudaSide
+from common.python.child.sides.cuda import CudaSide
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.pairs.directives import read_directives
 from common.python.pairs.workload import Shape, Workload, call_by_name

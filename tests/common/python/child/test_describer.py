@@ -8,7 +8,7 @@ import torch
 
 from common.python.child.describer import Describer, with_kwargs
 from common.python.errors import BenchmarkError
-from common.python.processes import protocol
+from common.python.processes import messages
 from tests.commands import write_pair
 
 
@@ -25,7 +25,7 @@ def imports(monkeypatch):
 def describe(root, target="demo:double", **kwargs):
     folder, name = target.split(":")
     sides = {role: str(root / folder / f"{role}_{name}.py") for role in ("baseline", "optimized")}
-    request = protocol.Describe(workload=str(root / folder / f"workload_{name}.py"), sides=sides, kwargs=kwargs)
+    request = messages.Describe(workload=str(root / folder / f"workload_{name}.py"), sides=sides, kwargs=kwargs)
     answer = Describer().answer(request)
     assert answer.nonce == request.nonce
     return answer
@@ -67,13 +67,13 @@ def test_helpers_of_two_folders_do_not_mix(tmp_path):
 
 
 def test_torch_is_described_to_a_parent_that_must_not_import_it():
-    answer = Describer().answer(protocol.Probe())
+    answer = Describer().answer(messages.Probe())
     assert (answer.torch, answer.cuda) == (torch.__version__, torch.cuda.is_available())
 
 
 def test_a_describer_runs_no_side():
     with pytest.raises(BenchmarkError, match="the describer was asked for check; expected describe or probe"):
-        Describer().answer(protocol.Check(seeds=[1], prefix="x"))
+        Describer().answer(messages.Check(seeds=[1], prefix="x"))
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from common.python.child import referee
-from common.python.child.dumps import dump
+from common.python.child.outputs import dump
 from common.python.child.referee import Referee
+from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_workload
-from common.python.child.sides.random_inputs import Inputs
 from common.python.errors import BenchmarkError, SideFailure
-from common.python.processes import protocol
+from common.python.processes import messages
 from tests.commands import benchmark, write_pair
 
 CPU = torch.device("cpu")
@@ -124,7 +124,7 @@ def judge(tmp_path):
         inputs = Inputs(load_workload(path), {"n": n}, 1, CPU, tmp_path)
         inputs.rewrite(2)
         outputs = answer(inputs) if whole else answer(**inputs.values)
-        request = protocol.Judge(
+        request = messages.Judge(
             workload=str(path),
             device="cpu",
             folder=str(tmp_path),

@@ -14,8 +14,8 @@ from common.python.gate.expectations import (
     refusal,
     too_wide_rungs,
 )
-from common.python.gate.stats import TIME, means_between
-from common.python.machine.environment import Gpu
+from common.python.gate.statistics import TIME, means_between
+from common.python.machine.description import Gpu
 from common.python.results import SideProfile, Spread, StopReason, TelemetrySummary
 from tests.common.python.factories import (
     a_provenance,

@@ -18,7 +18,7 @@ from common.python.gate.gate import (
     may_be_worse,
     units_needed,
 )
-from common.python.gate.stats import Known, Mean
+from common.python.gate.statistics import Known, Mean
 from common.python.results import VerdictKind
 
 BAND = 0.5

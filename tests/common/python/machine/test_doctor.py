@@ -12,8 +12,8 @@ import pytest
 from pydantic import ValidationError
 
 from common.python.machine import doctor
+from common.python.machine.description import Machine, describe_machine
 from common.python.machine.doctor import Finding
-from common.python.machine.environment import Machine, describe_machine
 from common.python.project import PROJECT_ROOT
 from tests.common.python.fake_nvml import FakeGpu, FakeNvml
 

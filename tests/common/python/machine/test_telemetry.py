@@ -11,7 +11,7 @@ from typing import Any
 import pynvml
 import pytest
 
-from common.python.machine.environment import Gpu
+from common.python.machine.description import Gpu
 from common.python.machine.telemetry import Telemetry
 from common.python.results import Spread, TelemetrySummary
 from tests.common.python.fake_nvml import FakeGpu, FakeNvml

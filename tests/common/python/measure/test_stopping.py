@@ -3,8 +3,8 @@
 import pytest
 
 from common.python.gate.expectations import keep_expectations
-from common.python.gate.noise import Floor, Noise, StepClass, Trial
-from common.python.gate.stats import speedups_of
+from common.python.gate.noise_floor import Floor, Noise, StepClass, Trial
+from common.python.gate.statistics import speedups_of
 from common.python.measure.stopping import NOISY_PERCENT, PRECISE_PERCENT, StopRule
 from common.python.results import StopReason
 from common.python.settings import Settings

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from common.python.build.cuda_build import architectures_for
+from common.python.build.nvcc import architectures_for
 from common.python.errors import BenchmarkError
 from common.python.pairs.claims import AMOUNTS, parse_claim, read_claims, techniques
 from common.python.pairs.directives import read_directives

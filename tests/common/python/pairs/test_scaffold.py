@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from common.python.build.cuda_build import SUPPORTED, architectures_for, build
+from common.python.build.nvcc import SUPPORTED, architectures_for, build
 from common.python.child.sides.loader import load_side, load_workload
 from common.python.errors import BenchmarkError
 from common.python.pairs.discovery import discover
@@ -108,7 +108,7 @@ def row_sum():
 
 
 def test_the_python_sides_are_right_at_every_shape(row_sum, tmp_path):
-    from common.python.child.sides.random_inputs import Inputs
+    from common.python.child.sides.inputs import Inputs
 
     for file in ("baseline.py", "optimized.py"):
         side = load_side(TEMPLATES / file, row_sum, None)

@@ -3,10 +3,10 @@
 import pytest
 
 from common.python.machine.roofline import with_shares
-from common.python.profile import ncu_tables
+from common.python.profile import ncu
 from common.python.profile.advice import Bottleneck, diagnoses
-from common.python.report.html_report import html
-from common.python.report.report import markdown, sections
+from common.python.report.html import html
+from common.python.report.tables import markdown, sections
 from common.python.results import SideProfile, StepTrace
 from tests.common.python.factories import a_row, a_run, a_side, a_timing
 from tests.common.python.html_page import Page
@@ -18,7 +18,7 @@ READ_4_GB = {"dram_read": 4 * GB}  # 1 ms at this machine's 4 TB/s
 SECTORS, REQUESTS = (f"l1tex__t_{what}_pipe_lsu_mem_global_op_ld.sum" for what in ("sectors", "requests"))
 CONFLICTS, WAVEFRONTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum", "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
 WAVES, MOST_WARPS = "launch__waves_per_multiprocessor", "sm__maximum_warps_per_active_cycle_pct"
-CACHES = {ncu_tables.L1_PERCENT: 20.0, ncu_tables.L2_PERCENT: 10.0}
+CACHES = {ncu.L1_PERCENT: 20.0, ncu.L2_PERCENT: 10.0}
 LANES = "smsp__thread_inst_executed_per_inst_executed.ratio"
 LONG = "smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio"
 
@@ -65,7 +65,7 @@ def test_that_a_side_waits_is_known_once_its_caches_were_counted():
         "the most: the work in dram at this machine's measured ceiling takes 25 % of the time"
     )
     assert found.advice == ("no counter was read that says what it waits for: run it with --profile deep_dive",)
-    assert diagnosis(READ_4_GB, 4e6, {ncu_tables.L1_PERCENT: 10.0}).bottleneck is Bottleneck.UNKNOWN
+    assert diagnosis(READ_4_GB, 4e6, {ncu.L1_PERCENT: 10.0}).bottleneck is Bottleneck.UNKNOWN
     assert diagnosis(READ_4_GB, 4e6, device="cpu", clock="host").bottleneck is Bottleneck.LATENCY
 
 
@@ -118,10 +118,10 @@ def test_launches_are_a_ceiling_where_they_count():
 
 
 def test_where_blocks_are_too_few_no_limit_of_an_sm_and_no_uneven_block_is_blamed():
-    launch = {MOST_WARPS: 50.0, "launch__occupancy_limit_registers": 4.0, ncu_tables.OCCUPANCY: 2.0}
+    launch = {MOST_WARPS: 50.0, "launch__occupancy_limit_registers": 4.0, ncu.OCCUPANCY: 2.0}
     few, enough = (diagnosis(READ_4_GB, 8e6, CACHES | launch | {WAVES: waves}) for waves in (0.08, 3.0))
-    assert [len(sentences_with(name, few)) for name in (WAVES, MOST_WARPS, ncu_tables.OCCUPANCY)] == [1, 0, 0]
-    assert [len(sentences_with(name, enough)) for name in (WAVES, MOST_WARPS, ncu_tables.OCCUPANCY)] == [0, 1, 1]
+    assert [len(sentences_with(name, few)) for name in (WAVES, MOST_WARPS, ncu.OCCUPANCY)] == [1, 0, 0]
+    assert [len(sentences_with(name, enough)) for name in (WAVES, MOST_WARPS, ncu.OCCUPANCY)] == [0, 1, 1]
 
 
 # --- the ridge point is this machine's
@@ -148,7 +148,7 @@ def test_work_without_arithmetic_or_without_bytes_has_no_intensity():
 
 
 def test_bytes_that_were_counted_bound_a_side_that_its_declared_work_does_not():
-    counters = {ncu_tables.TIME: 4.2e6, ncu_tables.DRAM_BYTES: 16 * GB}
+    counters = {ncu.TIME: 4.2e6, ncu.DRAM_BYTES: 16 * GB}
     found = diagnosis(READ_4_GB, 4.2e6, counters)
     assert found.bottleneck is Bottleneck.MEMORY
     assert found.rests_on == "dram__bytes.sum of 14.9 GiB in 4.20 ms is 95 % of this machine's measured ceiling"
@@ -157,15 +157,15 @@ def test_bytes_that_were_counted_bound_a_side_that_its_declared_work_does_not():
 
 
 def test_bytes_as_declared_are_no_finding():
-    counters = {ncu_tables.TIME: 1.25e6, ncu_tables.DRAM_BYTES: 4.3 * GB}
+    counters = {ncu.TIME: 1.25e6, ncu.DRAM_BYTES: 4.3 * GB}
     assert sentences_with("dram__bytes.sum", diagnosis(READ_4_GB, 1.25e6, counters)) == []
 
 
 def test_without_ceilings_the_device_s_own_peak_counts():
-    found = diagnosis({}, 1e6, {ncu_tables.DRAM_PERCENT: 20.0, ncu_tables.SM_PERCENT: 85.0})
+    found = diagnosis({}, 1e6, {ncu.DRAM_PERCENT: 20.0, ncu.SM_PERCENT: 85.0})
     assert found.bottleneck is Bottleneck.COMPUTE
-    assert found.rests_on == f"{ncu_tables.SM_PERCENT} is 85.0 %, of this device's peak"
-    assert diagnosis({}, 1e6, {ncu_tables.DRAM_PERCENT: 70.0}).bottleneck is Bottleneck.MEMORY
+    assert found.rests_on == f"{ncu.SM_PERCENT} is 85.0 %, of this device's peak"
+    assert diagnosis({}, 1e6, {ncu.DRAM_PERCENT: 70.0}).bottleneck is Bottleneck.MEMORY
 
 
 @pytest.mark.parametrize(
@@ -176,9 +176,9 @@ def test_without_ceilings_the_device_s_own_peak_counts():
         (CONFLICTS, {CONFLICTS: 50.0, WAVEFRONTS: 100.0}, {CONFLICTS: 49.0, WAVEFRONTS: 100.0}),
         (WAVES, {WAVES: 0.9}, {WAVES: 1.0}),
         (MOST_WARPS, {MOST_WARPS: 50.0, "launch__occupancy_limit_registers": 4.0}, {MOST_WARPS: 100.0}),
-        (ncu_tables.OCCUPANCY, {ncu_tables.OCCUPANCY: 24.0, MOST_WARPS: 50.0}, {ncu_tables.OCCUPANCY: 26.0, MOST_WARPS: 50.0}),
-        (LONG, {LONG: 8.0}, {ncu_tables.SM_PERCENT: 8.0}),
-        (ncu_tables.L1_PERCENT, {ncu_tables.L1_PERCENT: 91.0}, {ncu_tables.L1_PERCENT: 69.0}),
+        (ncu.OCCUPANCY, {ncu.OCCUPANCY: 24.0, MOST_WARPS: 50.0}, {ncu.OCCUPANCY: 26.0, MOST_WARPS: 50.0}),
+        (LONG, {LONG: 8.0}, {ncu.SM_PERCENT: 8.0}),
+        (ncu.L1_PERCENT, {ncu.L1_PERCENT: 91.0}, {ncu.L1_PERCENT: 69.0}),
     ],
 )
 def test_a_rule_speaks_only_beyond_its_threshold_and_names_its_counter(name, firing, silent):
@@ -194,14 +194,14 @@ def test_the_lowest_limit_of_occupancy_is_named():
 
 
 def test_a_busy_sm_is_told_to_use_tensor_cores_only_where_the_work_is_theirs():
-    busy = {ncu_tables.SM_PERCENT: 90.0, ncu_tables.TENSOR: 10.0}
-    assert len(sentences_with(ncu_tables.TENSOR, diagnosis({"bf16": 8e11}, 4e6, busy))) == 1
-    assert sentences_with(ncu_tables.TENSOR, diagnosis({"fp32": 5e10}, 4e6, busy)) == []
-    assert sentences_with(ncu_tables.TENSOR, diagnosis({"bf16": 8e11}, 4e6, busy | {ncu_tables.TENSOR: 80.0})) == []
+    busy = {ncu.SM_PERCENT: 90.0, ncu.TENSOR: 10.0}
+    assert len(sentences_with(ncu.TENSOR, diagnosis({"bf16": 8e11}, 4e6, busy))) == 1
+    assert sentences_with(ncu.TENSOR, diagnosis({"fp32": 5e10}, 4e6, busy)) == []
+    assert sentences_with(ncu.TENSOR, diagnosis({"bf16": 8e11}, 4e6, busy | {ncu.TENSOR: 80.0})) == []
 
 
 def test_idle_lanes_matter_where_instructions_take_the_time():
-    busy, one_lane_asks_the_tma = {ncu_tables.SM_PERCENT: 90.0}, {LANES: 3.7}
+    busy, one_lane_asks_the_tma = {ncu.SM_PERCENT: 90.0}, {LANES: 3.7}
     (sentence,) = sentences_with(LANES, diagnosis({"fp32": 5e10}, 4e6, busy | {LANES: 17.2}))
     assert "is 17.2 of 32" in sentence
     assert sentences_with(LANES, diagnosis({"fp32": 5e10}, 4e6, busy | {LANES: 24.0})) == []
@@ -243,7 +243,7 @@ def test_copies_that_wait_for_kernels_are_a_finding_where_transfers_bind():
 
 def test_what_nothing_is_known_of_has_no_diagnosis():
     assert list(diagnoses(a_row())) == []
-    profile = SideProfile(counters={ncu_tables.SM_PERCENT: 90.0})
+    profile = SideProfile(counters={ncu.SM_PERCENT: 90.0})
     assert (
         list(
             diagnoses(
@@ -256,7 +256,7 @@ def test_what_nothing_is_known_of_has_no_diagnosis():
 
 def test_counters_are_of_the_first_shape_alone():
     timings = {shape: a_timing({"baseline": 1e6}) for shape in ("small", "large")}
-    profile = SideProfile(counters={ncu_tables.SM_PERCENT: 90.0})
+    profile = SideProfile(counters={ncu.SM_PERCENT: 90.0})
     found = diagnoses(a_row(sides={"baseline": a_side("baseline", profile=profile)}, timings=timings))
     assert [each.shape for each in found] == ["small"]
 

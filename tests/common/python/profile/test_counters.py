@@ -3,9 +3,9 @@
 import pytest
 
 from common.python.profile.counters import Moved, moved, ranked, stall_text, value_text
-from common.python.profile.ncu_tables import DRAM_BYTES, REGISTERS, SM_PERCENT, TIME
-from common.python.report.html_report import html
-from common.python.report.report import markdown
+from common.python.profile.ncu import DRAM_BYTES, REGISTERS, SM_PERCENT, TIME
+from common.python.report.html import html
+from common.python.report.tables import markdown
 from common.python.results import SideProfile
 from tests.common.python.factories import a_row, a_run, a_side
 from tests.common.python.html_page import Page

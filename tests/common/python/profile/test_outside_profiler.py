@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from common.python.build.cuda_build import find_nvcc
-from common.python.machine.environment import child_environment, profiler_attached
-from common.python.processes import protocol
-from common.python.processes.isolation import ForkServer
+from common.python.build.nvcc import find_nvcc
+from common.python.machine.description import child_environment, profiler_attached
+from common.python.processes import messages
+from common.python.processes.fork_server import ForkServer
 from common.python.project import PROJECT_ROOT
 from tests.commands import benchmark, write_pair
 from tests.common.python.probes import needs_nvcc
@@ -35,7 +35,7 @@ def command_line(variables, tmp_path):
     """That of a child which has answered, and how it ended."""
     environment = child_environment(PROJECT_ROOT, "cpu") | variables
     with ForkServer(environment) as server, server.fork("describer", tmp_path / "log.txt") as child:
-        child.ask(protocol.Probe(), protocol.Probed, 60)
+        child.ask(messages.Probe(), messages.Probed, 60)
         return Path(f"/proc/{child.pid}/cmdline").read_bytes().split(b"\0")
 
 

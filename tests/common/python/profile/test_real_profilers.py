@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.common.python.test_proving import rows_of
 
+from common.python.machine.description import find_tool
 from common.python.machine.doctor import importer_lacks
-from common.python.machine.environment import find_tool
-from common.python.profile.nsys_tables import NsysDatabase
+from common.python.profile.nsys import NsysDatabase
 from tests.commands import OPTIMIZED, benchmark, write_pair
 
 NSYS, NCU = find_tool("nsys"), find_tool("ncu")

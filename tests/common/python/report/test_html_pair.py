@@ -5,7 +5,7 @@ import re
 import pytest
 
 from common.python.report.charts import BOX_HEIGHT
-from common.python.report.html_report import html
+from common.python.report.html import html
 from common.python.results import Block, Share, Unit
 from common.python.settings import Settings
 from tests.common.python.factories import a_proof, a_row, a_run, a_side, a_timing, an_interval

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from common.python.errors import BenchmarkError, Status
-from common.python.gate.stats import geometric_interval
-from common.python.report.html_report import html
-from common.python.report.report import markdown, sections
+from common.python.gate.statistics import geometric_interval
+from common.python.report.html import html
 from common.python.report.role_trace import ROLES, SETS, lines, read_role_trace, sentences
+from common.python.report.tables import markdown, sections
 from common.python.settings import Settings
 from common.python.wording import speedup_text
 from tests.common.python.factories import a_failure, a_row, a_run, a_side

@@ -6,11 +6,12 @@ import re
 import pytest
 
 from common.python.errors import BenchmarkError, ExitCode, Status
-from common.python.machine import environment, machine_ceilings
+from common.python.machine import ceilings as machine_ceilings
+from common.python.machine import description
 from common.python.machine.ceiling import MachineCeilings
-from common.python.machine.environment import child_environment, describe_machine
-from common.python.machine.machine_ceilings import keep_ceilings, machine_key
-from common.python.processes.isolation import ForkServer
+from common.python.machine.ceilings import keep_ceilings, machine_key
+from common.python.machine.description import child_environment, describe_machine
+from common.python.processes.fork_server import ForkServer
 from common.python.project import PROJECT_ROOT
 from common.python.results import PairResult
 from common.python.run import peak
@@ -47,7 +48,7 @@ def prepare(x):
 def apart(tmp_path, monkeypatch):
     """Kept ceilings and the machine's lock of this test's own."""
     monkeypatch.setattr(machine_ceilings, "MACHINES", tmp_path / "machines")
-    monkeypatch.setattr(environment.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(description.tempfile, "tempdir", str(tmp_path))
     return tmp_path / "machines"
 
 

@@ -8,12 +8,12 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from common.python.build import cuda_build
-from common.python.child.isolation_child import ROLES, answer_safely
+from common.python.build import nvcc
+from common.python.child.server import ROLES, answer_safely
 from common.python.errors import BenchmarkError, ExitCode, SideFailure, Status, UnfitEnvironment
 from common.python.machine.doctor import Finding
 from common.python.processes.message import Failed
-from common.python.report.artifacts import load
+from common.python.report.run_folder import load
 from common.python.run import suite
 from common.python.settings import Settings
 from tests.commands import OPTIMIZED, Watcher, run_here, write_pair
@@ -149,7 +149,7 @@ class InThisProcess:
 
 
 def test_without_nvcc_a_cuda_pair_is_skipped(tmp_path, monkeypatch):
-    monkeypatch.setattr(cuda_build.shutil, "which", lambda _: None)
+    monkeypatch.setattr(nvcc.shutil, "which", lambda _: None)
     root = write_pair(tmp_path / "root", baseline=CUDA, optimized=CUDA)
     outcome = run_here(root, tmp_path / "run", server=InThisProcess(), command="verify")
     (row,) = outcome.rows

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from common.python.errors import SideFailure, Status
-from common.python.processes import protocol
-from common.python.session.bench import Judging
+from common.python.processes import messages
+from common.python.session.session import Judging
 from tests.common.python.plans import SHAPE, a_plan
 
 DIGEST = "of the seed"
@@ -23,10 +23,10 @@ class Referee:
         pass
 
     def finish(self, request, expected, seconds):
-        return protocol.Ready(nonce="")
+        return messages.Ready(nonce="")
 
     def ask(self, request, expected, seconds):
-        return protocol.Judged(nonce="", digest=DIGEST, outputs={}, mismatch=self.mismatch)
+        return messages.Judged(nonce="", digest=DIGEST, outputs={}, mismatch=self.mismatch)
 
     def kill(self):
         pass
@@ -52,7 +52,7 @@ def status(tmp_path):
 
 
 def a_call(**changes):
-    return protocol.Call(**{"seed": 1, "digest": DIGEST, "modified": [], "escaped": "", "outputs": []} | changes)
+    return messages.Call(**{"seed": 1, "digest": DIGEST, "modified": [], "escaped": "", "outputs": []} | changes)
 
 
 @pytest.mark.parametrize("timed", [False, True])

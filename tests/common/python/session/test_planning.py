@@ -3,11 +3,11 @@
 import pytest
 
 from common.python.errors import BenchmarkError
-from common.python.machine.environment import Gpu, Machine, child_environment
+from common.python.machine.description import Gpu, Machine, child_environment
 from common.python.pairs.discovery import discover
 from common.python.pairs.targets import select
-from common.python.processes.isolation import ForkServer
-from common.python.processes.protocol import Probed
+from common.python.processes.fork_server import ForkServer
+from common.python.processes.messages import Probed
 from common.python.project import PROJECT_ROOT
 from common.python.session import planning
 from common.python.session.planning import choose_device, make_plans

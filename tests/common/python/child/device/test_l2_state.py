@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from common.python.child.device import cuda_driver
-from common.python.child.device.cuda_driver import Kernels, current_stream
-from common.python.child.device.timing import DeviceTimer
+from common.python.child.device import driver
+from common.python.child.device.driver import Kernels, current_stream
+from common.python.child.device.sampler import DeviceTimer
 
 PTX = Path(__file__).with_name("l2_reads.ptx")
 HOLD_NS = 2_000_000_000
@@ -53,7 +53,7 @@ class Reads:
     def persisting(self, *, gives_back):
         """By a window over the buffer, with as much of the L2 set aside as can be."""
         most = ctypes.c_int()
-        cuda_driver.call("cuDeviceGetAttribute", ctypes.byref(most), ctypes.c_int(MOST_SET_ASIDE), ctypes.c_int(0))
+        driver.call("cuDeviceGetAttribute", ctypes.byref(most), ctypes.c_int(MOST_SET_ASIDE), ctypes.c_int(0))
         set_aside(most.value)
         self.window(self.data.nbytes)
         self.read()
@@ -63,11 +63,11 @@ class Reads:
 
     def window(self, size):
         window = Window(self.data.data_ptr(), size, 1.0, PERSISTING if size else 0, STREAMING if size else 0)
-        cuda_driver.call("cuStreamSetAttribute", current_stream(), ctypes.c_int(WINDOW), ctypes.byref(window))
+        driver.call("cuStreamSetAttribute", current_stream(), ctypes.c_int(WINDOW), ctypes.byref(window))
 
 
 def set_aside(size):
-    cuda_driver.call("cuCtxSetLimit", ctypes.c_int(SET_ASIDE), ctypes.c_size_t(size))
+    driver.call("cuCtxSetLimit", ctypes.c_int(SET_ASIDE), ctypes.c_size_t(size))
 
 
 MARKED = {

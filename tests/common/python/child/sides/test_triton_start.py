@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import pytest
 
 from common.python.errors import SideFailure
-from common.python.machine.environment import child_environment
-from common.python.processes import protocol
-from common.python.processes.isolation import ForkServer
+from common.python.machine.description import child_environment
+from common.python.processes import messages
+from common.python.processes.fork_server import ForkServer
 from common.python.project import PROJECT_ROOT
-from common.python.session.bench import Bench
 from common.python.session.planning import Plan
+from common.python.session.session import Bench
 from tests.commands import loaded_worker
 
 TELLTALE = '''"""Baseline: says whether Triton was there before it, and where Triton would keep what it compiles."""
@@ -34,7 +34,7 @@ def server():
 
 def told(child):
     with child, pytest.raises(SideFailure) as caught:
-        child.ask(protocol.Prepare(shape={"n": 3}, seed=1, live_seed=2), protocol.Prepared, 30)
+        child.ask(messages.Prepare(shape={"n": 3}, seed=1, live_seed=2), messages.Prepared, 30)
     return caught.value.reason
 
 

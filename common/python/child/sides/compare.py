@@ -1,0 +1,207 @@
+"""Right or wrong: poison before a call, structure and bits after it, and the comparison with the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+
+from common.python.child.sides.inputs import mapped
+from common.python.errors import SideFailure, Status
+from common.python.pairs.workload import Precision, Spec
+from common.python.results import OutputError
+
+# Captured before any side is imported, so a side that patches torch patches nothing here.
+_equal = torch.equal
+_empty = torch.empty
+_clone = torch.Tensor.clone
+_copy = torch.Tensor.copy_
+_fill = torch.Tensor.fill_
+
+_FLOAT_POISON = 0xFF  # every byte set is a NaN in every IEEE format and in e4m3 and e5m2
+_INTEGER_POISON = 0xA5
+_POISONED_BYTES = 64 << 20  # of an output's size, unless two blocks are more: an allocator may hold many free blocks of a small one
+_HEAP_BLOCKS = 256  # an interpreter's heap has many holes of some hundred bytes; measured: 64 of 800 B leave some
+_CACHED_BLOCKS = 16
+_POISONED_TIMES = 3  # measured: after one or two, a block out of the heap may hold some bytes that were between two others
+_CHUNK = 1 << 24  # elements compared at once: 128 MiB of float64
+
+
+def poison(tensor: torch.Tensor) -> None:
+    """Fill `tensor` with NaN, or with a byte pattern where its dtype has none."""
+    pattern = _FLOAT_POISON if tensor.dtype.is_floating_point else _INTEGER_POISON
+    _fill(tensor.detach().view(-1).view(torch.uint8), pattern)
+
+
+def poison_free_blocks(outputs: Mapping[str, Spec], device: torch.device) -> None:
+    """Leave NaN in blocks of the outputs' sizes that the allocator holds free, so that stale memory is never an answer.
+
+    Several times: blocks that are given back merge with what lies between them, and so later ones begin elsewhere in it.
+    """
+    most = _HEAP_BLOCKS if device.type == "cpu" else _CACHED_BLOCKS
+    for _ in range(_POISONED_TIMES):
+        blocks = []
+        for spec in outputs.values():
+            many = max(2, min(most, _POISONED_BYTES // (spec.elements * spec.dtype.itemsize)))
+            blocks += [_empty(spec.shape, dtype=spec.dtype, device=device) for _ in range(many)]
+        for block in blocks:
+            poison(block)
+
+
+def take_outputs(returned: object, outputs: Mapping[str, Spec], in_place: Mapping[str, torch.Tensor], file: str) -> dict[str, torch.Tensor]:
+    """The tensors that a step returned, by output name; an output that is an `in_place` input is read from that input.
+
+    Raises SideFailure(WRONG_RESULT) where count, type, dtype, shape or layout is not what the workload states.
+    """
+    names = [name for name in outputs if name not in in_place]
+    tensors = (returned,) if isinstance(returned, torch.Tensor) else returned
+    if not names and returned is None:
+        tensors = ()
+    # Not a subclass of either: it could make its elements when the harness asks for them.
+    plain = type(tensors) in (tuple, list)
+    if not isinstance(tensors, (tuple, list)) or not plain or len(tensors) != len(names):
+        found = f"{len(tensors)} values" if isinstance(tensors, (tuple, list)) and plain else f"a {type(returned).__name__}"
+        raise SideFailure(Status.WRONG_RESULT, f"{file}: step returned {found}; expected {len(names)} tensors: {', '.join(names)}")
+    taken = dict(zip(names, tensors, strict=True))
+    for name, tensor in taken.items():
+        problem = _structure_problem(tensor, outputs[name])
+        if problem:
+            raise SideFailure(Status.WRONG_RESULT, f"{file}: output {name} is {problem}")
+    return {name: taken[name] if name in taken else in_place[name] for name in outputs}
+
+
+def _structure_problem(tensor: object, spec: Spec) -> str:
+    if type(tensor) is not torch.Tensor:
+        return f"a {type(tensor).__name__}; expected a plain torch.Tensor"
+    if own := _own_attributes(tensor):
+        return f"a tensor with its own {own[0]}; expected that of torch.Tensor"
+    if tensor.dtype != spec.dtype or tuple(tensor.shape) != tuple(spec.shape):
+        return f"{tensor.dtype} of shape {tuple(tensor.shape)}; expected {spec.dtype} of shape {tuple(spec.shape)}"
+    if tensor.layout != torch.strided or not tensor.is_contiguous() or tensor.is_conj() or tensor.is_neg():
+        return f"of stride {tensor.stride() if tensor.layout == torch.strided else tensor.layout}; expected contiguous values"
+    return ""
+
+
+def _own_attributes(tensor: torch.Tensor) -> list[str]:
+    """Attributes set on this one tensor that stand in front of torch's: they would run when the harness reads or writes it."""
+    return [name for name in vars(tensor) if hasattr(torch.Tensor, name)]
+
+
+def check_inputs(inputs: Iterable[tuple[str, torch.Tensor]], file: str) -> None:
+    """Raises SideFailure(INPUT_MODIFIED) where a side made an input more than a tensor."""
+    for name, tensor in inputs:
+        if type(tensor) is not torch.Tensor:
+            reason = f"{file}: input {name} became a {type(tensor).__name__}; expected a plain torch.Tensor"
+            raise SideFailure(Status.INPUT_MODIFIED, reason)
+        if own := _own_attributes(tensor):
+            raise SideFailure(Status.INPUT_MODIFIED, f"{file}: input {name} got its own {own[0]}; expected that of torch.Tensor")
+
+
+def check_placement(taken: Mapping[str, torch.Tensor], inputs: Iterable[tuple[str, torch.Tensor]], device: torch.device, file: str) -> None:
+    """Raises SideFailure(WRONG_RESULT) where an output lies on another device or shares storage with an input or another output."""
+    owned = [(f"input {name}", _extent(tensor)) for name, tensor in inputs]
+    for name, tensor in taken.items():
+        if tensor.device.type != device.type:
+            raise SideFailure(Status.WRONG_RESULT, f"{file}: output {name} is on {tensor.device}; expected {device}")
+        begin, end = _extent(tensor)
+        for owner, (other_begin, other_end) in owned:
+            if begin < other_end and other_begin < end and owner != f"input {name}":
+                raise SideFailure(Status.WRONG_RESULT, f"{file}: output {name} shares storage with {owner}; expected storage of its own")
+        owned.append((f"output {name}", (begin, end)))
+
+
+def _extent(tensor: torch.Tensor) -> tuple[int, int]:
+    """Where its storage begins and ends: two storages of torch can lie on the same memory."""
+    storage = tensor.untyped_storage()
+    return storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+
+
+def snapshot(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """Copies of `tensors` as they are now."""
+    return {name: _clone(tensor.detach()) for name, tensor in tensors.items()}
+
+
+def changed(before: Mapping[str, torch.Tensor], now: Iterable[tuple[str, torch.Tensor]]) -> list[str]:
+    """Names of the tensors that are not bit for bit what they were."""
+    return [name for name, tensor in now if name in before and not same_bits(before[name], tensor)]
+
+
+def copy_bits(to: torch.Tensor, tensor: torch.Tensor) -> None:
+    """Copy `tensor` into `to`, on the current stream."""
+    _copy(to, tensor.detach())
+
+
+def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors of one shape and dtype are equal bit for bit, NaN included."""
+    return _equal(a.detach().contiguous().view(-1).view(torch.uint8), b.detach().contiguous().view(-1).view(torch.uint8))
+
+
+def compare(
+    name: str, found: torch.Tensor, expected: torch.Tensor, tolerance: Precision, rows: torch.Tensor | None = None
+) -> tuple[OutputError, str]:
+    """How far `found` is from `expected`, in float64, and a sentence on the first mismatch or "".
+
+    An element matches if |found - expected| <= atol + rtol |expected|; NaN matches NaN and Inf the same Inf.
+    Integers of both sides are compared exactly where both tolerances are 0.
+    With `rows`, `expected` holds but these rows of the output; all of it must be finite, of which the sentence is the same for any row.
+    """
+    taken = found if rows is None else found[rows]
+    error, wrong, first = _gaps(taken.detach().reshape(-1), expected.detach().reshape(-1), tolerance)
+    where, index = "", first
+    if rows is not None:
+        error = error.model_copy(update={"rows_checked": len(rows)})
+        width = taken.numel() // len(rows)
+        where, index = f" in {len(rows)} of {len(found)} rows", int(rows[first // width]) * width + first % width
+    if rows is not None and (unset := _not_finite(name, found.detach().reshape(-1))):
+        return error, unset
+    if not wrong:
+        return error, ""
+    sentence = (
+        f"output {name}: {wrong} of {taken.numel()} elements{where} are outside rtol={tolerance.rtol:g}, atol={tolerance.atol:g}; "
+        f"the first, at flat index {index}, is {found.reshape(-1)[index].item()}; expected {expected.reshape(-1)[first].item()}"
+    )
+    return error, sentence
+
+
+def _gaps(found: torch.Tensor, expected: torch.Tensor, tolerance: Precision) -> tuple[OutputError, int, int]:
+    """How far two flat tensors are apart, how many elements are outside the tolerance, and which is the first."""
+    worst_abs = worst_rel = 0.0
+    wrong = first = 0
+    exact = tolerance.rtol == 0 and tolerance.atol == 0 and not found.dtype.is_floating_point and not expected.dtype.is_floating_point
+    for start in range(0, found.numel(), _CHUNK):
+        x, y = found[start : start + _CHUNK], expected[start : start + _CHUNK]
+        matches = x.to(torch.int64) == y.to(torch.int64) if exact else _matches(x.double(), y.double(), tolerance)
+        gap = (x.double() - y.double()).abs()
+        finite = torch.isfinite(gap)
+        gap = torch.where(finite, gap, 0)
+        size = torch.where(finite, y.double().abs(), 1)
+        worst_abs = max(worst_abs, float(gap.max()))
+        worst_rel = max(worst_rel, float(torch.where(size > 0, gap / size, 0).max()))
+        bad = int((~matches).sum())
+        if bad and not wrong:
+            first = start + int((~matches).nonzero()[0])
+        wrong += bad
+    return OutputError(max_abs=worst_abs, max_rel=worst_rel, mismatched=wrong / found.numel()), wrong, first
+
+
+def _not_finite(name: str, found: torch.Tensor) -> str:
+    """A sentence on the first element of a flat tensor that is Inf or NaN, which is also what memory that nobody wrote holds, or ""."""
+    for start in range(0, found.numel() if found.dtype.is_floating_point else 0, _CHUNK):
+        part = found[start : start + _CHUNK]
+        if (unset := (~torch.isfinite(part.double())).nonzero()).numel():
+            first = int(unset[0])
+            return f"output {name} is {part[first].item()} at flat index {start + first}; expected a finite value in every row"
+    return ""
+
+
+def _matches(x: torch.Tensor, y: torch.Tensor, tolerance: Precision) -> torch.Tensor:
+    # Written so that NaN on one side alone is a mismatch: NaN <= anything is False.
+    close = (x - y).abs() <= tolerance.atol + tolerance.rtol * y.abs()
+    close &= torch.isfinite(y)
+    return close | (x == y) | (torch.isnan(x) & torch.isnan(y))
+
+
+def upcast(tree: Any, dtype: torch.dtype) -> Any:
+    """`tree` with every floating-point tensor in `dtype`; integers and everything else as they are."""
+    return mapped(tree, lambda leaf: leaf.to(dtype) if isinstance(leaf, torch.Tensor) and leaf.dtype.is_floating_point else leaf)

@@ -1,0 +1,179 @@
+"""What a Triton side launches and compiles to, found without a GPU: one step on tensors without data, with a stand-in for the driver.
+
+Triton asks its driver for the architecture, for a place to load machine code, and for launches. The stand-in answers for any
+GPU, keeps the code in a file and takes note of the launch, so that a claim is about the kernels, constants and grids of the
+very step that would be timed. An autotuner gets no timings and takes its first configuration.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from common.python.child.sides.inputs import Rand
+from common.python.child.sides.loader import load_side, load_workload
+from common.python.processes import messages
+from common.python.processes.messages import Launch, Observed
+
+_WARP = 32
+_SHARED_BYTES = 227 << 10  # that a block may ask for, on 9.0 and 10.0
+_SMS = {(9, 0): 132, (10, 0): 148}  # H100 and H200; B200
+_NO_CUDA = "not linked with support for cuda"
+_ADDRESS = 1 << 20  # where every storage begins: aligned as the allocator would
+
+
+class StandInDriver:
+    """A Triton driver of a GPU of `capability` that is not there; `launches` fills while `recording`."""
+
+    def __init__(self, capability: tuple[int, int], prefix: str) -> None:
+        from triton.backends.compiler import GPUTarget
+
+        self._target = GPUTarget("cuda", capability[0] * 10 + capability[1], _WARP)
+        self._properties = {"max_shared_mem": _SHARED_BYTES, "multiprocessor_count": _SMS[capability], "warpSize": _WARP}
+        self._prefix = prefix
+        self._loaded = 0
+        self.recording = False
+        self.launches: list[Launch] = []
+        self.cubins: list[str] = []
+        self.utils = SimpleNamespace(load_binary=self._load_binary, get_device_properties=lambda _device: self._properties)
+
+    def get_current_target(self) -> Any:
+        """The architecture to compile for."""
+        return self._target
+
+    def get_current_device(self) -> int:
+        """The first."""
+        return 0
+
+    def get_active_torch_device(self) -> torch.device:
+        """Where tensors would be."""
+        return torch.device("cuda", 0)
+
+    def get_current_stream(self, _device: int) -> int:
+        """The default one."""
+        return 0
+
+    def get_benchmarker(self) -> Callable[..., list[float]]:
+        """One that finds all configurations equally fast."""
+        return lambda *_arguments, quantiles, **_options: [1.0] * len(quantiles)
+
+    def launcher_cls(self, _source: object, metadata: Any) -> Callable[..., None]:
+        """What launches a kernel that was compiled: here it takes note."""
+
+        def launch(x: int, y: int, z: int, _stream: int, cubin: str, *_rest: object) -> None:
+            if not self.recording:
+                return
+            if cubin not in self.cubins:
+                self.cubins.append(cubin)
+            self.launches.append(
+                Launch(
+                    kernel=metadata.name,
+                    call=len(self.launches),
+                    in_graph=False,
+                    grid=(x, y, z),
+                    block=(metadata.num_warps * _WARP, 1, 1),
+                    cluster=metadata.num_ctas,
+                    shared_bytes=metadata.shared,
+                    registers=None,
+                    occupancy_percent=None,
+                )
+            )
+
+        return launch
+
+    def _load_binary(self, _name: str, binary: bytes, _shared: int, _device: int) -> tuple[int, str, int, int, int]:
+        path = Path(f"{self._prefix}{self._loaded}.cubin")
+        path.write_bytes(binary)
+        self._loaded += 1
+        return self._loaded, str(path), 0, 0, 1024  # module, function, registers, spills, threads
+
+
+class _NoData(Rand):
+    """Inputs that have shapes and dtypes only."""
+
+    def _draw(self, shape: tuple[int, ...], dtype: torch.dtype, _fill: object) -> torch.Tensor:
+        return torch.empty(shape, dtype=dtype, device=self._device)
+
+
+class _Operations(TorchDispatchMode):
+    """Names of PyTorch's operations that would run kernels of their own."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, function: Any, types: object, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        if not function.is_view and "empty" not in function.__name__ and function.namespace != "prim":
+            self.names.append(str(function.overloadpacket))
+        return function(*args, **(kwargs or {}))
+
+
+def compile_ahead(request: messages.Ahead) -> Observed:
+    """One step of the side, as if on a GPU; Triton stays without its own driver. Lets through what the side and the compiler raise."""
+    try:
+        return _observe(request, torch.device("cuda", 0), "")
+    except RuntimeError as error:
+        if _NO_CUDA not in str(error):
+            raise
+    # A side that slices its tensors cannot stand on a GPU that PyTorch was not built for; what it does on a CPU may be less.
+    return _observe(
+        request, torch.device("cpu"), "its step was made as on a CPU, for this PyTorch knows no CUDA; the rest is seen on a GPU"
+    )
+
+
+def _observe(request: messages.Ahead, device: torch.device, missed: str) -> Observed:
+    import triton
+
+    driver = StandInDriver(request.capability, request.prefix)
+    triton.runtime.driver.set_active(driver)
+    operations = _Operations()
+    with _stand_in_for_cuda(request.capability), FakeTensorMode(allow_non_fake_inputs=True):
+        workload = load_workload(Path(request.workload))
+        side = load_side(Path(request.side), workload, None)
+        rand = _NoData(0, device, Path(request.prefix).parent)
+        step = side.prepare(workload.inputs_of(rand, request.shape, 0, 1), request.shape)
+        step()  # what a first call sets up is not of the step
+        driver.recording = True
+        with operations:
+            step()
+    if operations.names:
+        missed = f"step also calls {', '.join(dict.fromkeys(operations.names))}, whose kernels are seen on a GPU"
+    return Observed(
+        nonce=request.nonce, launches=driver.launches, spans=[], cubins=driver.cubins, missed=missed, imported=_imported_files()
+    )
+
+
+def _imported_files() -> list[str]:
+    """Where this process's modules come from that are neither Python's own nor of an installed package."""
+    files = {str(vars(module).get("__file__")) for module in list(sys.modules.values()) if hasattr(module, "__dict__")}
+    installed = tuple(f"{sysconfig.get_path(name)}{os.sep}" for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+    return sorted(file for file in files if Path(file).is_absolute() and not file.startswith(installed) and "-packages/" not in file)
+
+
+@contextmanager
+def _stand_in_for_cuda(capability: tuple[int, int]) -> Iterator[None]:
+    """Answers of torch.cuda that a `prepare` may ask for, and addresses of tensors that have none."""
+    major, minor = capability
+    properties = SimpleNamespace(major=major, minor=minor, multi_processor_count=_SMS[capability], warp_size=_WARP)
+    answers: dict[str, Any] = {
+        "get_device_properties": lambda *_device: properties,
+        "get_device_capability": lambda *_device: capability,
+        "current_device": lambda: 0,
+        "synchronize": lambda *_device: None,
+    }
+    with (
+        mock.patch.multiple(torch.cuda, **answers),
+        mock.patch.object(FakeTensor, "data_ptr", lambda tensor: _ADDRESS + tensor.storage_offset() * tensor.itemsize),
+    ):
+        yield

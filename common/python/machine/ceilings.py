@@ -1,0 +1,62 @@
+"""The ceilings that `peak` keeps, one file a GPU and one for the CPU, and which of them a run may use."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Literal
+
+from common.python.errors import BenchmarkError
+from common.python.machine.ceiling import MachineCeilings
+from common.python.machine.description import Gpu, Machine
+from common.python.storage import ARTIFACTS, document_text, read_document, write_whole
+
+DeviceName = Literal["cuda", "cpu"]
+
+MACHINES = ARTIFACTS / "machines"
+
+
+def machine_key(machine: Machine, gpu: Gpu | None) -> str:
+    """The name under which ceilings are kept: a GPU's uuid, or what a CPU's model comes to."""
+    return gpu.uuid if gpu else f"cpu-{hashlib.sha256(machine.cpu.encode()).hexdigest()[:12]}"
+
+
+def ceilings_path(key: str) -> Path:
+    """Where the ceilings of a machine lie."""
+    return MACHINES / f"{key}.json"
+
+
+def keep_ceilings(ceilings: MachineCeilings) -> Path:
+    """Write `ceilings` in place of what was kept for that machine, and say where. Raises BenchmarkError."""
+    path = ceilings_path(ceilings.machine)
+    write_whole(path, document_text(ceilings))
+    return path
+
+
+def kept_ceilings(machine: Machine, device: DeviceName) -> tuple[MachineCeilings | None, str]:
+    """The ceilings of the first GPU, or of the CPU; None, with a sentence that says why, if none are kept or they no longer hold.
+
+    Raises BenchmarkError for a file that is not what `peak` writes.
+    """
+    gpu = machine.gpus[0] if device == "cuda" else None
+    key, advice = machine_key(machine, gpu), "no shares of the ceiling: run `benchmark_cli peak`"
+    path = ceilings_path(key)
+    if not path.is_file():
+        return None, f"no ceilings kept for {gpu.name if gpu else machine.cpu}, so {advice}"
+    kept = read_document(path, MachineCeilings)
+    if (kept.machine, kept.device) != (key, device):
+        raise BenchmarkError(f"{path}: ceilings of {kept.device} {kept.machine}; expected those of {device} {key}")
+    if gpu and (changed := _changes(kept, gpu)):
+        return None, f"the ceilings kept for {gpu.name} were measured with {', '.join(changed)}, so {advice}"
+    return kept, ""
+
+
+def _changes(kept: MachineCeilings, gpu: Gpu) -> list[str]:
+    """What is not as it was when the ceilings were measured: the driver, or a limit that can change what the GPU reaches."""
+    then_and_now = {
+        "driver": (kept.driver, gpu.driver),
+        "an SM clock of at most (MHz)": (kept.sm_clock_max_mhz, gpu.sm_clock_max_mhz),
+        "a memory clock of at most (MHz)": (kept.memory_clock_max_mhz, gpu.memory_clock_max_mhz),
+        "a power limit (W) of": (kept.power_limit_w, gpu.power_limit_w),
+    }
+    return [f"{name} {then} and not {now}" for name, (then, now) in then_and_now.items() if then != now]

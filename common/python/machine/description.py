@@ -1,0 +1,399 @@
+"""What this machine is, and what it lets us have: the one module that reads environment variables."""
+
+from __future__ import annotations
+
+import fcntl
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pynvml
+
+from common.python.errors import UnfitEnvironment
+from common.python.machine.needs import FEATURES, parse_need, unmet_capability
+from common.python.project import PROJECT_ROOT
+from common.python.results import Document
+
+PACKAGES = (
+    "torch", "triton", "numpy", "scipy", "pydantic", "typer", "rich", "jinja2", "psutil", "nvtx", "nvidia-ml-py",
+    "nvidia-cutlass", "nvidia-cuda-nvdisasm", "nvidia-cuda-cuobjdump", "nvidia-nccl-cu13", "nvidia-cudnn-cu13",
+)  # fmt: skip
+"""Those whose version can change a number, a proof or a report."""
+
+_RECORDED = re.compile(
+    r"(CUDA|CUBLAS|CUDNN|CUTE|CUTLASS|NCCL|NVCC|NVIDIA_(?!REQUIRE)\w*|NVSHMEM|NVTX|NSYS|TORCH\w*|PYTORCH|TRITON)_"
+    r"|(OMP|GOMP|KMP|MKL|OPENBLAS|MALLOC|HF)_"
+    r"|LD_PRELOAD$|LD_LIBRARY_PATH$"
+)
+_SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
+_MASK = "***"
+
+PROFILER_VARIABLES = (
+    "CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "NSYS_PROFILING_SESSION_ID", "NV_NSIGHT_INJECTION_TRANSPORT_TYPE",
+)  # fmt: skip
+"""Those by which a profiler loads itself into what it starts."""
+
+
+class Gpu(Document):
+    """One GPU that CUDA may use. `index` is NVML's; CUDA's own is the place in `Machine.gpus`.
+
+    A limit is None where the driver, or the virtual machine, does not tell it. Clocks are in MHz, power in W.
+    """
+
+    index: int
+    name: str
+    uuid: str
+    capability: tuple[int, int]
+    memory_bytes: int
+    driver: str
+    power_limit_w: float | None = None
+    sm_clock_max_mhz: int | None = None
+    memory_clock_max_mhz: int | None = None
+    c2c: bool = False
+
+
+class Source(Document):
+    """A git checkout: the commit it is at, and whether any file in it differs from that commit."""
+
+    commit: str
+    dirty: bool
+
+
+class Machine(Document):
+    """All that a result needs to say about where it was measured; it does not name the host.
+
+    `project` and `root` are None outside a git checkout; `nvcc` and `cuda_driver` are versions, "" where there is none.
+    """
+
+    cpu: str
+    architecture: str
+    cores: int
+    numa_nodes: int
+    memory_bytes: int
+    kernel: str
+    python: str
+    hosting: tuple[str, ...] = ()
+    gpus: tuple[Gpu, ...] = ()
+    cuda_driver: str = ""
+    nvcc: str = ""
+    packages: dict[str, str] = {}
+    project: Source | None = None
+    root: Source | None = None
+    variables: dict[str, str] = {}
+    notes: tuple[str, ...] = ()
+
+
+def describe_machine(root: Path, nvml: Any = pynvml, variables: Mapping[str, str] = os.environ) -> Machine:
+    """This machine as it is now; `root` is the folder whose targets are measured, `nvml` the pynvml module or its like."""
+    gpus, cuda_driver, notes = _gpus(nvml, variables)
+    project = _source(PROJECT_ROOT)
+    return Machine(
+        cpu=_cpu_model(),
+        architecture=platform.machine(),
+        cores=len(os.sched_getaffinity(0)),
+        numa_nodes=max(1, len(list(Path("/sys/devices/system/node").glob("node[0-9]*")))),
+        memory_bytes=psutil.virtual_memory().total,
+        kernel=platform.release(),
+        python=platform.python_version(),
+        hosting=_hosting(),
+        gpus=gpus,
+        cuda_driver=cuda_driver,
+        nvcc=version_of("nvcc"),
+        packages=_packages(),
+        project=project,
+        root=project if root.resolve().is_relative_to(PROJECT_ROOT) else _source(root),
+        variables=recorded_variables(variables),
+        notes=notes,
+    )
+
+
+def recorded_variables(variables: Mapping[str, str]) -> dict[str, str]:
+    """Those of other tools' variables that can change a number, sorted by name, the value of a secret masked."""
+    return {name: _MASK if _SECRET.search(name) else variables[name] for name in sorted(variables) if _RECORDED.match(name)}
+
+
+# --- GPUs
+
+
+@contextmanager
+def nvml_session(nvml: Any) -> Iterator[str]:
+    """NVML for the length of the block; yields why there is none, or "" where there is. Sessions may nest."""
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError as error:
+        yield str(error)
+        return
+    try:
+        yield ""
+    finally:
+        nvml.nvmlShutdown()
+
+
+def answer(nvml: Any, query: Callable[..., Any], *arguments: Any) -> Any | None:
+    """NVML's answer to one of its queries, or None where this GPU, driver or virtual machine gives none."""
+    try:
+        return query(*arguments)
+    except nvml.NVMLError:
+        return None
+
+
+def _gpus(nvml: Any, variables: Mapping[str, str]) -> tuple[tuple[Gpu, ...], str, tuple[str, ...]]:
+    """The GPUs that CUDA may use, the newest CUDA that their driver serves, and what is odd about either."""
+    found: list[Gpu] = []
+    notes: list[str] = []
+    with nvml_session(nvml) as failure:
+        if failure:
+            return (), "", (f"no NVML, so no GPU is used: {failure}",)
+        driver = str(answer(nvml, nvml.nvmlSystemGetDriverVersion) or "")
+        number = answer(nvml, nvml.nvmlSystemGetCudaDriverVersion) or 0
+        for index in range(nvml.nvmlDeviceGetCount()):
+            try:
+                found.append(_gpu(nvml, index, driver))
+            except nvml.NVMLError as error:
+                notes.append(f"GPU {index} is left out: {error}")
+    gpus = tuple(found)
+    if "CUDA_VISIBLE_DEVICES" in variables:
+        value = variables["CUDA_VISIBLE_DEVICES"]
+        gpus = _visible(gpus, value)
+        notes.append(f"CUDA_VISIBLE_DEVICES={value!r} leaves {len(gpus)} of {len(found)} GPUs")
+    return gpus, f"{number // 1000}.{number % 1000 // 10}" if number else "", tuple(notes)
+
+
+def _gpu(nvml: Any, index: int, driver: str) -> Gpu:
+    handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    memory = answer(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
+    power_mw = answer(nvml, nvml.nvmlDeviceGetEnforcedPowerLimit, handle)
+    c2c = answer(nvml, nvml.nvmlDeviceGetC2cModeInfoV, handle)
+    return Gpu(
+        index=index,
+        name=nvml.nvmlDeviceGetName(handle),
+        uuid=nvml.nvmlDeviceGetUUID(handle),
+        capability=nvml.nvmlDeviceGetCudaComputeCapability(handle),
+        # A GPU that shares the CPU's memory has none of its own to report.
+        memory_bytes=psutil.virtual_memory().total if memory is None else memory.total,
+        driver=driver,
+        power_limit_w=None if power_mw is None else power_mw / 1000,
+        sm_clock_max_mhz=answer(nvml, nvml.nvmlDeviceGetMaxClockInfo, handle, nvml.NVML_CLOCK_SM),
+        memory_clock_max_mhz=answer(nvml, nvml.nvmlDeviceGetMaxClockInfo, handle, nvml.NVML_CLOCK_MEM),
+        c2c=c2c is not None and bool(c2c.isC2cEnabled),
+    )
+
+
+def _visible(gpus: tuple[Gpu, ...], value: str) -> tuple[Gpu, ...]:
+    """What CUDA makes of CUDA_VISIBLE_DEVICES: either indices or beginnings of uuids, up to the first entry that names no GPU."""
+    chosen: list[Gpu] = []
+    by_uuid = value.strip().startswith("GPU-")
+    for entry in (part.strip() for part in value.split(",")):
+        named = [gpu for gpu in gpus if (entry.startswith("GPU-") and gpu.uuid.startswith(entry) if by_uuid else entry == str(gpu.index))]
+        if len(named) != 1:
+            break
+        if named[0] in chosen:
+            return ()
+        chosen += named
+    return tuple(chosen)
+
+
+# --- the rest of the machine
+
+
+def _cpu_model() -> str:
+    found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return found[1] if found else platform.processor() or platform.machine()
+
+
+def _hosting() -> tuple[str, ...]:
+    """What lies between us and the metal, as far as it shows."""
+    layers = []
+    if re.search(r"^flags\s*:.*\bhypervisor\b", Path("/proc/cpuinfo").read_text(), re.MULTILINE) or Path("/sys/hypervisor/type").exists():
+        layers.append("virtual machine")
+    if Path("/.dockerenv").exists() or Path("/run/.containerenv").exists() or "kubepods" in Path("/proc/self/cgroup").read_text():
+        layers.append("container")
+    return tuple(layers)
+
+
+def _packages() -> dict[str, str]:
+    versions = {}
+    for name in PACKAGES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _source(folder: Path) -> Source | None:
+    status = output_of("git", "--no-optional-locks", "-C", str(folder), "status", "--porcelain=v2", "--branch")
+    commit = re.search(r"^# branch\.oid ([0-9a-f]+)$", status, re.MULTILINE)
+    if commit is None:
+        return None
+    return Source(commit=commit[1], dirty=any(not line.startswith("#") for line in status.splitlines()))
+
+
+# --- tools
+
+
+def find_tool(name: str) -> Path | None:
+    """Where the program `name` (nvcc, nvdisasm, ncu, nsys, ...) is, or None.
+
+    Looked for on PATH, then in the CUDA toolkit, in Nsight's own folders (newest first), among pip's CUDA wheels and in Triton's.
+    """
+    on_path = shutil.which(name)
+    if on_path is not None:
+        return Path(on_path)
+    return next((folder / name for folder in _tool_folders() if os.access(folder / name, os.X_OK)), None)
+
+
+def _tool_folders() -> Iterator[Path]:
+    homes = [Path(os.environ[name]) for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    yield from (home / "bin" for home in [*homes, Path("/usr/local/cuda")])
+    for nsight in sorted(Path("/opt/nvidia").glob("nsight-*/*"), reverse=True):
+        yield from (nsight, nsight / "bin", *nsight.glob("host/target-linux-*"))
+    for package, folders in (("nvidia", "*/bin"), ("triton", "backends/nvidia/bin")):
+        wheel = importlib.util.find_spec(package)
+        if wheel is not None:
+            yield from (folder for place in wheel.submodule_search_locations or () for folder in sorted(Path(place).glob(folders)))
+
+
+def output_of(*command: str, timeout_s: float = 10.0) -> str:
+    """What `command` prints to stdout; "" if it cannot be started, fails or takes longer than `timeout_s`."""
+    try:
+        done = subprocess.run(
+            command, check=False, capture_output=True, text=True, errors="replace", timeout=timeout_s, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+def version_of(name: str) -> str:
+    """The version that the tool `name` prints of itself, "" where it is missing or prints none."""
+    path = find_tool(name)
+    printed = output_of(str(path), "--version") if path else ""
+    # NVIDIA's tools say "V13.0.88" or "version 2025.3.1.0"; a compiler ends its first line with the number.
+    found = re.search(r"\b(?:V|[Vv]ersion )(\d+(?:\.\d+)+)", printed) or re.search(r"\A.*?(\d+(?:\.\d+)+)$", printed, re.MULTILINE)
+    return found[1] if found else ""
+
+
+# --- what children get
+
+
+def child_environment(project_root: Path, device: str, variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment of the fork server, and so of every worker and of the referee; `device` is "cuda" or "cpu"."""
+    child = {
+        **{name: value for name, value in variables.items() if not _SECRET.search(name)},  # no side needs one
+        "PYTHONPATH": os.pathsep.join([str(project_root), *filter(None, [variables.get("PYTHONPATH")])]),
+        "PYTHONUNBUFFERED": "1",  # the last words of a killed child reach its log
+        # Freed blocks stay in the heap: else glibc maps a large one anew each time, and page faults decide a CPU's time.
+        "MALLOC_MMAP_THRESHOLD_": str(1 << 40),
+        "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
+        "MALLOC_TOP_PAD_": str(64 << 20),
+    }
+    if device == "cpu":
+        one_thread = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}  # more would time the scheduler
+        return child | one_thread | {"CUDA_VISIBLE_DEVICES": ""}
+    return child | {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}  # NVML's order, in which CUDA_VISIBLE_DEVICES was read above
+
+
+def variables_of(prefix: str, variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Those of a service's variables, without their `prefix`, that say anything. They may be secrets: keep none of them."""
+    return {name.removeprefix(prefix): value for name, value in variables.items() if name.startswith(prefix) and value}
+
+
+def profiler_attached(variables: Mapping[str, str] = os.environ) -> bool:
+    """Whether nsys, ncu or compute-sanitizer has started this process, or one that it comes from."""
+    return any(variables.get(name) for name in PROFILER_VARIABLES)
+
+
+def set_compile_environment(*, interpret: bool, cold_caches: Path | None) -> None:
+    """Prepare this process for a side that compiles: in Triton's interpreter, or with compile caches of its own in a new folder.
+
+    Must come before the side imports triton, which reads both when it is imported.
+    """
+    if interpret:
+        os.environ["TRITON_INTERPRET"] = "1"
+    if cold_caches is not None:
+        folder = tempfile.mkdtemp(prefix="compile_caches_", dir=cold_caches)
+        os.environ |= {
+            "TRITON_CACHE_DIR": f"{folder}/triton",
+            "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
+            "CUDA_CACHE_PATH": f"{folder}/cuda",
+        }
+
+
+# --- what a target needs
+
+
+def unmet(needs: Sequence[str], machine: Machine, root: Path) -> str:
+    """Why a target with these `needs:` is SKIPPED on `machine`, or "" if all are met; `root` is where its files lie.
+
+    Raises BenchmarkError for a need that is not known.
+    """
+    counts = dict(parse_need(need) for need in needs)
+    features = [name for name in counts if name in FEATURES]
+    reasons = []
+    if features and not machine.gpus:
+        reasons.append(f"needs {', '.join(features)}; no CUDA device")
+    elif features:
+        reasons.append(unmet_capability(features, machine.gpus[0].capability))
+    for name, count in counts.items():
+        if name in FEATURES:
+            continue
+        noun, available = _resource(name, machine, root)
+        if available < count:
+            reasons.append(f"needs {count} {noun}{'s' if count > 1 else ''}; this machine has {available}")
+    return "; ".join(filter(None, reasons))
+
+
+def _resource(name: str, machine: Machine, root: Path) -> tuple[str, int]:
+    """The resource that a need names, in words, and how many of it there are."""
+    coherent = sum(gpu.c2c for gpu in machine.gpus) if machine.architecture == "aarch64" else 0
+    drives = {path.name for path in Path("/sys/class/nvme").glob("nvme*")} | set(re.findall(r"nvme\d+", _block_device(root)))
+    resources = {
+        "gpus": ("GPU", len(machine.gpus)),
+        "numa": ("NUMA node", machine.numa_nodes),
+        "c2c": ("NVLink-C2C link between CPU and GPU", coherent),
+        "nvme": ("NVMe drive", len(drives)),
+    }
+    return resources[name]
+
+
+def _block_device(folder: Path) -> str:
+    """The kernel's path of the block device that holds `folder`; one that has none (tmpfs, overlay) resolves to its number."""
+    number = folder.stat().st_dev
+    return str(Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve())
+
+
+# --- one job a GPU
+
+
+@contextmanager
+def lock(device: str, purpose: str) -> Iterator[None]:
+    """Hold `device` (a GPU's uuid, or "cpu") against this user's other runs for the length of the block.
+
+    Raises UnfitEnvironment, naming the holder, if another run has it. A dead holder's lock is gone with it.
+    """
+    path = Path(tempfile.gettempdir()) / f"benchmark-{device}-{os.getuid()}.lock"
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise UnfitEnvironment(f"{path}: {error.strerror}; expected a lock file that this user can open") from error
+    with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = "the CPU" if device == "cpu" else f"GPU {device}"
+            raise UnfitEnvironment(f"another run ({file.read() or 'just starting'}) holds {holder}; wait for it or stop it") from error
+        file.truncate(0)
+        file.write(f"process {os.getpid()}, {purpose}")
+        file.flush()
+        yield

@@ -1,0 +1,91 @@
+"""The parent's own clock: time that a side hides outside its timed calls is time that its process takes beside the baseline's.
+
+Around a timed call both processes do the same: they write new inputs, put the caches in their state and wait. A side that forges
+its samples, or works outside the timed span, takes longer there by what it hides.
+
+Where the host's launch latency is hidden, the host queues a step while the device stands still: that is no part of the time, and
+by design. It may take as long as many launches do, and a step that takes longer is timed with its latency in it.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from common.python.gate.statistics import t_quantile
+from common.python.results import BASELINE
+from common.python.wording import time_text
+
+_CONFIDENCE = 0.999
+_ORDER_CONFIDENCE = 0.98  # of the bound that outliers do not move: with six units, all of them
+_SHARE_OF_CALL = 0.5  # of the baseline's call: less is not worth hiding
+_SHARE_OF_AROUND = 0.25  # of what is around it: caches that a step leaves in another state are honest, and smaller
+
+
+@dataclass(frozen=True)
+class Span:
+    """A block of `samples` that took `wall_s` by this clock, of which its side claims `claimed_s` for the timed calls.
+
+    `queued_s` are those in which it queued them on a stream that was held. Of `looks` calls the outputs were kept, which takes its time.
+    """
+
+    wall_s: float
+    claimed_s: float
+    samples: int
+    queued_s: float = 0.0
+    looks: int = 0
+
+
+@dataclass
+class WallClock:
+    """What the parent saw: seconds around each timed call and of the call itself, by side, a value a unit."""
+
+    around_s: dict[str, list[float]] = field(default_factory=dict)
+    call_s: dict[str, list[float]] = field(default_factory=dict)
+
+    def saw(self, side: str, spans: Sequence[Span]) -> None:
+        """The blocks of `side` in a unit; those with the fewest looks count, which are the same of every side."""
+        fewest = min(span.looks for span in spans)
+        quiet = [span for span in spans if span.looks == fewest]
+        samples = sum(span.samples for span in quiet)
+        around_s = sum(span.wall_s - span.claimed_s - span.queued_s for span in quiet)
+        self.around_s.setdefault(side, []).append(around_s / samples)
+        self.call_s.setdefault(side, []).append(sum(span.claimed_s for span in quiet) / samples)
+
+    def hidden(self) -> str:
+        """The side that surely takes longer around its calls than the baseline by much of a call, in a sentence, or nothing."""
+        for side in self.around_s:
+            if side != BASELINE and (least := _least_difference(self.around_s, side)) > self._tolerated():
+                found = time_text(least * 1e9)
+                return f"{side}: its process takes at least {found} longer around a timed call than the baseline's; expected the same"
+        return ""
+
+    def _tolerated(self) -> float:
+        if BASELINE not in self.call_s:
+            return math.inf
+        call_s, around_s = (statistics.fmean(seen[BASELINE]) for seen in (self.call_s, self.around_s))
+        return max(_SHARE_OF_CALL * call_s, _SHARE_OF_AROUND * around_s)
+
+
+def _least_difference(around_s: Mapping[str, Sequence[float]], side: str) -> float:
+    """What `side` surely takes longer than the baseline, over paired units.
+
+    The larger of two lower bounds: of the 99.9 % interval by Student's t, and of the median by order, for a side some of whose units
+    take far longer still.
+    """
+    gaps = sorted(mine - other for mine, other in zip(around_s[side], around_s.get(BASELINE, ()), strict=False))
+    if len(gaps) < 2:
+        return -math.inf
+    half = t_quantile(len(gaps) - 1, 0.5 + _CONFIDENCE / 2) * statistics.stdev(gaps) / math.sqrt(len(gaps))
+    below = _surely_below_median(len(gaps))
+    return max(statistics.fmean(gaps) - half, gaps[below - 1] if below else -math.inf)
+
+
+def _surely_below_median(count: int) -> int:
+    """The rank, from 1, of the largest of `count` values that lies below their median with that confidence; 0 if none does."""
+    rank, chance = 0, 0.0
+    while (chance := chance + math.comb(count, rank) / 2**count) <= 1 - _ORDER_CONFIDENCE:
+        rank += 1
+    return rank

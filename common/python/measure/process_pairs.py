@@ -1,0 +1,345 @@
+"""Timing from the parent's side: fresh process pairs, alternating blocks, roles swapped, until the interval is narrow."""
+
+from __future__ import annotations
+
+import functools
+import math
+import random
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from common.python.errors import SideFailure, Status
+from common.python.gate.statistics import TIME, gains_of, rungs_of, speedups_of, times_of
+from common.python.gate.verdicts import Standards
+from common.python.machine.telemetry import Telemetry
+from common.python.measure.cores import fastest_core
+from common.python.measure.hidden_work import Span, WallClock
+from common.python.measure.stopping import StopRule
+from common.python.measure.tail import unfinished
+from common.python.measure.throttle import Throttle
+from common.python.pairs.workload import Shape
+from common.python.processes import messages
+from common.python.processes.fork_server import ANY_CORE
+from common.python.results import BASELINE, Block, Check, PairTiming, ReportedMetric, StopReason, Unit
+from common.python.session.planning import Plan
+from common.python.session.session import Bench, Judging, SideAtWork
+
+BLOCK_S = 0.06  # a process's own offset is what is left after so many samples, and another process costs 0.5 s
+MOST_SAMPLES = 64
+FEW_SAMPLES = 3
+MOST_COPIES = 32
+MOST_SETS = 8  # of buffers: their places differ by 0.13 % on an H200, from one set to the next
+SETS_SHARE = 0.25  # of the device's memory that they may take
+SETS_PREPARE_S = 0.4  # that all but the first may take to be set up, in each unit
+SHORT_NS = 25_000.0  # 20 times what an empty pair of events costs on an H200
+WARM_S = 0.5
+FEWEST_UNITS = 2  # that have a variance
+
+
+@dataclass
+class Measured:
+    """A timing, and what was learnt beside it: checks of timed calls, peak memory and self-reported metrics, by side."""
+
+    timing: PairTiming
+    checks: dict[str, list[Check]]
+    peak_memory_bytes: dict[str, int]
+    metrics: dict[str, dict[str, ReportedMetric]]
+
+
+def draw_looks(blocks: int) -> list[int]:
+    """How many calls of each of a unit's blocks are judged, by chance: of a block none, one or two, of all at least one.
+
+    A side cannot know which call it will be, and after one not that it was the last: one that has noticed a look, and works no more, is
+    looked at again in two of three units.
+    """
+    while True:
+        found = [random.choice((0, 0, 1, 2)) for _ in range(blocks)]
+        if any(found):
+            return found
+
+
+class Measurement:
+    """The timing of one pair at one of its named shapes; the GPUs that it uses are watched meanwhile."""
+
+    def __init__(self, bench: Bench, plan: Plan, shape: str, standards: Standards, judging: Judging) -> None:
+        self._bench = bench
+        self._plan = plan
+        self._shape: Shape = plan.timed[shape]
+        self._standards = standards
+        self._rule = StopRule(bench.settings, standards, plan, shape)
+        gpus = plan.gpus if plan.device == "cuda" else ()
+        self._telemetry = Telemetry(gpus)
+        self._throttle = Throttle(self._telemetry)
+        self._timed_s = 0.0
+        self._prepare_s = 0.0
+        self._judging = judging
+        self._prepare_seed = bench.new_seed()
+        self._is_sized = False  # the first unit tells how long calls take, and so how many make a sample, on how many sets of buffers
+        self._copies = dict.fromkeys(plan.sides, 1)
+        self._sets = 1
+        self._room = SETS_SHARE * min((gpu.memory_bytes for gpu in gpus), default=0)
+        self._hold = plan.clock == "device"
+        self._core = fastest_core() if plan.device == "cuda" and plan.clock != "device" else ANY_CORE  # a CPU row's workers have theirs
+        self._checks: dict[str, list[Check]] = {side: [] for side in plan.sides}
+        self._peaks: dict[str, int] = {}
+        self._metrics: dict[str, dict[str, ReportedMetric]] = {}
+        self._notes: set[str] = set()
+        self._wall_clock = WallClock()
+        self._spans: dict[str, list[Span]] = {}  # of the unit that is measured
+        self._behind_ns: dict[str, list[float]] = {side: [] for side in plan.sides}  # of the calls that were looked at
+        self._leaving = ExitStack()  # workers of the last unit, which end while those of the next start
+        self._limit_s = min(len(plan.sides) * bench.settings.timeout_s("measure"), bench.deadline - time.monotonic())
+        self._deadline = time.monotonic() + self._limit_s
+
+    def run(self) -> Measured:
+        """Measure, as often as --repeat says. Raises SideFailure."""
+        repetitions = []
+        with self._telemetry, self._leaving:
+            begin = time.monotonic()
+            for _ in range(self._bench.settings.repeat):
+                units, reason = self._units()
+                repetitions.append(units)
+            telemetry = self._telemetry.summary(begin)
+        if not self._bench.settings.sustained and (hidden := self._wall_clock.hidden()):
+            raise SideFailure(Status.IMPLAUSIBLE, hidden)
+        for side, behind_ns in self._behind_ns.items():
+            if left := unfinished(behind_ns, held=self._hold):
+                raise SideFailure(Status.STREAM_ESCAPE, f"{self._plan.file(side).name}: {left}")
+        everything = [unit for units in repetitions for unit in units]
+        settings = self._bench.settings
+        each = [speedups_of(units) for units in repetitions] if settings.repeat > 1 else []
+        known = self._standards.allowance(self._plan, everything).known
+        times = times_of(everything, known)
+        if known:
+            self._notes.add("with so few units, the deviation between processes is at least that of this machine's noise floor")
+        if self._throttle.discarded:
+            self._notes.add(f"{self._throttle.discarded} blocks were taken again: the device throttled in them")
+        timing = PairTiming(
+            shape=dict(self._shape),
+            device=self._plan.device,
+            clock=self._plan.clock,
+            cache=self._plan.described.cache,
+            mode="cold_start" if settings.cold_start else "sustained" if settings.sustained else "burst",
+            launch_latency_hidden=self._plan.clock == "device" and self._hold,
+            calls_per_sample=self._copies,
+            buffer_sets=self._sets,
+            units=tuple(everything),
+            time_ns={side: times[side] for side in self._plan.sides},
+            speedups=speedups_of(everything, known),
+            rungs=rungs_of(everything, self._plan.sides, self._plan.described.goal, known),
+            stop_reason=reason,
+            goal=self._plan.described.goal,
+            gains=gains_of(everything, known),
+            repeats={side: tuple(speedups[side] for speedups in each) for side in (each[0] if each else ())},
+            seconds=self._timed_s,
+            telemetry=telemetry,
+            notes=tuple(sorted(self._notes)),
+        )
+        return Measured(timing, self._checks, self._peaks, self._metrics)
+
+    def _units(self) -> tuple[list[Unit], StopReason]:
+        units: list[Unit] = []
+        already_s = self._timed_s
+        while True:
+            forwards = (len(units) % 2 == 0) is not self._bench.reversed
+            order = self._plan.sides if forwards else tuple(reversed(self._plan.sides))
+            begin = time.monotonic()
+            units.append(self._cold_unit(order) if self._bench.settings.cold_start else self._unit(order))
+            self._timed_s += time.monotonic() - begin - self._prepare_s
+            self._bench.tell(self._running_estimate(units))
+            reason = self._rule.reason(units, self._timed_s - already_s, self._prepare_s)
+            if self._throttle.is_unfit and (reason or (self._throttle.is_hopeless and len(units) >= FEWEST_UNITS)):
+                return units, StopReason.THROTTLED
+            if reason:
+                return units, reason
+
+    def _unit(self, order: tuple[str, ...]) -> Unit:
+        with ExitStack() as stack:
+            workers = self._start_all(order, stack)
+            warmed = {side: self._warm(workers[side], side) for side in order}
+            if not self._is_sized:
+                self._is_sized = True
+                self._copies = self._copies_for(warmed)
+                self._sets = self._sets_for(warmed)
+                if max(self._copies.values()) * self._sets > 1:
+                    self._prepare_all(workers)
+                    warmed = {side: self._warm(workers[side], side) for side in order}
+            self._hold &= all(answer.holds for answer in warmed.values())
+            passes = self._passes_of(warmed)
+            blocks: dict[str, list[Block]] = {side: [] for side in order}
+            ran: list[str] = []
+            looked_at = draw_looks(sum(1 for size in passes[order[0]] if size))
+            self._spans = {side: [] for side in order}
+            for place, sides in enumerate((order, tuple(reversed(order)))):
+                for side in sides:
+                    if count := passes[side][place]:
+                        take = functools.partial(self._block, workers[side], side, count, looked_at[place])
+                        blocks[side].append(self._throttle.take(take))
+                        ran.append(side)
+            for worker in workers.values():
+                worker.begin_close()
+            self._leaving.push(stack.pop_all())
+        for side, spans in self._spans.items():
+            self._wall_clock.saw(side, spans)
+        found = {side: tuple(taken) for side, taken in blocks.items()}
+        return Unit(order=tuple(ran), blocks=found, gains=self._gains(warmed))
+
+    def _gains(self, warmed: Mapping[str, messages.Warmed]) -> dict[str, float]:
+        """How many times better than the baseline each side was in this unit at a goal other than time, where both have a figure."""
+        goal = self._plan.described.goal
+        costs: dict[str, float] = {}
+        for side, answer in warmed.items():
+            if goal == "memory":
+                costs[side] = answer.peak_memory_bytes
+            elif goal == "accuracy":
+                costs[side] = max(error.max_abs for error in self._checks[side][-1].outputs.values())
+            elif goal in answer.metrics and answer.metrics[goal].value > 0:
+                metric = answer.metrics[goal]
+                costs[side] = metric.value if metric.better == "lower" else 1 / metric.value
+        if goal == TIME or not costs.get(BASELINE):
+            return {}
+        return {side: costs[BASELINE] / cost for side, cost in costs.items() if side != BASELINE and cost > 0}
+
+    def _start_all(self, order: tuple[str, ...], stack: ExitStack) -> dict[str, SideAtWork]:
+        """Fresh workers, each step of whose start is done side by side: a CUDA context and a `prepare` take longer than the timing."""
+        workers = {side: stack.enter_context(self._bench.fork_side(self._plan, side)) for side in order}
+        if self._plan.device == "cuda":
+            self._open_all(workers)
+        for worker in workers.values():
+            worker.begin_load()
+        self._leaving.close()
+        for worker in workers.values():
+            worker.finish_load()
+        self._prepare_all(workers)
+        return workers
+
+    def _open_all(self, workers: Mapping[str, SideAtWork]) -> None:
+        """Make their contexts while the workers of the unit before end; then, with the GPU to itself, each chooses its stream."""
+        for worker in workers.values():
+            worker.begin_open()
+        self._leaving.close()
+        for worker in workers.values():
+            worker.finish_open()
+        for worker in workers.values():
+            worker.choose_stream()
+
+    def _prepare_all(self, workers: Mapping[str, SideAtWork]) -> None:
+        for side, worker in workers.items():
+            worker.begin_prepare(self._shape, self._prepare_seed, self._bench.new_seed(), self._copies[side] * self._sets)
+        self._prepare_s = max(worker.finish_prepare().seconds for worker in workers.values())
+
+    def _copies_for(self, warmed: Mapping[str, messages.Warmed]) -> dict[str, int]:
+        """How many calls make a sample of each side: enough that the event pair's own cost and the process's offset are small beside them.
+
+        All sides that are short take as many, and one that is not takes one.
+        """
+        if self._plan.clock != "device" or self._bench.settings.warmup == 0 or self._plan.described.goal == "memory":
+            return dict.fromkeys(warmed, 1)
+        enough = min(MOST_COPIES, math.ceil(SHORT_NS / min(answer.step_ns for answer in warmed.values())))
+        return {side: enough if answer.step_ns < SHORT_NS else 1 for side, answer in warmed.items()}
+
+    def _sets_for(self, warmed: Mapping[str, messages.Warmed]) -> int:
+        """How many sets of buffers samples take turns at: that a process's are where they are is then no property of its side."""
+        described, settings = self._plan.described, self._bench.settings
+        if self._plan.clock != "device" or described.cache == "hot" or described.goal == "memory":
+            return 1
+        if settings.sustained or settings.warmup == 0:
+            return 1
+        samples = sum(self._passes(max(answer.sample_ns for answer in warmed.values())))
+        most = min(MOST_SETS // max(self._copies.values()), samples)
+        in_room = self._room / max(1, sum(self._copies[side] * answer.peak_memory_bytes for side, answer in warmed.items()))
+        in_time = 1 + SETS_PREPARE_S / max(self._copies[side] * (self._prepare_s + answer.call_s) for side, answer in warmed.items())
+        return int(max(1, min(most, in_room, in_time)))
+
+    def _passes_of(self, warmed: Mapping[str, messages.Warmed]) -> dict[str, tuple[int, int]]:
+        """How many samples each side's two blocks have: as many as fit a block, of the baseline only as many as of the slowest side.
+
+        Of few samples of a quick step the first of a block counts too much, and so does one that is looked at, which may take 1.1 us a
+        launch longer. What a block costs beside its samples is in the parent's clock, and most in that of few: that must be the baseline's.
+        """
+        fewest = self._passes(max(answer.sample_ns for answer in warmed.values()))
+        return {side: fewest if side == BASELINE else self._passes(answer.sample_ns) for side, answer in warmed.items()}
+
+    def _passes(self, sample_ns: float) -> tuple[int, int]:
+        iterations = self._bench.settings.iterations
+        if iterations is not None:
+            return iterations - iterations // 2, iterations // 2
+        if self._bench.settings.sustained:
+            return 1, 1
+        # Without a warm-up nothing is known of the step's length. Samples by the host's clock are far apart, so no unit has only two.
+        least = 1 if self._plan.clock == "device" else FEW_SAMPLES
+        count = max(least, min(MOST_SAMPLES, int(BLOCK_S * 1e9 / sample_ns))) if sample_ns > 0 else FEW_SAMPLES
+        return count, count
+
+    def _warm(self, worker: SideAtWork, side: str) -> messages.Warmed:
+        warmup = self._bench.settings.warmup
+        calls = -1 if warmup is None else warmup
+        request = messages.Warm(
+            seed=self._bench.new_seed(),
+            calls=calls,
+            seconds=WARM_S,
+            hold=self._hold and calls != 0,
+            core=self._core,
+            calls_per_sample=self._copies[side],
+        )
+        warmed = worker.ask(request, messages.Warmed, self._left())
+        self._peaks.setdefault(side, warmed.peak_memory_bytes)
+        self._metrics[side] = warmed.metrics
+        return warmed
+
+    def _block(self, worker: SideAtWork, side: str, count: int, looks: int) -> Block:
+        sustained = self._bench.settings.sustained
+        calls = count * self._copies[side]
+        # A sustained block leaves the outputs of its last call, on inputs that all its calls shared.
+        looked_at = sorted(random.sample(range(count), min(looks, count)))
+        picks = [sample * self._copies[side] + random.randrange(self._copies[side]) for sample in looked_at]
+        request = messages.Time(
+            seed=self._bench.new_seed(), count=count, picks=picks, prefix=self._bench.dump_prefix(), hold=self._hold, sustained=sustained
+        )
+        begin = time.monotonic()
+        timed = worker.ask(request, messages.Timed, self._left())
+        wall_s = time.monotonic() - begin
+        self._notes.update(timed.notes)
+        if len(timed.samples_ns) != count or not all(0 < sample < math.inf for sample in timed.samples_ns):
+            raise SideFailure(Status.CRASHED, f"{side}: found {len(timed.samples_ns)} samples; expected {count} positive times")
+        if len(timed.picks) != len(picks) * worker.ranks:
+            raise SideFailure(Status.CRASHED, f"{side}: found {len(timed.picks)} kept outputs; expected {len(picks) * worker.ranks}")
+        for call in timed.picks:
+            self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, call, timed=True))
+            self._behind_ns[side].append(call.behind_ns)
+        queued_s = min(timed.queued_ns, calls * messages.MOST_QUEUED_NS) / 1e9
+        self._spans[side].append(Span(wall_s, sum(timed.samples_ns) * self._copies[side] / 1e9, count, queued_s, looks))
+        clocks = tuple(timed.sm_clock_hz)
+        return Block(seed=request.seed, samples_ns=tuple(timed.samples_ns), sm_clock_hz=clocks, void=timed.void)
+
+    def _cold_unit(self, order: tuple[str, ...]) -> Unit:
+        """Every sample is a fresh process: from loading the side to its first result, with compile caches of its own."""
+        blocks: dict[str, list[Block]] = {side: [] for side in order}
+        count = self._bench.settings.iterations or 1
+        for _ in range(count):
+            for side in order:
+                with self._bench.start_side(self._plan, side, cold=True) as worker:
+                    prepared = worker.prepare(self._shape, self._prepare_seed, seed := self._bench.new_seed())
+                    check = messages.Check(seeds=[seed], prefix=self._bench.dump_prefix())
+                    checked = worker.ask(check, messages.Checked, self._left())
+                    for call in checked.calls:
+                        self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, call, timed=True))
+                    total_s = worker.load_s + prepared.seconds + checked.first_call_s
+                    blocks[side].append(Block(seed=seed, samples_ns=(total_s * 1e9,)))
+        return Unit(order=order * count, blocks={side: tuple(found) for side, found in blocks.items()})
+
+    def _left(self) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise SideFailure(Status.TIMEOUT, f"measuring took more than {self._limit_s:.0f} s; expected it to end by then")
+        return left
+
+    def _running_estimate(self, units: Sequence[Unit]) -> str:
+        if len(units) < 2:
+            return "1 process pair"
+        found = ", ".join(
+            f"{side} {speedup.estimate:.3f}x ± {speedup.half_width_percent:.1f} %" for side, speedup in speedups_of(units).items()
+        )
+        return f"{len(units)} process pairs: {found}" if found else f"{len(units)} processes"

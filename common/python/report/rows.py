@@ -1,0 +1,261 @@
+"""How a figure is put in words: the same on a terminal, in Markdown and in HTML, and never a time for a row that did not pass."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from common.python.errors import Status
+from common.python.machine.description import Source
+from common.python.results import BASELINE, OPTIMIZED, PairResult, PairTiming, Run, SideResult, StopReason, Verdict
+from common.python.settings import Settings
+from common.python.wording import DIGITS, at_shape, one_line, speedup_text, time_text
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a result table: one side against the baseline, at one shape. What was not measured is an empty text.
+
+    `rung` is how many times better a side of a ladder is than the one before it.
+    """
+
+    label: str
+    baseline: str = ""
+    side: str = ""
+    speedup: str = ""
+    share: str = ""
+    rung: str = ""
+    status: str = ""
+    verdict: str = ""
+    proofs: str = ""
+    units: str = ""
+    conditions: str = ""
+
+
+def lines_of(row: PairResult) -> list[Line]:
+    """The lines of `row`: one a shape and side; a half has one time and no speedup; a row that did not pass has no time."""
+    if not row.timings:
+        return [Line(row.target, status=str(row.status), proofs=proofs_text(row))]
+    lines = [line for shape, timing in row.timings.items() for line in _lines_of_shape(row, shape, timing)]
+    return [replace(lines[0], proofs=proofs_text(row)), *lines[1:]]
+
+
+def _lines_of_shape(row: PairResult, shape: str, timing: PairTiming) -> list[Line]:
+    """The pair's own line; the rungs of a ladder, and the library, are marked as its branches."""
+    first = Line(
+        f"{row.target}{at_shape(shape)}",
+        baseline=_time_of(timing, BASELINE),
+        status=str(row.status),
+        verdict=str(row.verdicts[shape].kind) if shape in row.verdicts else "",
+        units=str(len(timing.units)),
+        conditions=conditions_text(timing),
+    )
+    figures = {
+        side: {
+            "side": _time_of(timing, side),
+            "speedup": _speedup_of(timing, side),
+            "share": _share_of(timing, side),
+            "rung": _rung_of(timing, side),
+        }
+        for side in timing.time_ns
+        if side != BASELINE
+    }
+    own = figures.pop(OPTIMIZED, {})
+    own["share"] = " → ".join(filter(None, (_share_of(timing, BASELINE), own.get("share", ""))))
+    return [replace(first, **own), *(Line(f"\N{BOX DRAWINGS LIGHT UP AND RIGHT} {side}", **figure) for side, figure in figures.items())]
+
+
+def verdict_text(verdict: Verdict) -> str:
+    """A verdict and its sentence: `REGRESSED: speedup -3.0 % [-3.2, -2.8]`."""
+    return one_line(f"{verdict.kind}: {verdict.sentence}")
+
+
+def _time_of(timing: PairTiming, side: str) -> str:
+    return time_text(timing.time_ns[side].estimate) if side in timing.time_ns else ""
+
+
+def _speedup_of(timing: PairTiming, side: str) -> str:
+    return speedup_text(timing.speedups[side]) if side in timing.speedups else ""
+
+
+def _rung_of(timing: PairTiming, side: str) -> str:
+    return speedup_text(timing.rungs[side]) if side in timing.rungs else ""
+
+
+def _share_of(timing: PairTiming, side: str) -> str:
+    """The side's share of the ceiling: 93 %, and under a tenth 4.1 %."""
+    if side not in timing.shares:
+        return ""
+    percent = 100 * timing.shares[side].share
+    return f"{percent:.{0 if percent >= 10 else 1}f} %"
+
+
+def proofs_text(row: PairResult) -> str:
+    """How many of the claims are proven, `3 of 4`; empty where nothing is claimed."""
+    return f"{sum(proof.state == 'proven' for proof in row.proofs)} of {len(row.proofs)}" if row.proofs else ""
+
+
+def conditions_text(timing: PairTiming) -> str:
+    """What the time is the time of: device, clock, cache state and mode."""
+    return f"{timing.device}, {timing.clock} clock, {timing.cache}, {timing.mode.replace('_', ' ')}"
+
+
+_STOPPED = {
+    StopReason.UNIT_CAP: "it stopped at the most units allowed, before the interval was narrow enough",
+    StopReason.TIME_BUDGET: "it stopped when its time was up, before the interval was narrow enough",
+    StopReason.THROTTLED: "the device throttled, so it stopped",
+}
+
+
+def notes_of(timing: PairTiming) -> list[str]:
+    """What to know beside the figure, a clause each: what makes it less certain than the best, repeats, the measurement's own notes."""
+    found = []
+    if not timing.interleaved:
+        found.append("the sides took turns, not interleaved")
+    if timing.device == "cuda" and timing.clock == "device" and not timing.launch_latency_hidden:
+        found.append("the launch latency is not hidden")
+    if timing.stop_reason in _STOPPED:
+        found.append(_STOPPED[timing.stop_reason])
+    if void := sum(block.void for unit in timing.units for blocks in unit.blocks.values() for block in blocks):
+        found.append(f"{void} samples were void and are not counted")
+    found += [f"{timing.goal} of {side} {speedup_text(gain)} as good as the baseline's" for side, gain in timing.gains.items()]
+    for side, repeats in timing.repeats.items():
+        lowest, highest = (f(repeat.estimate for repeat in repeats) for f in (min, max))
+        found.append(f"{side} over {len(repeats)} repeats: {lowest:.{DIGITS}f}x to {highest:.{DIGITS}f}x")
+    return [one_line(note) for note in [*found, *timing.notes]]
+
+
+def remarks(row: PairResult) -> list[str]:
+    """What a reader must know of `row` beside its figures, a line each: notes, verdicts that say more, claims that no proof settled.
+
+    A row that did not pass shows all its proofs: they are all that it has to show.
+    """
+    found = [f"{row.target}: {one_line(note)}" for note in row.notes]
+    for shape, timing in row.timings.items():
+        clauses = notes_of(timing)
+        if shape in row.verdicts:
+            clauses.append(verdict_text(row.verdicts[shape]))
+        found += [f"{row.target}{at_shape(shape)}: {clause}" for clause in clauses]
+    return [*found, *_proof_remarks(row)]
+
+
+def _proof_remarks(row: PairResult) -> list[str]:
+    """Claims of one side that share a state and its detail share a line: a reason is told once, not once a claim."""
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for proof in row.proofs:
+        if proof.state != "proven" or row.status is not Status.PASSED:
+            alike.setdefault((proof.side, proof.state, one_line(proof.detail)), []).append(one_line(proof.claim))
+    return [f"{row.target}: {state}: {', '.join(claims)} in {side}: {detail}" for (side, state, detail), claims in alike.items()]
+
+
+def error_text(side: SideResult) -> str:
+    """The largest error against the reference over all checks of a side, absolute and relative, and of how many rows if not of all."""
+    outputs = [error for check in side.checks for error in check.outputs.values()]
+    if not outputs:
+        return ""
+    rows = [error.rows_checked for error in outputs if error.rows_checked is not None]
+    of_rows = f", of {min(rows)} rows a call" if rows else ""
+    return f"{max(error.max_abs for error in outputs):.1e} abs, {max(error.max_rel for error in outputs):.1e} rel{of_rows}"
+
+
+def setup_text(side: SideResult) -> str:
+    """What a side costs before its first answer, phase by phase; empty where it was never set up."""
+    if side.setup is None:
+        return ""
+    phases = {"load": side.setup.load_s, "prepare": side.setup.prepare_s, "first call": side.setup.first_call_s}
+    build = {} if side.setup.cached or not side.setup.build_s else {"build": side.setup.build_s}
+    parts = [f"{name} {time_text(seconds * 1e9)}" for name, seconds in (build | phases).items()]
+    return ", ".join(["build cached", *parts] if side.setup.cached else parts)
+
+
+def setup_seconds(side: SideResult) -> float | None:
+    """Seconds of set-up before the first answer, build included; None where the side was never set up."""
+    setup = side.setup
+    return None if setup is None else setup.build_s + setup.load_s + setup.prepare_s + setup.first_call_s
+
+
+def break_even_calls(row: PairResult, timing: PairTiming, side: str) -> int | None:
+    """After how many calls `side` has paid for the set-up that it costs more than the baseline; None unless it is surely faster."""
+    if side not in timing.speedups or timing.speedups[side].low <= 1:
+        return None
+    costs = [setup_seconds(row.sides[name]) for name in (side, BASELINE)]
+    if costs[0] is None or costs[1] is None:
+        return None
+    gain_ns = timing.time_ns[BASELINE].estimate - timing.time_ns[side].estimate
+    return max(0, math.ceil((costs[0] - costs[1]) * 1e9 / gain_ns))
+
+
+def break_even_text(row: PairResult, timing: PairTiming, side: str) -> str:
+    """`break_even_calls` in words; empty where there are none."""
+    calls = break_even_calls(row, timing, side)
+    return "" if calls is None else f"{calls:,}"
+
+
+def counts_text(rows: Iterable[PairResult]) -> str:
+    """How many targets there are and what became of them: `3 targets: 2 PASSED, 1 SKIPPED`."""
+    statuses = [row.status for row in rows]
+    counts = [f"{statuses.count(status)} {status}" for status in Status if status in statuses]
+    noun = "target" if len(statuses) == 1 else "targets"
+    return f"{len(statuses)} {noun}: {', '.join(counts)}" if counts else "no target was run"
+
+
+def commit_name(source: Source | None) -> str:
+    """A checkout's commit, and whether files differed from it; "" outside of one."""
+    return f"{source.commit}{' with changes' if source.dirty else ''}" if source else ""
+
+
+def commit_text(name: str) -> str:
+    """A `commit_name` with the first ten digits of the commit."""
+    commit, *changes = name.split(" ", 1)
+    return " ".join([commit[:10], *changes])
+
+
+def checkout_text(saved: dict[str, Any]) -> str:
+    """The `commit_text` of a checkout as run.json has it."""
+    return commit_text(commit_name(Source.model_validate(saved)))
+
+
+def machine_text(environment: dict[str, Any]) -> str:
+    """The machine that an `environment.Machine`, as saved in run.json, describes: GPUs or CPU, versions, commit."""
+    gpus = Counter(f"{gpu['name']} (driver {gpu['driver']})" for gpu in environment.get("gpus", ()))
+    parts = [f"{count} x {name}" if count > 1 else name for name, count in gpus.items()] or ["no GPU"]
+    if "cpu" in environment:
+        parts.append(f"{environment['cpu']}, {environment['cores']} cores")
+    packages = environment.get("packages", {})
+    parts += [f"{name} {packages[name]}" for name in ("torch", "triton") if name in packages]
+    if source := environment.get("project"):
+        parts.append(f"commit {checkout_text(source)}")
+    return "; ".join(parts)
+
+
+def settings_text(run: Run) -> str:
+    """The seed of `run` and every setting that is not at its default."""
+    usual = Settings().model_dump(mode="json")
+    changed = [_setting_text(name, value) for name, value in run.settings.items() if usual.get(name) != value]
+    return "; ".join([f"seed {run.seed}", *(changed or ["default settings"])])
+
+
+def _setting_text(name: str, value: Any) -> str:
+    said = name.replace("_", " ")
+    return said if value is True else f"{said} {_listed(value)}"
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key}={_listed(each)}" for key, each in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def span_text(run: Run) -> str:
+    """When `run` began and ended, to the second, in UTC; what is no date stays as it is."""
+    moments = [moment for moment in (run.started, run.ended) if moment]
+    try:
+        began, *ended = (datetime.fromisoformat(moment).astimezone(UTC) for moment in moments)
+    except ValueError:
+        return " to ".join(moments)
+    said = [f"{began:%Y-%m-%d %H:%M:%S}", *(f"{end:{'' if end.date() == began.date() else '%Y-%m-%d '}%H:%M:%S}" for end in ended)]
+    return f"{' to '.join(said)} UTC"

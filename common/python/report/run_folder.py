@@ -1,0 +1,196 @@
+"""The run folder: every file is written whole and renamed into place, a target at a time, so a killed run keeps what it had."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from itertools import chain, count
+from pathlib import Path
+from typing import Self
+
+from common.python.errors import BenchmarkError
+from common.python.report.html import html
+from common.python.report.tables import junit, markdown
+from common.python.results import Metrics, PairResult, Run, SideMetrics
+from common.python.settings import Settings
+from common.python.storage import ARTIFACTS, document_text, read_document, write_whole
+
+RUN_FILE = "run.json"
+METRICS_FILE = "metrics.json"
+
+# Choices that change which rows are made or where they go, but not one number in a row.
+_FREE_ON_RESUME = {"targets", "resume", "artifacts_dir", "json_output", "dry_run", "suite_timeout", "llm_analysis"}
+
+
+class RunFolder:
+    """artifacts/<run>/: documents of the run at the top, one folder a target, in it one folder a side."""
+
+    def __init__(self, path: Path, run_id: str, saved: Run | None = None, rows: tuple[PairResult, ...] = ()) -> None:
+        self.path = path
+        self.run_id = run_id
+        self.saved = saved
+        self._rows = {row.target: row for row in rows}
+        self._folders = dict(saved.folders) if saved else {}
+        self.name_folders(self._rows)
+
+    @classmethod
+    def create(cls, settings: Settings, run_id: str, base: Path = ARTIFACTS) -> Self:
+        """A fresh folder `base`/`run_id` (`_2` and so on if that is taken), or the one that `--artifacts-dir` names.
+
+        With `--resume` it is opened instead, with the rows it holds and, as `saved`, the run that wrote them.
+        Raises BenchmarkError if the folder cannot be made or written, or is not empty and `--resume` is not given.
+        """
+        if settings.artifacts_dir is None:
+            if settings.resume:
+                raise BenchmarkError("--resume is given without --artifacts-dir; expected the folder of the run to resume")
+            path = _fresh_folder(base, run_id)
+            return cls(path, path.name)
+        path = settings.artifacts_dir.resolve()
+        _make(path)
+        if not any(path.iterdir()):
+            return cls(path, run_id)
+        if not settings.resume:
+            raise BenchmarkError(f"--artifacts-dir {path} is not empty; expected an absent or empty folder, or --resume")
+        saved, rows = load(path)
+        return cls(path, saved.run_id, saved, rows)
+
+    @property
+    def rows(self) -> tuple[PairResult, ...]:
+        """Every row written so far, those of a resumed run included, in the order they were first written."""
+        return tuple(self._rows.values())
+
+    def completed(self, settings: Settings) -> dict[str, PairResult]:
+        """The rows that a resumed run need not make again, by target; a row is only written when it is done.
+
+        Raises BenchmarkError if they were made with other settings than `settings`.
+        """
+        if self.saved is not None:
+            _same_settings(self.path / RUN_FILE, self.saved, settings)
+        return dict(self._rows)
+
+    def name_folders(self, targets: Iterable[str]) -> dict[str, str]:
+        """The name of the folder of each of `targets`, and of those that a resumed run had: these keep the names they had."""
+        for target in targets:
+            self._target_path(target)
+        return dict(self._folders)
+
+    def log_path(self, target: str, side: str) -> Path:
+        """The folder, made if need be, for what the worker of `side` says, its profiles and its metrics."""
+        path = self._target_path(target) / side
+        _make(path)
+        return path
+
+    def write_run(self, run: Run) -> None:
+        """Write run.json, and metrics.json with the rows so far, so that even a run that is killed at once can be loaded."""
+        self._write_rows()
+        write_whole(self.path / RUN_FILE, document_text(run))
+
+    def write_pair(self, row: PairResult) -> None:
+        """Write what is known of a target that is done: its sides, then the pair, then all rows."""
+        self._rows[row.target] = row
+        folder = self._target_path(row.target)
+        for side in row.sides:
+            write_whole(folder / side / METRICS_FILE, document_text(side_metrics(row, side)))
+        write_whole(folder / METRICS_FILE, document_text(row))
+        self._write_rows()
+
+    def write_second(self, row: PairResult) -> None:
+        """Write the second measurement of a target whose first was red, beside the first."""
+        write_whole(self._target_path(row.target) / "second_metrics.json", document_text(row))
+
+    def finish(self, run: Run) -> None:
+        """Write the reports, and run.json last: a run.json with an exit code says that everything else is there."""
+        write_reports(self.path, run, self.rows)
+        write_whole(self.path / "junit.xml", junit(run, self.rows))
+        self.write_run(run)
+
+    def _write_rows(self) -> None:
+        write_whole(self.path / METRICS_FILE, document_text(Metrics(run_id=self.run_id, rows=self.rows)))
+
+    def _target_path(self, target: str) -> Path:
+        """`ch07:transpose` lies in `ch07_transpose`; a target that spells like one before it, `ch07_transpose:`..., in a numbered one."""
+        if target not in self._folders:
+            plain = re.sub(r"[:/]", "_", target)
+            names = chain([plain], (f"{plain}.{number}" for number in count(2)))
+            taken = set(self._folders.values())
+            self._folders[target] = next(name for name in names if name not in taken)
+        return self.path / self._folders[target]
+
+
+def side_metrics(row: PairResult, side: str) -> SideMetrics:
+    """The part of `row` that is about `side`, with its samples of every unit and block joined, by named shape."""
+    timed = {shape: timing for shape, timing in row.timings.items() if side in timing.time_ns}
+    return SideMetrics(
+        target=row.target,
+        side=side,
+        result=row.sides[side],
+        time_ns={shape: timing.time_ns[side] for shape, timing in timed.items()},
+        samples_ns={
+            shape: tuple(sample for unit in timing.units for block in unit.blocks[side] for sample in block.samples_ns)
+            for shape, timing in timed.items()
+        },
+    )
+
+
+def write_reports(folder: Path, run: Run, rows: Sequence[PairResult]) -> tuple[Path, ...]:
+    """Write what people read of a run, report.md and report.html, into `folder`; their paths."""
+    texts = {"report.md": markdown(run, rows), "report.html": html(run, rows)}
+    for name, text in texts.items():
+        write_whole(folder / name, text)
+    return tuple(folder / name for name in texts)
+
+
+def folder_of(path: Path) -> Path:
+    """The folder of the run that `path` names: the folder itself, or the run.json or metrics.json in it."""
+    return path.parent if path.name in (RUN_FILE, METRICS_FILE) else path
+
+
+def load(path: Path) -> tuple[Run, tuple[PairResult, ...]]:
+    """The run and its rows saved under `path`: the run's folder, or the run.json or metrics.json in it.
+
+    Raises BenchmarkError naming the file, what was found in it and what was expected.
+    """
+    folder = folder_of(path)
+    if not folder.is_dir():
+        raise BenchmarkError(f"{path}: no such folder; expected that of a run, with {RUN_FILE} and {METRICS_FILE} in it")
+    run = read_document(folder / RUN_FILE, Run)
+    metrics = read_document(folder / METRICS_FILE, Metrics)
+    if run.run_id != metrics.run_id:
+        raise BenchmarkError(f"{folder / METRICS_FILE}: run_id {metrics.run_id}; expected {run.run_id}, that of {RUN_FILE} beside it")
+    return run, metrics.rows
+
+
+def _fresh_folder(base: Path, run_id: str) -> Path:
+    _make(base)
+    number = 1
+    while True:
+        path = base / (run_id if number == 1 else f"{run_id}_{number}")
+        try:
+            path.mkdir()  # not exist_ok: of two runs started in the same second, one gets the name
+            return path
+        except FileExistsError:
+            number += 1
+        except OSError as error:
+            raise BenchmarkError(f"{path}: {error.strerror}; expected to make the run's folder there") from error
+
+
+def _make(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise BenchmarkError(f"{path} is not a folder; expected a folder, or nothing there yet") from error
+    except OSError as error:
+        raise BenchmarkError(f"{path}: {error.strerror}; expected a folder that can be made") from error
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        raise BenchmarkError(f"{path} cannot be read and written; expected a folder that can")
+
+
+def _same_settings(path: Path, saved: Run, settings: Settings) -> None:
+    now = settings.model_dump(mode="json")
+    for name in sorted((now.keys() | saved.settings.keys()) - _FREE_ON_RESUME):
+        then_has, now_has = name in saved.settings, name in now
+        if not (then_has and now_has and saved.settings[name] == now[name]):
+            found = repr(now[name]) if now_has else "no such setting"
+            expected = repr(saved.settings[name]) if then_has else "no such setting"
+            raise BenchmarkError(f"--resume with {name}={found}; expected {expected}, which made the rows of {path}")

@@ -1,0 +1,292 @@
+"""What a run holds while it measures: settings, fork server, seeds, folders; and the two kinds of child as the recipe sees them."""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+import psutil
+
+from common.python.errors import SideFailure, Status
+from common.python.machine.ceiling import MachineCeilings
+from common.python.pairs.workload import Shape
+from common.python.processes import messages
+from common.python.processes.fork_server import ANY_CORE, ForkServer
+from common.python.processes.message import Answer, Request
+from common.python.processes.ranks import RankGroup
+from common.python.project import PROJECT_ROOT
+from common.python.results import Check
+from common.python.session.planning import Plan
+from common.python.settings import Settings
+
+T = TypeVar("T", bound=Answer)
+
+BUILD_CACHE = PROJECT_ROOT / "artifacts" / "build"
+
+_SHARED_MEMORY = Path("/dev/shm")
+
+
+def sweep(folder: Path = _SHARED_MEMORY) -> None:
+    """Remove the outputs that runs left in shared memory when they were killed: their folders bear their process ids."""
+    for left in folder.glob("benchmark_*_*"):
+        owner = left.name.split("_")[1]
+        if owner.isdigit() and not psutil.pid_exists(int(owner)):
+            shutil.rmtree(left, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class Sanitized:
+    """What one sanitizer found in a row's CUDA sides, in a sentence; or, where it found nothing or did not run, a note of that."""
+
+    finding: str = ""
+    note: str = ""
+
+
+class Bench:
+    """One run's means. `tell` takes what the row in flight is at, `logs` gives the folder of a target's side; inputs lie in `folder`."""
+
+    def __init__(self, settings: Settings, server: ForkServer, seed: int, folder: Path, logs: Callable[[str, str], Path]) -> None:
+        self.settings = settings
+        self.past: Path | None = None  # the root as it was at the revision of --against
+        self.reversed = False  # of the order of sides: in a second measurement, to confirm a first
+        self.server = server
+        self.logs = logs
+        self.tell: Callable[[str], None] = lambda _: None
+        self.deadline = math.inf  # of the whole suite, on the monotonic clock
+        self.ceilings: Mapping[str, MachineCeilings] = {}  # by device; none where none are kept
+        self.builds: dict[str, messages.BuildDone] = {}
+        self.sanitized: dict[str, tuple[Sanitized, ...]] = {}  # by target, one a tool
+        self._random = random.Random(seed)
+        self._dumps = 0
+        sweep()
+        # Outputs go to the referee through memory; input files lie on the disk that is being measured.
+        self._memory = tempfile.TemporaryDirectory(prefix=f"benchmark_{os.getpid()}_", dir=_SHARED_MEMORY)
+        self._disk = tempfile.TemporaryDirectory(prefix="inputs_", dir=folder)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._memory.cleanup()
+        self._disk.cleanup()
+
+    @property
+    def inputs_folder(self) -> Path:
+        """Where children put their input files."""
+        return Path(self._disk.name)
+
+    def root_of(self, path: Path) -> Path:
+        """The root that `path` lies in: that of the run, or the same at another revision."""
+        return self.past if self.past and path.is_relative_to(self.past) else self.settings.root
+
+    def limit_s(self, phase: str) -> float:
+        """Seconds that a request of `phase` may take: its own limit, or what is left of the suite's."""
+        return max(0.001, min(self.settings.timeout_s(phase), self.deadline - time.monotonic()))
+
+    def new_seed(self) -> int:
+        """A seed that no side has seen."""
+        return self._random.getrandbits(48)
+
+    def dump_prefix(self) -> str:
+        """A name in shared memory that outputs of one request may start with."""
+        self._dumps += 1
+        return f"{self._memory.name}/{self._dumps}"
+
+    def core_for(self, plan: Plan) -> int:
+        """The core that the CPU sides of a row share, so that like is timed with like; the harness has the others."""
+        return max(os.sched_getaffinity(0)) if plan.device == "cpu" else ANY_CORE
+
+    def starts_triton(self, plan: Plan, side: str) -> bool:
+        """Whether Triton is there before a side is loaded. A cold start has that to do itself, and its interpreter must not find it."""
+        return plan.launches_triton(side) and not self.settings.cold_start
+
+    def fork_side(self, plan: Plan, side: str, *, cold: bool = False, watched: bool = False, ranks: int = 1) -> SideAtWork:
+        """A fresh worker for `side`, which has loaded nothing yet, or several; `cold`: compile caches are empty; `watched`: by CUPTI."""
+        folder = self.logs(plan.target, side)
+        triton = self.starts_triton(plan, side)
+        with ExitStack() as until_all:
+            children = []
+            for rank in range(ranks):
+                log = folder / (f"log_rank{rank}.txt" if rank else "log.txt")
+                children.append(until_all.enter_context(self.server.fork("worker", log, self.core_for(plan), triton=triton)))
+            until_all.pop_all()
+        return SideAtWork(RankGroup(children), self, plan, side, cold, watched)
+
+    def start_side(self, plan: Plan, side: str, *, cold: bool = False) -> SideAtWork:
+        """A fresh worker that has loaded `side`. Raises SideFailure."""
+        with ExitStack() as until_loaded:
+            worker = until_loaded.enter_context(self.fork_side(plan, side, cold=cold))
+            worker.begin_load()
+            worker.finish_load()
+            until_loaded.pop_all()
+        return worker
+
+
+class SideAtWork:
+    """The workers of one side, a rank each; their failures name its file. What is begun must be finished before anything else is asked."""
+
+    def __init__(self, group: RankGroup, bench: Bench, plan: Plan, side: str, cold: bool, watched: bool) -> None:
+        self._group = group
+        self._bench = bench
+        self._plan = plan
+        self._side = side
+        self._cold = cold
+        self._watched = watched
+        self._begun: Request | None = None
+        self.load_s = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._begun is not None:  # nobody will wait for the answer
+            self._group.kill()
+        self._group.__exit__(kind, error, trace)
+
+    @property
+    def ranks(self) -> int:
+        """How many processes the side runs in."""
+        return len(self._group)
+
+    def ask(self, request: Request, expected: type[T], seconds: float) -> T:
+        """The workers' answer. Raises SideFailure."""
+        self.begin(request)
+        return self.finish(expected, seconds)
+
+    def begin_close(self) -> None:
+        """Let the worker end while others do."""
+        self._group.begin_close()
+
+    def begin_open(self) -> None:
+        """Ask for a context on the GPU."""
+        self.begin(messages.Open(choose=False))
+
+    def finish_open(self) -> None:
+        """Wait until it is made. Raises SideFailure."""
+        self.finish(messages.Ready, self._bench.limit_s("prepare"))
+
+    def choose_stream(self) -> None:
+        """Have the workers choose the streams they work on, which they would else do as they load. Raises SideFailure."""
+        self.ask(messages.Open(choose=True), messages.Ready, self._bench.limit_s("prepare"))
+
+    def begin_load(self) -> None:
+        """Ask for the workload and the side to be imported."""
+        built = self._bench.builds.get(str(self._plan.file(self._side)))
+        request = messages.Load(
+            workload=str(self._plan.selection.pair.workload),
+            side=str(self._plan.file(self._side)),
+            library=built.library if built else "",
+            device=self._plan.device,
+            interpret=self._plan.interpreted,
+            folder=str(self._bench.inputs_folder),
+            cold=self._cold,
+            triton=self._bench.starts_triton(self._plan, self._side),
+            watched=self._watched,
+            digest=self._plan.digests[self._side],
+        )
+        self.begin(request)
+
+    def finish_load(self) -> None:
+        """Wait until they are. Raises SideFailure."""
+        self.load_s = self.finish(messages.Loaded, self._bench.limit_s("prepare")).seconds
+
+    def begin_prepare(self, shape: Shape, seed: int, live_seed: int, copies: int = 1) -> None:
+        """Ask for inputs to be made and the side to be set up on them, in `copies` that share no buffer."""
+        self.begin(messages.Prepare(shape=dict(shape), seed=seed, live_seed=live_seed, copies=copies))
+
+    def finish_prepare(self) -> messages.Prepared:
+        """Wait until that is done. Raises SideFailure."""
+        return self.finish(messages.Prepared, self._bench.limit_s("prepare"))
+
+    def prepare(self, shape: Shape, seed: int, live_seed: int, copies: int = 1) -> messages.Prepared:
+        """Both at once."""
+        self.begin_prepare(shape, seed, live_seed, copies)
+        return self.finish_prepare()
+
+    def begin(self, request: Request) -> None:
+        """Ask without waiting for the answer."""
+        self._begun = request
+        self._group.begin(request)
+
+    def finish(self, expected: type[T], seconds: float) -> T:
+        """The answer to what was begun. Raises SideFailure."""
+        assert self._begun is not None, "finish without begin"
+        request, self._begun = self._begun, None
+        try:
+            return self._group.finish(request, expected, seconds)
+        except SideFailure as failure:
+            name = self._plan.file(self._side).name
+            reason = failure.reason if name in failure.reason else f"{name}: {failure.reason}"
+            raise SideFailure(failure.status, reason) from failure
+
+
+class Judging:
+    """The referee of one row; `notes` say what is to be known of its references."""
+
+    def __init__(self, bench: Bench, plan: Plan) -> None:
+        self.notes: set[str] = set()
+        self._bench = bench
+        self._plan = plan
+        self._child = bench.server.fork("referee", bench.logs(plan.target, "") / "referee.log")
+        self._begun: Request | None = messages.Attend(device=plan.device)  # while the sides start
+        self._child.begin(self._begun)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._begun is not None:  # nobody will wait for the answer
+            self._child.kill()
+        self._child.__exit__(kind, error, trace)
+
+    def judge(self, side: str, shape: Shape, prepare_seed: int, call: messages.Call, *, timed: bool) -> Check:
+        """How right a call was. Raises SideFailure with the status that it deserves if it was not."""
+        name = self._plan.file(side).name
+        rank = f", rank {call.rank}" if call.ranks > 1 else ""
+        where = f"{name} at {_entries(shape)}, seed {call.seed}{rank}{', in a timed call' if timed else ''}"
+        if call.escaped == "late":
+            end = "the clock had stopped" if timed else "step had returned"
+            raise SideFailure(Status.STREAM_ESCAPE, f"{where}: the output still changed after {end}; expected all work done by then")
+        if call.modified:
+            raise SideFailure(Status.INPUT_MODIFIED, f"{where}: input {', '.join(call.modified)} was changed; expected it as it was")
+        if self._begun is not None:
+            begun, self._begun = self._begun, None
+            self._child.finish(begun, messages.Ready, self._bench.limit_s("prepare"))
+        request = messages.Judge(
+            workload=str(self._plan.selection.pair.workload),
+            device=self._plan.device,
+            folder=str(self._bench.inputs_folder),
+            side=side,
+            shape=dict(shape),
+            prepare_seed=prepare_seed,
+            seed=call.seed,
+            outputs=call.outputs,
+            found=call.found,
+            rank=call.rank,
+            ranks=call.ranks,
+        )
+        judged = self._child.ask(request, messages.Judged, self._bench.limit_s("prepare"))
+        self.notes.update(judged.notes)
+        if judged.digest != call.digest:
+            reason = f"{where}: the inputs in its process are not those that the seed makes; expected the same"
+            raise SideFailure(Status.INPUT_MODIFIED, reason)
+        if judged.mismatch:
+            raise SideFailure(Status.WRONG_RESULT, f"{where}: {judged.mismatch}")
+        if call.escaped:  # nothing was poisoned before a timed call, so what was there too early may be an old answer, which is wrong
+            reason = f"{where}: the output was there while the stream had not come to the step; expected all its work on that stream"
+            raise SideFailure(Status.STREAM_ESCAPE, reason)
+        return Check(shape=dict(shape), seed=call.seed, timed_call=timed, outputs=judged.outputs)
+
+
+def _entries(shape: Shape) -> str:
+    return " ".join(f"{key}={value}" for key, value in shape.items())

@@ -1,0 +1,262 @@
+"""What counts as the same answer: every element, every bit that must not change, and no stale memory taken for work."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+
+from common.python.child.sides import compare as verification
+from common.python.child.sides.compare import (
+    changed,
+    check_placement,
+    compare,
+    poison,
+    snapshot,
+    take_outputs,
+    upcast,
+)
+from common.python.errors import SideFailure, Status
+from common.python.machine.description import child_environment
+from common.python.pairs.workload import Precision, Spec
+from common.python.project import PROJECT_ROOT
+
+CPU = torch.device("cpu")
+NAN, INF = float("nan"), float("inf")
+EXACT = Precision(0.0, 0.0)
+TIGHT = Precision(1e-3, 1e-6)
+OUTPUTS = {"y": Spec((2, 3), torch.float32), "i": Spec((2,), torch.int64)}
+FLOATS = [torch.float64, torch.float32, torch.bfloat16, torch.float16, torch.float8_e4m3fn, torch.float8_e5m2]
+
+
+def judged(found, expected, tolerance=TIGHT, dtype=torch.float64):
+    return compare("y", torch.tensor(found, dtype=dtype), torch.tensor(expected, dtype=torch.float64), tolerance)
+
+
+def refusal(function, *arguments):
+    with pytest.raises(SideFailure) as caught:
+        function(*arguments)
+    assert caught.value.status is Status.WRONG_RESULT
+    return caught.value.reason
+
+
+# --- comparison
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [([1.0, -2.0], [1.0009, -2.0019]), ([0.0], [1e-6]), ([NAN, INF, -INF], [NAN, INF, -INF]), ([-0.0], [0.0])],
+)
+def test_what_is_within_the_tolerance_matches(found, expected):
+    assert judged(found, expected)[1] == ""
+
+
+OUTSIDE = [
+    ([1.0], [1.0011]),
+    ([0.0], [1.2e-6]),
+    ([NAN], [1.0]),
+    ([1.0], [NAN]),
+    ([INF], [1.0]),
+    ([1.0], [INF]),
+    ([INF], [-INF]),
+    ([NAN], [INF]),
+    ([1e300], [INF]),
+]
+
+
+@pytest.mark.parametrize(("found", "expected"), OUTSIDE)
+def test_what_is_not_does_not(found, expected):
+    error, sentence = judged([0.0, *found], [0.0, *expected])
+    assert error.mismatched == 0.5
+    assert "1 of 2 elements are outside rtol=0.001, atol=1e-06; the first, at flat index 1, is " in sentence
+
+
+def test_numpy_agrees_on_what_is_close():
+    generator = np.random.default_rng(0)
+    expected = generator.normal(size=4096)
+    found = expected + generator.normal(scale=1e-3, size=4096)
+    error, _ = judged(found, expected, Precision(1e-3, 1e-4))
+    close = np.isclose(found, expected, rtol=1e-3, atol=1e-4)
+    assert error.mismatched == 1 - close.mean()
+    assert error.max_abs == pytest.approx(np.abs(found - expected).max())
+    assert error.max_rel == pytest.approx((np.abs(found - expected) / np.abs(expected)).max())
+
+
+def test_integers_are_compared_exactly_beyond_the_reach_of_a_double():
+    large = torch.tensor([2**60, 2**60 + 1])
+    assert compare("y", large, large.clone(), EXACT)[1] == ""
+    error, sentence = compare("y", large, torch.tensor([2**60, 2**60]), EXACT)
+    assert error.mismatched == 0.5
+    assert f"is {2**60 + 1}; expected {2**60}" in sentence
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, torch.int8, torch.bool], ids=str)
+def test_every_dtype_can_be_compared(dtype):
+    assert judged([1.0, 0.0], [1.0, 0.0], dtype=dtype)[1] == ""
+    assert "1 of 2 elements" in judged([1.0, 0.0], [1.0, 1.0], dtype=dtype)[1]
+
+
+def test_a_large_output_is_compared_to_its_last_element(monkeypatch):
+    monkeypatch.setattr(verification, "_CHUNK", 64)
+    found = torch.zeros(133)
+    found[[70, -1]] = 1
+    error, sentence = compare("y", found, torch.zeros(133), TIGHT)
+    assert error.mismatched == 2 / 133
+    assert "2 of 133 elements" in sentence
+    assert "flat index 70, is 1.0; expected 0.0" in sentence
+
+
+ROWS = torch.tensor([0, 2, 5])
+FULL = torch.arange(18.0).view(6, 3)
+
+
+def test_some_rows_can_be_compared_alone():
+    error, sentence = compare("y", FULL, FULL[ROWS].double(), EXACT, ROWS)
+    assert (error.rows_checked, error.mismatched, sentence) == (3, 0.0, "")
+    unseen = FULL.clone()
+    unseen[4] = 0
+    assert compare("y", unseen, FULL[ROWS].double(), EXACT, ROWS)[1] == ""
+    seen = FULL.clone()
+    seen[2, 1] = -1
+    error, sentence = compare("y", seen, FULL[ROWS].double(), EXACT, ROWS)
+    assert error.mismatched == 1 / 9
+    expected = "1 of 9 elements in 3 of 6 rows are outside rtol=0, atol=0; the first, at flat index 7, is -1.0; expected 7.0"
+    assert sentence == f"output y: {expected}"
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("row", [4, 2])
+def test_every_row_must_have_been_written_whether_it_is_compared_or_not(monkeypatch, dtype, row):
+    monkeypatch.setattr(verification, "_CHUNK", 8)
+    y = FULL.to(dtype, copy=True)
+    poison(y[row : row + 1])
+    error, sentence = compare("y", y, FULL[ROWS].to(dtype).double(), EXACT, ROWS)
+    assert error.mismatched == (3 / 9 if row in ROWS else 0)
+    assert sentence == f"output y is nan at flat index {3 * row}; expected a finite value in every row"
+
+
+def test_rows_of_integers_have_no_value_that_nobody_writes():
+    y = FULL.to(torch.int32)
+    poison(y[4:5])
+    assert compare("y", y, FULL[ROWS].to(torch.int32), EXACT, ROWS)[1] == ""
+
+
+# --- what a step returned
+
+
+def test_outputs_are_taken_in_the_stated_order():
+    y, i = torch.zeros(2, 3), torch.zeros(2, dtype=torch.int64)
+    assert take_outputs((y, i), OUTPUTS, {}, "side.py") == {"y": y, "i": i}
+    assert take_outputs(i, {"i": OUTPUTS["i"]}, {}, "side.py") == {"i": i}
+
+
+def test_an_output_that_is_an_input_in_place_is_read_from_there():
+    y, i = torch.zeros(2, 3), torch.zeros(2, dtype=torch.int64)
+    assert take_outputs(i, OUTPUTS, {"y": y}, "side.py") == {"y": y, "i": i}
+    assert take_outputs(None, {"y": OUTPUTS["y"]}, {"y": y}, "side.py") == {"y": y}
+
+
+class Subclass(torch.Tensor):
+    pass
+
+
+Y, COUNTS = torch.zeros(2, 3), torch.zeros(2, dtype=torch.int64)
+STRUCTURES = {
+    "side.py: step returned a NoneType; expected 2 tensors: y, i": None,
+    "side.py: step returned 1 values; expected 2 tensors: y, i": (Y,),
+    "side.py: step returned a dict; expected 2 tensors: y, i": {"y": Y, "i": COUNTS},
+    "side.py: output y is a list; expected a plain torch.Tensor": ([[0.0]], COUNTS),
+    "side.py: output y is a Subclass; expected a plain torch.Tensor": (Y.as_subclass(Subclass), COUNTS),
+    "side.py: output y is torch.float64 of shape (2, 3); expected torch.float32 of shape (2, 3)": (Y.double(), COUNTS),
+    "side.py: output y is torch.float32 of shape (3, 2); expected torch.float32 of shape (2, 3)": (torch.zeros(3, 2), COUNTS),
+    "side.py: output y is of stride (1, 2); expected contiguous values": (torch.zeros(3, 2).t(), COUNTS),
+    "side.py: output y is of stride torch.sparse_coo; expected contiguous values": (Y.to_sparse(), COUNTS),
+}
+
+
+@pytest.mark.parametrize("sentence", STRUCTURES)
+def test_what_is_not_the_stated_output_is_refused(sentence):
+    assert refusal(take_outputs, STRUCTURES[sentence], OUTPUTS, {}, "side.py") == sentence
+
+
+def test_an_output_has_storage_of_its_own():
+    x = torch.zeros(4)
+    check_placement({"y": torch.zeros(4), "z": torch.zeros(4)}, [("x", x)], CPU, "side.py")
+    assert "output y shares storage with input x" in refusal(check_placement, {"y": x[2:]}, [("x", x)], CPU, "side.py")
+    both = {"y": x[2:], "z": x[:2]}
+    assert "output z shares storage with output y" in refusal(check_placement, both, [], CPU, "side.py")
+    elsewhere = {"y": torch.zeros(4, device="meta")}
+    assert "output y is on meta; expected cpu" in refusal(check_placement, elsewhere, [("x", x)], CPU, "side.py")
+
+
+def test_an_input_in_place_may_be_the_output():
+    x = torch.zeros(4)
+    check_placement({"x": x}, [("x", x)], CPU, "side.py")
+
+
+# --- bits
+
+
+def test_a_change_of_one_bit_is_seen_even_where_values_are_equal():
+    x, nan = torch.zeros(4), torch.tensor([NAN])
+    before = snapshot({"x": x, "nan": nan})
+    assert changed(before, [("x", x), ("nan", nan)]) == []
+    x[3] = -0.0
+    assert changed(before, [("x", x), ("nan", nan)]) == ["x"]
+
+
+def test_a_snapshot_does_not_follow_its_tensor():
+    x = torch.zeros(4)
+    before = snapshot({"x": x})
+    x.fill_(1)
+    assert before["x"].sum() == 0
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_poison_is_nan(dtype):
+    x = torch.zeros(7, dtype=dtype)
+    poison(x)
+    assert torch.isnan(x.double()).all()
+
+
+def test_integers_are_poisoned_with_what_nobody_computes():
+    x = torch.zeros(4, dtype=torch.int32)
+    poison(x)
+    assert x.unique().tolist() == [-1515870811]
+
+
+STALE = """
+import torch
+from common.python.child.sides.compare import poison_free_blocks
+from common.python.pairs.workload import Spec
+
+def again():
+    return bool((torch.empty(ELEMENTS) == 1).any())
+
+def seen():
+    stale = [torch.ones(ELEMENTS) for _ in range(4)]
+    del stale
+    return again()
+
+while not seen():  # where the heap begins is a matter of chance, and so is which block is given out again
+    pass
+poison_free_blocks({"y": Spec((ELEMENTS,), torch.float32)}, torch.device("cpu"))
+print(again())
+"""
+
+
+@pytest.mark.parametrize("elements", [200, 1 << 10, 1 << 20])
+def test_free_blocks_that_outputs_may_get_hold_nothing_stale(elements):
+    code = STALE.replace("ELEMENTS", str(elements))
+    worker = child_environment(PROJECT_ROOT, "cpu")  # in which freed blocks stay in the heap
+    done = subprocess.run([sys.executable, "-c", code], env=worker, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["False"]
+
+
+def test_upcasting_reaches_every_floating_tensor_and_nothing_else():
+    x = torch.zeros(2, dtype=torch.bfloat16)
+    tree = {"x": x, "list": [x.float()], "pair": (x.half(),), "i": torch.zeros(2, dtype=torch.int32), "n": 3}
+    precise = upcast(tree, torch.float64)
+    assert [precise["x"].dtype, precise["list"][0].dtype, precise["pair"][0].dtype] == [torch.float64] * 3
+    assert (precise["i"].dtype, precise["n"], type(precise["pair"])) == (torch.int32, 3, tuple)

@@ -1,0 +1,108 @@
+"""What a Triton side would launch is known without a GPU: the kernels of its step, compiled for an architecture that is not here."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from common.python.build.sass import read_code
+from common.python.errors import SideFailure
+from common.python.machine.description import child_environment
+from common.python.processes import messages
+from common.python.processes.fork_server import ForkServer
+from common.python.project import PROJECT_ROOT
+from tests.commands import write_pair
+
+SIDE = '''"""Optimized: two kernels a step."""
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x, y, n, EACH: tl.constexpr):
+    i = tl.program_id(0) * EACH + tl.arange(0, EACH)
+    tl.store(y + i, 2 * tl.load(x + i, mask=i < n), mask=i < n)
+
+
+@triton.autotune(configs=[triton.Config({"EACH": 1024}, num_warps=4), triton.Config({"EACH": 256}, num_warps=1)], key=["n"])
+@triton.jit
+def tuned(x, y, n, EACH: tl.constexpr):
+    i = tl.program_id(0) * EACH + tl.arange(0, EACH)
+    tl.store(y + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)
+
+
+def prepare(x, n):
+    y = torch.empty_like(x)
+    other = torch.empty(n, device="cuda")
+    programs = torch.cuda.get_device_properties(x.device).multi_processor_count
+    scale[(1,)](x, y, n, EACH=64)
+
+    def step():
+        scale[(programs,)](x, y, n, EACH=512, num_warps=8)
+        tuned[lambda meta: (triton.cdiv(n, meta["EACH"]),)](y, other, n)
+        return BODY
+
+    return step
+'''
+
+
+@pytest.fixture(scope="module")
+def server():
+    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
+        yield server
+
+
+@pytest.fixture
+def observe(server, tmp_path):
+    def observed(body="y", capability=(9, 0), n=1 << 40, source=SIDE):
+        root = write_pair(tmp_path, optimized=source.replace("BODY", body))
+        request = messages.Ahead(
+            workload=str(root / "demo/workload_double.py"),
+            side=str(root / "demo/optimized_double.py"),
+            shape={"n": n},
+            capability=capability,
+            prefix=str(tmp_path / "code"),
+        )
+        with server.fork("worker", tmp_path / "log.txt") as child:
+            return child.ask(request, messages.Observed, 120)
+
+    return observed
+
+
+@pytest.mark.parametrize(("capability", "architecture", "sms"), [((9, 0), "90a", 132), ((10, 0), "100a", 148)])
+def test_a_step_is_known_by_its_launches_and_their_code(observe, capability, architecture, sms):
+    """Of four TiB of inputs, which are never there; what `prepare` launched is not of the step."""
+    observed = observe(capability=capability)
+    assert [(launch.kernel, launch.grid, launch.block, launch.call) for launch in observed.launches] == [
+        ("scale", (sms, 1, 1), (256, 1, 1), 0),
+        ("tuned", (1 << 30, 1, 1), (128, 1, 1), 1),
+    ]
+    assert observed.missed == ""
+    kernels = [kernel for cubin in observed.cubins for kernel in read_code(Path(cubin))]
+    assert [(kernel.name, kernel.architecture) for kernel in kernels] == [("scale", architecture), ("tuned", architecture)]
+    # Storages are aligned and n is a multiple of 16: whole vectors, as they would be on a GPU.
+    assert any(re.match(r"LDG\.E.*\.128", text) for text in kernels[1].instructions)
+
+
+def test_pytorchs_operations_in_a_step_are_named(observe):
+    assert observe("y.view(2, -1).mul_(3).add(1)", n=1024).missed == "step also calls aten.mul_, aten.add, whose kernels are seen on a GPU"
+    assert observe("torch.empty_like(y).view(-1, 2).mT", n=1024).missed == ""
+
+
+@pytest.mark.skipif(torch.version.cuda is not None, reason="this PyTorch can slice tensors of a GPU that is not there")
+def test_a_step_made_as_on_a_cpu_is_known_in_part(observe):
+    observed = observe("y[1:]", n=1024)
+    assert [launch.kernel for launch in observed.launches] == ["scale", "tuned"]
+    assert "as on a CPU" in observed.missed
+
+
+def test_a_side_that_reads_its_data_cannot_be_known(observe):
+    with pytest.raises(SideFailure, match=r"optimized_double\.py:\d+: raised"):
+        observe("y[: int(x.sum().item())]", n=1024)
+
+
+def test_a_kernel_that_does_not_compile_is_a_sentence(observe):
+    with pytest.raises(SideFailure, match="CompilationError"):
+        observe(n=1024, source=SIDE.replace("2 * tl.load", "2 * tl.nothing"))

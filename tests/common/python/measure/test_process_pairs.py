@@ -1,0 +1,366 @@
+"""A measurement's units, order, goals and end, on workers that answer what a test says instead of running anything."""
+
+import math
+import time
+from contextlib import AbstractContextManager
+
+import pytest
+
+from common.python.errors import SideFailure, Status
+from common.python.measure import throttle
+from common.python.measure.process_pairs import Measurement, draw_looks
+from common.python.processes import messages
+from common.python.results import Check, OutputError, ReportedMetric, StopReason, TelemetrySummary
+from common.python.settings import Settings
+from tests.common.python.plans import H200, a_plan, standards_for
+
+
+class Worker(AbstractContextManager):
+    """One side: its samples all take `ns`, and it needs `bytes` of memory."""
+
+    ranks = 1
+
+    def __init__(self, bench, side):
+        self.bench, self.side = bench, side
+
+    def __exit__(self, *_):
+        self.bench.events.append("gone")
+
+    def begin_close(self):
+        self.bench.ended.append(self.side)
+        self.bench.events.append("close")
+
+    def begin_open(self):
+        self.bench.events.append("open")
+
+    def finish_open(self):
+        self.bench.events.append("opened")
+
+    def choose_stream(self):
+        self.bench.events.append("choose")
+
+    def begin_load(self):
+        self.bench.forked.append(self.side)
+        self.bench.events.append("load")
+
+    def finish_load(self):
+        self.bench.events.append("loaded")
+
+    def begin_prepare(self, shape, seed, live_seed, copies):
+        self.bench.prepared.append(copies)
+
+    def finish_prepare(self):
+        return messages.Prepared(nonce="", seconds=self.bench.prepare_s)
+
+    def ask(self, request, expected, seconds):
+        ns = self.bench.ns[self.side]
+        if isinstance(request, messages.Warm):
+            self.bench.calls_per_sample[self.side] = request.calls_per_sample
+            metrics = {"tokens": ReportedMetric(value=self.bench.figures[self.side], unit="1/s", better=self.bench.better)}
+            return messages.Warmed(
+                nonce="",
+                calls=9,
+                holds=True,
+                step_ns=ns,
+                sample_ns=self.bench.sample_ns[self.side],
+                call_s=self.bench.call_s,
+                peak_memory_bytes=int(self.bench.figures[self.side]),
+                metrics=metrics,
+            )
+        self.bench.blocks.append(self.side)
+        behind_ns = self.bench.behind_ns.get(self.side, 1_700.0)
+        picks = [messages.Call(seed=pick, digest="", modified=[], escaped="", outputs=[], behind_ns=behind_ns) for pick in request.picks]
+        time.sleep(
+            request.count * self.bench.calls_per_sample[self.side] * ns / 1e9 + self.bench.step_s.get(self.side, 0.0)
+        )  # what it claims, too
+        samples, queued_ns = [ns] * request.count, self.bench.queued_ns.get(self.side, 0.0)
+        return messages.Timed(nonce="", samples_ns=samples, sm_clock_hz=[], queued_ns=queued_ns, void=0, picks=picks, notes=[])
+
+
+class Bench:
+    """The means of a run; `figures` are each side's memory, error or tokens."""
+
+    def __init__(self, plan, **choices):
+        self.settings = Settings(**choices)
+        self.deadline, self.reversed, self.prepare_s, self.call_s, self.better = math.inf, False, 0.01, 0.01, "higher"
+        self.sample_ns = dict.fromkeys(plan.sides, 1e7)
+        self.ns = {"baseline": 80_000.0, "optimized": 40_000.0}
+        self.figures = {"baseline": 3.0, "optimized": 2.0}
+        self.forked, self.ended, self.blocks, self.told, self.seeds = [], [], [], [], 0
+        self.calls_per_sample = {}
+        self.prepared, self.events, self.step_s, self.queued_ns, self.behind_ns = [], [], {}, {}, {}
+        self.tell = self.told.append
+
+    def new_seed(self):
+        self.seeds += 1
+        return self.seeds
+
+    def dump_prefix(self):
+        return "p"
+
+    def fork_side(self, plan, side, cold=False):
+        return Worker(self, side)
+
+
+class Judging:
+    def __init__(self, bench):
+        self.bench = bench
+
+    def judge(self, side, shape, prepare_seed, call, timed):
+        error = OutputError(max_abs=self.bench.figures[side], max_rel=0.0, mismatched=0.0)
+        return Check(shape=shape, seed=call.seed, timed_call=timed, outputs={"y": error})
+
+
+@pytest.fixture
+def measured(tmp_path):
+    def run(bench_changes=None, goal="time", conditions=None, gpus=(), **choices):
+        plan = a_plan(tmp_path, goal=goal, gpus=gpus, **conditions or {})
+        bench = Bench(plan, **choices)
+        for name, value in (bench_changes or {}).items():
+            setattr(bench, name, value)
+        return Measurement(bench, plan, "default", standards_for(plan, **choices), Judging(bench)).run(), bench
+
+    return run
+
+
+def test_roles_swap_within_a_unit_and_between_units(measured):
+    found, bench = measured()
+
+    assert found.timing.units[0].order == ("baseline", "optimized", "optimized", "baseline")
+    assert found.timing.units[1].order == ("optimized", "baseline", "baseline", "optimized")
+    assert bench.forked == bench.ended == ["baseline", "optimized", "optimized", "baseline"] * 3
+    assert (len(found.timing.units), found.timing.stop_reason) == (6, StopReason.PRECISE)
+    assert found.timing.speedups["optimized"].estimate == pytest.approx(2.0)
+    assert list(found.timing.time_ns) == ["baseline", "optimized"]
+
+
+def test_a_second_measurement_begins_the_other_way_round(measured):
+    found, _ = measured({"reversed": True})
+
+    assert found.timing.units[0].order == ("optimized", "baseline", "baseline", "optimized")
+    assert found.timing.units[1].order == ("baseline", "optimized", "optimized", "baseline")
+
+
+@pytest.mark.parametrize(("clock", "samples"), [("device", 1), ("launch", 3), ("host", 3)])
+def test_a_long_step_by_the_hosts_clock_has_more_than_a_sample_a_block(measured, clock, samples):
+    found, _ = measured({"sample_ns": {"baseline": 2e8, "optimized": 2e8}}, conditions={"clock": clock})
+
+    assert {len(block.samples_ns) for unit in found.timing.units for side in unit.blocks.values() for block in side} == {samples}
+
+
+@pytest.mark.parametrize(
+    ("baseline_ns", "optimized_ns", "samples"),
+    [
+        (6e7, 1e6, (1, 60)),  # of one sample of a quick step, a look at it would be the result
+        (6e6, 1e5, (10, 64)),
+        (1e6, 6e7, (1, 1)),  # the baseline's block is never cheaper a sample, or it would show what a slow side does around its calls
+    ],
+)
+def test_a_quick_side_takes_more_samples_than_a_slow_baseline_and_never_fewer(measured, baseline_ns, optimized_ns, samples):
+    found, _ = measured({"sample_ns": {"baseline": baseline_ns, "optimized": optimized_ns}})
+    blocks = [(side, len(block.samples_ns)) for unit in found.timing.units for side, taken in unit.blocks.items() for block in taken]
+
+    assert set(blocks) == set(zip(("baseline", "optimized"), samples, strict=True))
+    assert len(blocks) == 6 * 4
+
+
+def test_a_fixed_number_of_iterations_is_that_of_every_side(measured):
+    found, _ = measured({"sample_ns": {"baseline": 6e7, "optimized": 1e6}}, iterations=5)
+
+    assert {tuple(len(block.samples_ns) for block in taken) for unit in found.timing.units for taken in unit.blocks.values()} == {(3, 2)}
+
+
+def test_in_each_unit_as_many_timed_calls_of_each_side_are_judged_and_at_least_one(measured):
+    found, _ = measured(repeat=4)
+    judged = {side: len(checks) for side, checks in found.checks.items()}
+
+    assert judged["baseline"] == judged["optimized"]
+    assert 24 <= judged["optimized"] <= 24 * 4
+
+
+def test_who_has_been_looked_at_is_looked_at_again_in_two_of_three_units():
+    drawn = [draw_looks(2) for _ in range(9000)]
+
+    assert min(map(sum, drawn)) == 1
+    assert {look for unit in drawn for look in unit} == {0, 1, 2}
+    assert sum(sum(unit) > 1 for unit in drawn) / len(drawn) == pytest.approx(2 / 3, abs=0.03)  # six standard deviations
+    after_the_first_block = [unit[1] for unit in drawn if unit[0]]
+    assert sum(map(bool, after_the_first_block)) / len(after_the_first_block) == pytest.approx(1 / 2, abs=0.05)
+
+
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_no_unit_goes_without_a_look(blocks):
+    assert all(any(draw_looks(blocks)) for _ in range(1000))
+
+
+def test_repeats_are_pooled_and_kept_apart(measured):
+    found, _ = measured(repeat=3)
+
+    assert len(found.timing.units) == 18
+    assert [speedup.estimate for speedup in found.timing.repeats["optimized"]] == [pytest.approx(2.0)] * 3
+
+
+@pytest.mark.parametrize(
+    ("goal", "better", "gain"),
+    [("memory", "higher", 1.5), ("accuracy", "higher", 1.5), ("tokens", "higher", 2 / 3), ("tokens", "lower", 1.5)],
+)
+def test_a_goal_other_than_time_has_a_gain_in_every_unit(measured, goal, better, gain):
+    found, _ = measured({"better": better}, goal=goal)
+
+    assert [unit.gains for unit in found.timing.units] == [{"optimized": pytest.approx(gain)}] * 6
+    assert found.timing.gains["optimized"].estimate == pytest.approx(gain)
+    assert found.timing.goal == goal
+
+
+@pytest.mark.parametrize("goal", ["time", "latency"])
+def test_time_and_a_goal_that_nobody_reports_have_none(measured, goal):
+    assert measured(goal=goal)[0].timing.gains == {}
+
+
+def test_a_figure_of_zero_is_no_gain(measured):
+    assert measured({"figures": {"baseline": 3.0, "optimized": 0.0}}, goal="accuracy")[0].timing.gains == {}
+
+
+def test_what_counts_as_time_is_the_timing_and_not_the_set_up(measured, monkeypatch):
+    now = iter(float(second) for second in range(10_000))
+    monkeypatch.setattr(time, "monotonic", lambda: next(now))
+    found, _ = measured()
+
+    asked = 6 * (2 + 4)  # a warm-up and two blocks a side and unit, each of which looks at the clock
+    assert found.timing.seconds >= asked
+    assert found.timing.seconds < next(now)
+
+
+def test_workers_end_while_those_of_the_next_unit_start(measured):
+    _, bench = measured()
+
+    start, end, ready = ["open", "open"], ["close", "close"], ["opened", "opened", "choose", "choose", "load", "load", "loaded", "loaded"]
+    between = [*end, *start, "gone", "gone", *ready]
+    assert bench.events == [*start, *ready, *between * 5, *end, "gone", "gone"]
+
+
+def test_on_a_cpu_there_is_no_stream_to_choose(measured):
+    _, bench = measured(conditions={"device": "cpu"})
+
+    start, end = ["load", "load"], ["close", "close"]
+    between = [*end, *start, "gone", "gone", "loaded", "loaded"]
+    assert bench.events == [*start, "loaded", "loaded", *between * 5, *end, "gone", "gone"]
+
+
+@pytest.fixture
+def no_telemetry(monkeypatch):
+    monkeypatch.setattr("common.python.measure.process_pairs.Telemetry", lambda gpus: Heat(1_000_000))
+
+
+def test_samples_take_turns_at_several_sets_of_buffers(measured, no_telemetry):
+    found, bench = measured(gpus=(H200,))
+
+    assert bench.prepared == [1, 1] + [8, 8] * 6  # how many fit is known once a step has run
+    assert (found.timing.buffer_sets, found.timing.calls_per_sample) == (8, {"baseline": 1, "optimized": 1})
+
+
+@pytest.mark.parametrize(
+    ("baseline_ns", "optimized_ns", "calls"),
+    [
+        (6e7, 5e3, (1, 5)),  # a long step that is called five times in a sample is no truer, and takes five times as long
+        (2e4, 5e3, (5, 5)),
+        (25e3, 24e3, (1, 2)),
+        (100.0, 100.0, (32, 32)),
+    ],
+)
+def test_a_sample_of_a_short_step_is_several_calls(measured, baseline_ns, optimized_ns, calls):
+    found, bench = measured({"ns": {"baseline": baseline_ns, "optimized": optimized_ns}}, iterations=2)
+
+    assert found.timing.calls_per_sample == bench.calls_per_sample == dict(zip(("baseline", "optimized"), calls, strict=True))
+    assert bench.prepared[:6] == [1, 1, *calls, *reversed(calls)]
+
+
+@pytest.mark.parametrize(
+    ("bench_changes", "others", "sets"),
+    [
+        ({"ns": {"baseline": 8e3, "optimized": 1e4}}, {}, 2),  # 4 calls a sample, of buffers of their own
+        ({"figures": {"baseline": 4e9, "optimized": 5e9}}, {}, 4),  # a quarter of 150 GB
+        ({"figures": {"baseline": 9e10, "optimized": 9e10}}, {}, 1),
+        ({"prepare_s": 0.15}, {}, 3),
+        ({"prepare_s": 0.5}, {}, 1),
+        ({"call_s": 0.15}, {}, 3),
+        ({}, {"conditions": {"cache": "hot"}}, 1),
+        ({}, {"conditions": {"clock": "launch"}}, 1),
+        ({}, {"goal": "memory"}, 1),
+        ({}, {"sustained": True}, 1),
+        ({}, {"warmup": 0}, 1),
+        ({}, {"iterations": 3}, 3),
+        ({}, {"gpus": ()}, 1),
+    ],
+)
+def test_there_are_as_many_sets_as_fit_and_one_where_they_are_another_question(measured, no_telemetry, bench_changes, others, sets):
+    found, _ = measured(bench_changes, **{"gpus": (H200.model_copy(update={"memory_bytes": 150 * 10**9}),), **others})
+
+    assert found.timing.buffer_sets == sets
+
+
+def test_what_the_host_queues_on_a_held_stream_is_granted_up_to_a_limit(measured, monkeypatch):
+    asleep = {"step_s": {"optimized": 0.02}, "ns": {"baseline": 3e5, "optimized": 3e5}}
+    assert measured({**asleep, "queued_ns": {"optimized": 2e7}}, iterations=20)[0].timing.speedups  # 2 ms in each of 10 calls
+    with pytest.raises(SideFailure, match=r"optimized: its process takes at least 1\.") as failure:
+        measured(
+            {**asleep, "step_s": {"optimized": 0.04}, "queued_ns": {"optimized": 4e7}}, iterations=20
+        )  # 4 ms, of which 2.5 are granted
+    assert failure.value.status is Status.IMPLAUSIBLE
+    with pytest.raises(SideFailure, match=r"optimized: its process takes at least (1|2)\."):
+        measured(asleep, iterations=20)
+
+
+def test_what_a_side_hides_shows_though_it_takes_more_samples_than_the_baseline(measured):
+    counts = {"sample_ns": {"baseline": 6e6, "optimized": 1e5}, "ns": {"baseline": 6e5, "optimized": 1e5}}  # 10 and 64 samples a block
+    a_block_costs = {"step_s": {"baseline": 0.004, "optimized": 0.004}}
+    assert measured({**counts, **a_block_costs})[0].timing.speedups
+    with pytest.raises(SideFailure, match="optimized: its process takes at least") as failure:
+        measured({**counts, "step_s": {"baseline": 0.004, "optimized": 0.004 + 64 * 2e-3}})  # of which the baseline's block covers 0.4
+    assert failure.value.status is Status.IMPLAUSIBLE
+
+
+def test_work_that_is_left_behind_the_clock_has_escaped(measured):
+    with pytest.raises(SideFailure, match=r"optimized\S*: found the GPU at work for 9\.0 us") as failure:
+        measured({"behind_ns": {"optimized": 9_000.0}})
+    assert failure.value.status is Status.STREAM_ESCAPE
+    assert measured({"behind_ns": {"optimized": 4_000.0}})[0].timing.speedups
+    assert measured({"behind_ns": {"optimized": 9_000.0}}, conditions={"clock": "launch"})[0].timing.speedups  # never held
+
+
+class Heat:
+    """Telemetry of a device that throttles in every `every`-th block, from the first on."""
+
+    def __init__(self, every):
+        self.every, self.asked = every, 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def summary(self, since=0.0):
+        self.asked += 1
+        hot = (self.asked - 1) % self.every == 0
+        return TelemetrySummary(samples=1, throttled_share=1.0 if hot else 0.0)
+
+
+@pytest.mark.parametrize(("every", "reason"), [(10, StopReason.PRECISE), (2, StopReason.THROTTLED)])
+def test_heat_now_and_then_is_measured_again_and_heat_all_the_time_ends_it(measured, monkeypatch, every, reason):
+    monkeypatch.setattr("common.python.measure.process_pairs.Telemetry", lambda gpus: Heat(every))
+    monkeypatch.setattr(throttle, "SHORTEST_PAUSE_S", 0.0)
+    found, bench = measured()
+
+    assert found.timing.stop_reason is reason
+    assert len(found.timing.units) == 6
+    assert len(bench.blocks) > 6 * 4
+    assert f"{len(bench.blocks) - 6 * 4} blocks were taken again: the device throttled in them" in found.timing.notes
+
+
+def test_a_device_that_never_cools_ends_it_at_two_units(measured, monkeypatch):
+    monkeypatch.setattr("common.python.measure.process_pairs.Telemetry", lambda gpus: Heat(1))
+    monkeypatch.setattr(throttle, "MOST_LOST_S", 1e-9)
+    found, _ = measured()
+
+    assert (len(found.timing.units), found.timing.stop_reason) == (2, StopReason.THROTTLED)

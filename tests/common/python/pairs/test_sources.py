@@ -1,0 +1,46 @@
+"""Sides that differ in words alone are the same code; a changed letter of code is not."""
+
+import pytest
+
+from common.python.pairs.sources import same_code
+
+PYTHON = '"""Baseline: plain."""\n\n\ndef prepare(x):\n    """Set up."""\n    return lambda: x + 1  # once\n'
+CUDA = '// Baseline: plain.\nLAUNCH(const float* x) { /* a\n block */ return go("// kept"); }\n'
+
+
+def files(tmp_path, suffix, first, second):
+    paths = tmp_path / f"baseline_a{suffix}", tmp_path / f"optimized_a{suffix}"
+    for path, text in zip(paths, (first, second), strict=True):
+        path.write_text(text)
+    return paths
+
+
+@pytest.mark.parametrize(
+    ("suffix", "first", "second", "same"),
+    [
+        (".py", PYTHON, PYTHON.replace("Baseline: plain", "Optimized").replace("  # once", ""), True),
+        (".py", PYTHON, PYTHON.replace("x + 1", "x + 2"), False),
+        (".py", PYTHON, PYTHON.replace("return lambda", "x = x\n    return lambda"), False),
+        (".cu", CUDA, CUDA.replace("Baseline", "Optimized").replace("a\n block", "").replace(" { ", "\n{\n    "), True),
+        (".cu", CUDA, CUDA.replace("// kept", "// other"), False),
+    ],
+)
+def test_words_and_layout_make_no_difference_and_code_does(tmp_path, suffix, first, second, same):
+    assert same_code(*files(tmp_path, suffix, first, second)) is same
+
+
+def test_a_python_side_and_a_cuda_side_are_never_the_same(tmp_path):
+    (tmp_path / "a.py").write_text("")
+    (tmp_path / "a.cu").write_text("")
+
+    assert not same_code(tmp_path / "a.py", tmp_path / "a.cu")
+
+
+def test_the_same_text_with_something_shared_elsewhere_need_not_be_the_same_code(tmp_path):
+    text = "from shared_tiles import tile\n"
+    for folder in ("now", "then"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "optimized_a.py").write_text(text)
+
+    assert not same_code(tmp_path / "now" / "optimized_a.py", tmp_path / "then" / "optimized_a.py")
+    assert same_code(tmp_path / "now" / "optimized_a.py", tmp_path / "now" / "optimized_a.py")
