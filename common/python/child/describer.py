@@ -17,8 +17,7 @@ from common.python.errors import BenchmarkError, SideFailure
 from common.python.pairs.directives import read_directives
 from common.python.pairs.workload import Shape, ShapeValue, Spec, Workload
 from common.python.processes import messages
-from common.python.processes.message import Answer
-from common.python.processes.messages import AnyRequest, ShapeEntries
+from common.python.processes.messages import Answer, AnyRequest, ShapeEntries
 
 _KINDS = {bool: "true or false", int: "an integer", float: "a finite number", str: "a word"}
 

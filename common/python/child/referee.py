@@ -18,8 +18,7 @@ from common.python.child.sides.loader import load_workload
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.pairs.workload import Shape, Spec, Workload, call_by_name
 from common.python.processes import messages
-from common.python.processes.message import Answer
-from common.python.processes.messages import AnyRequest
+from common.python.processes.messages import Answer, AnyRequest
 from common.python.results import OutputError
 
 _REFERENCES_KEPT = 2

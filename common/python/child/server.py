@@ -32,8 +32,7 @@ from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.machine.description import profiler_attached
 from common.python.processes import messages
 from common.python.processes.connection import Closed, Connection
-from common.python.processes.message import Answer, Failed
-from common.python.processes.messages import AnyRequest
+from common.python.processes.messages import Answer, AnyRequest, Failed
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36

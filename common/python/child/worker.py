@@ -39,8 +39,7 @@ from common.python.machine.description import profiler_attached, set_compile_env
 from common.python.pairs.sources import digest_of
 from common.python.pairs.workload import Workload, call_by_name
 from common.python.processes import messages
-from common.python.processes.message import Answer
-from common.python.processes.messages import AnyRequest, Call
+from common.python.processes.messages import Answer, AnyRequest, Call
 from common.python.results import WARM_FILES, ReportedMetric
 
 _LISTS_CHILDREN = Path("/proc/thread-self/children")

@@ -10,8 +10,7 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from common.python.processes.message import Answer, Failed, Message, Request
-from common.python.processes.messages import AnyRequest
+from common.python.processes.messages import Answer, AnyRequest, Failed, Message, Request
 
 T = TypeVar("T", bound=Answer)
 

@@ -19,7 +19,7 @@ import psutil
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.processes import messages
 from common.python.processes.connection import Closed, Connection, ProtocolError, Silent, read_answer
-from common.python.processes.message import Answer, Failed, Request
+from common.python.processes.messages import Answer, Failed, Request
 
 T = TypeVar("T", bound=Answer)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+import secrets
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
+from common.python.errors import Status
 from common.python.machine.ceiling import Ceiling
-from common.python.processes.message import Answer, Message, Request
 from common.python.results import OutputError, ReportedMetric
 
 ShapeEntries = dict[str, int | float | bool | str]
@@ -397,3 +398,34 @@ AnyRequest = Annotated[
     Describe | Probe | Build | Open | Load | Prepare | Check | Warm | Time | Watch | Ahead | Attend | Judge | Survey | Fork | Reap,
     Field(discriminator="kind"),
 ]
+
+
+class Message(BaseModel):
+    """Base of all messages. A number keeps its type on the way: 1 stays an int, True stays a bool."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Request(Message):
+    """Something a child is asked to do."""
+
+    nonce: str = Field(default_factory=lambda: secrets.token_hex(8))
+
+    def for_rank(self, rank: int, ranks: int) -> Self:
+        """What process `rank` of the `ranks` of a side is asked: the same as any other, unless the request says which it is."""
+        fields = {"rank": rank, "ranks": ranks}
+        return self.model_copy(update=fields) if fields.keys() <= type(self).model_fields.keys() else self
+
+
+class Answer(Message):
+    """What came of a request."""
+
+    nonce: str
+
+
+class Failed(Answer):
+    """The request ended with a status and one sentence."""
+
+    kind: Literal["failed"] = "failed"
+    status: Status
+    reason: str

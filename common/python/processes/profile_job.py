@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, TextIO
 
-from common.python.processes.message import Message
-from common.python.processes.messages import ShapeEntries
+from common.python.processes.messages import Message, ShapeEntries
 
 DONE = "done"
 

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 from common.python.processes import messages
 from common.python.processes.fork_server import Child
-from common.python.processes.message import Answer, Request
+from common.python.processes.messages import Answer, Request
 
 T = TypeVar("T", bound=Answer)
 

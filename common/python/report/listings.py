@@ -50,14 +50,14 @@ def changes(before: Path, after: Path) -> Listing:
             lines.append(CodeLine("gap", Markup()))
         for tag, old_from, old_to, new_from, new_to in group:
             if tag == "equal":
-                lines += _of("same", new[new_from:new_to])
+                lines += _lines_of("same", new[new_from:new_to])
             else:
-                lines += [*_of("removed", old[old_from:old_to]), *_of("added", new[new_from:new_to])]
+                lines += [*_lines_of("removed", old[old_from:old_to]), *_lines_of("added", new[new_from:new_to])]
     added, removed = (sum(line.kind == kind for line in lines) for kind in ("added", "removed"))
     return Listing(f"{added} lines added, {removed} removed" if lines else "the two files are the same", tuple(lines))
 
 
-def _of(kind: Literal["same", "added", "removed"], lines: Iterable[Markup]) -> list[CodeLine]:
+def _lines_of(kind: Literal["same", "added", "removed"], lines: Iterable[Markup]) -> list[CodeLine]:
     return [CodeLine(kind, line) for line in lines]
 
 

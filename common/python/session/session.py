@@ -22,7 +22,7 @@ from common.python.machine.ceiling import MachineCeilings
 from common.python.pairs.workload import Shape
 from common.python.processes import messages
 from common.python.processes.fork_server import ANY_CORE, ForkServer
-from common.python.processes.message import Answer, Request
+from common.python.processes.messages import Answer, Request
 from common.python.processes.ranks import RankGroup
 from common.python.project import PROJECT_ROOT
 from common.python.results import Check

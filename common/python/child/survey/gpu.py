@@ -25,8 +25,7 @@ from common.python.child.survey.host import Call, Findings, HostSurvey, Way, rea
 from common.python.child.survey.matrix import MatrixSurvey
 from common.python.errors import SideFailure, Status
 from common.python.processes import messages
-from common.python.processes.message import Answer
-from common.python.processes.messages import AnyRequest
+from common.python.processes.messages import Answer, AnyRequest
 from common.python.wording import bytes_text
 
 _PTX = Path(__file__).with_suffix(".ptx")

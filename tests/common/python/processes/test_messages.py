@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from common.python.errors import Status
 from common.python.processes import messages
 from common.python.processes.connection import Closed, Connection, ProtocolError, Silent, read_answer
-from common.python.processes.message import Failed
+from common.python.processes.messages import Failed
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from common.python.build import nvcc
 from common.python.child.server import ROLES, answer_safely
 from common.python.errors import BenchmarkError, ExitCode, SideFailure, Status, UnfitEnvironment
 from common.python.machine.doctor import Finding
-from common.python.processes.message import Failed
+from common.python.processes.messages import Failed
 from common.python.report.run_folder import load
 from common.python.run import suite
 from common.python.settings import Settings
