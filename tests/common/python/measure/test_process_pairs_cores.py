@@ -2,7 +2,7 @@
 
 import os
 
-from common.python.measure import cores
+from common.python.measure import process_pairs as cores
 
 
 def test_the_core_that_does_most_is_taken_and_the_thread_may_go_where_it_could(monkeypatch):
