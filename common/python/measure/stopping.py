@@ -1,8 +1,12 @@
-"""When a measurement has enough units: the gate has decided, the interval is narrow, or units or time are used up."""
+"""When a measurement has enough units: the gate has decided, the interval is narrow, or units or time are used up.
+
+A block in which the device ran hot is taken again after a pause, and a device that stays hot ends the measurement."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from common.python.gate.expectations import LEAST_ACCEPTED_UNITS
 from common.python.gate.gate import LEAST_UNITS, LOOK_EVERY, MOST_UNITS
@@ -19,7 +23,7 @@ from common.python.gate.statistics import (
     times_of,
 )
 from common.python.gate.verdicts import Allowance, Standard, Standards, more_units
-from common.python.results import OPTIMIZED, StopReason, Unit
+from common.python.results import OPTIMIZED, Block, StopReason, TelemetrySummary, Unit
 from common.python.session.planning import Plan
 from common.python.settings import Settings
 
@@ -107,3 +111,50 @@ class StopRule:
         if allowance.step not in NOISY_PERCENT:
             return PRECISE_PERCENT
         return NOISY_PERCENT[allowance.step] if allowance.floor_percent is None else allowance.floor_percent
+
+
+SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 0.5
+MOST_LOST_S = 30.0
+MOST_DISCARDED = 0.25  # of all blocks
+
+
+class Watch(Protocol):
+    """Who knows what the GPUs did."""
+
+    def summary(self, since: float = 0.0) -> TelemetrySummary:
+        """Everything from `since` (of `time.monotonic`, seconds) until now."""
+
+
+class Throttle:
+    """Takes blocks of samples, and counts those that a thermal or hardware slowdown spoilt. A power cap spoils nothing."""
+
+    def __init__(self, watch: Watch, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._watch = watch
+        self._sleep = sleep
+        self._taken = 0
+        self._lost_s = 0.0
+        self.discarded = 0
+
+    def take(self, block: Callable[[], Block]) -> Block:
+        """A block that ran at full clocks; once too much time is lost, whatever block there is: there are never no samples."""
+        pause = SHORTEST_PAUSE_S
+        while True:
+            begin = time.monotonic()
+            taken = block()
+            self._taken += 1
+            if self.is_hopeless or not self._watch.summary(begin).throttled:
+                return taken
+            self.discarded += 1
+            self._sleep(pause)
+            self._lost_s += time.monotonic() - begin
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether so much time was lost that nothing more is taken again."""
+        return self._lost_s >= MOST_LOST_S
+
+    @property
+    def is_unfit(self) -> bool:
+        """Whether the device throttled too much for what was measured to count."""
+        return self.is_hopeless or self.discarded > MOST_DISCARDED * self._taken

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 import pytest
 
 from common.python.errors import SideFailure, Status
-from common.python.measure import throttle
+from common.python.measure import stopping as throttle
 from common.python.measure.process_pairs import Measurement, draw_looks
 from common.python.processes import messages
 from common.python.results import Check, OutputError, ReportedMetric, StopReason, TelemetrySummary

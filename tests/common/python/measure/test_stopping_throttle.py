@@ -2,8 +2,8 @@
 
 import pytest
 
-from common.python.measure import throttle
-from common.python.measure.throttle import Throttle
+from common.python.measure import stopping as throttle
+from common.python.measure.stopping import Throttle
 from common.python.results import Block, TelemetrySummary
 
 
