@@ -15,9 +15,8 @@ from common.python.errors import SideFailure, Status
 from common.python.gate.statistics import TIME, gains_of, rungs_of, speedups_of, times_of
 from common.python.gate.verdicts import Standards
 from common.python.machine.telemetry import Telemetry
-from common.python.measure.hidden_work import Span, WallClock
+from common.python.measure.hidden_work import Span, WallClock, unfinished
 from common.python.measure.stopping import StopRule, Throttle
-from common.python.measure.tail import unfinished
 from common.python.pairs.workload import Shape
 from common.python.processes import messages
 from common.python.processes.fork_server import ANY_CORE

@@ -14,7 +14,7 @@ from common.python.child.device import helpers as device_helpers
 from common.python.child.device import sampler as timing
 from common.python.child.device.sampler import Sampler
 from common.python.child.sides.inputs import Inputs
-from common.python.measure.tail import unfinished
+from common.python.measure.hidden_work import unfinished
 
 CPU = torch.device("cpu")
 DEVICE = torch.device("cuda")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.python.measure.tail import unfinished
+from common.python.measure.hidden_work import unfinished
 
 
 @pytest.mark.parametrize(
