@@ -16,8 +16,8 @@ from pathlib import Path
 from common.python.command import Arguments, exit_with
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.profile import ncu
-from common.python.profile.counters import ranked, stall_text, value_text
 from common.python.profile.explain import reasons
+from common.python.profile.ncu import ranked, stall_text, value_text
 from common.python.profile.steps import gap_share
 from common.python.report.run_folder import METRICS_FILE, RUN_FILE, folder_of, load
 from common.python.results import BASELINE, PairResult, SideMetrics, SideProfile, StepTrace

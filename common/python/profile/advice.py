@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from common.python.machine.roofline import DECLARED_WITHIN, declared_bytes
 from common.python.profile import ncu
-from common.python.profile.counters import stall_text, value_text
+from common.python.profile.ncu import stall_text, value_text
 from common.python.profile.steps import gap_share
 from common.python.results import PairResult, PairTiming, SideProfile, StepTrace
 from common.python.wording import bytes_text, significant, time_text

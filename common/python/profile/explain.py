@@ -21,8 +21,7 @@ from common.python.gate.outcome import red_figures
 from common.python.gate.statistics import PAIR, climbed
 from common.python.gate.statistics import TIME as TIME_GOAL
 from common.python.gate.verdicts import name_of
-from common.python.profile.counters import Moved, ranked, value_text
-from common.python.profile.ncu import DRAM_PERCENT, L1_PERCENT, L2_PERCENT, SM_PERCENT, STALL, TIME
+from common.python.profile.ncu import DRAM_PERCENT, L1_PERCENT, L2_PERCENT, SM_PERCENT, STALL, TIME, Moved, ranked, value_text
 from common.python.results import BASELINE, OPTIMIZED, PairResult, PairTiming, SideProfile, StepTrace
 from common.python.wording import significant, time_text
 

@@ -20,8 +20,8 @@ from typing import Any
 
 from common.python.machine.description import variables_of
 from common.python.profile.advice import diagnoses
-from common.python.profile.counters import moved, value_text
 from common.python.profile.explain import reasons
+from common.python.profile.ncu import moved, value_text
 from common.python.report.rows import conditions_text, machine_text
 from common.python.report.tables import share_text
 from common.python.results import PairResult, Run

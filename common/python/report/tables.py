@@ -14,8 +14,8 @@ from common.python.errors import BenchmarkError, Status
 from common.python.gate.statistics import climbed
 from common.python.profile import ncu
 from common.python.profile.advice import diagnoses
-from common.python.profile.counters import moved, stall_text, value_text
 from common.python.profile.explain import reasons
+from common.python.profile.ncu import moved, stall_text, value_text
 from common.python.profile.steps import gap_share
 from common.python.project import PROJECT_ROOT
 from common.python.report.role_trace import lines, sentences, traces_of

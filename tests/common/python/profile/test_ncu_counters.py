@@ -2,8 +2,7 @@
 
 import pytest
 
-from common.python.profile.counters import Moved, moved, ranked, stall_text, value_text
-from common.python.profile.ncu import DRAM_BYTES, REGISTERS, SM_PERCENT, TIME
+from common.python.profile.ncu import DRAM_BYTES, REGISTERS, SM_PERCENT, TIME, Moved, moved, ranked, stall_text, value_text
 from common.python.report.html import html
 from common.python.report.tables import markdown
 from common.python.results import SideProfile
