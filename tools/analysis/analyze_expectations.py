@@ -19,10 +19,9 @@ from rich.text import Text
 from common.python.command import Arguments, exit_with
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.gate.expectations import Expectation, expectations_path, gpu_key, ratio_of, read_expectations
-from common.python.gate.gate import Difference
 from common.python.gate.noise_floor import class_of_units
 from common.python.gate.outcome import standing
-from common.python.gate.statistics import PAIR, Mean, gated_logs, median_ns, rungs_timed
+from common.python.gate.statistics import PAIR, Difference, Mean, gated_logs, median_ns, rungs_timed
 from common.python.gate.verdicts import changes_of, name_of, verdict_of
 from common.python.machine.description import Gpu
 from common.python.report.run_folder import folder_of, load

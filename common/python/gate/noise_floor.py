@@ -12,8 +12,7 @@ from typing import Final, Literal, Self
 
 from pydantic import PositiveInt
 
-from common.python.gate.gate import LOOK_CONFIDENCE, MOST_UNITS
-from common.python.gate.statistics import TIME, Known, gated_logs, shortest_ns, t_quantile
+from common.python.gate.statistics import LOOK_CONFIDENCE, MOST_UNITS, TIME, Known, gated_logs, shortest_ns, t_quantile
 from common.python.machine.ceilings import MACHINES
 from common.python.results import SCHEMA_VERSION, Document, PairTiming, Unit
 from common.python.storage import document_text, read_document, write_whole

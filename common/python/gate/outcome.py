@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from common.python.gate.gate import FALSE_DISCOVERY, discoveries
+from common.python.gate.statistics import FALSE_DISCOVERY, discoveries
 from common.python.results import PairResult, Verdict, VerdictKind
 
 

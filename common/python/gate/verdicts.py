@@ -8,19 +8,25 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from common.python.gate.expectations import Expectation, Expectations, expectations_path, gpu_key, key_text, read_expectations
-from common.python.gate.gate import (
+from common.python.gate.noise_floor import Noise, StepClass, class_of, class_of_units, noise_path, read_noise
+from common.python.gate.statistics import (
     FALSE_DISCOVERY,
     FORESEEN_UNITS,
     LEAST_UNITS,
     NO_CHANGE,
+    PAIR,
+    TIME,
     Difference,
+    Known,
+    Mean,
     change_in_all,
+    gated_logs,
     is_told,
     may_be_worse,
+    median_ns,
+    rungs_between,
     units_needed,
 )
-from common.python.gate.noise_floor import Noise, StepClass, class_of, class_of_units, noise_path, read_noise
-from common.python.gate.statistics import PAIR, TIME, Known, Mean, gated_logs, median_ns, rungs_between
 from common.python.machine.ceilings import machine_key
 from common.python.machine.description import Gpu, Machine
 from common.python.results import BASELINE, OPTIMIZED, Change, PairTiming, Share, StopReason, Unit, Verdict, VerdictKind

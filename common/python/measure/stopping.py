@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from common.python.gate.expectations import LEAST_ACCEPTED_UNITS
-from common.python.gate.gate import LEAST_UNITS, LOOK_EVERY, MOST_UNITS
 from common.python.gate.noise_floor import StepClass
 from common.python.gate.statistics import (
+    LEAST_UNITS,
+    LOOK_EVERY,
+    MOST_UNITS,
     Known,
     gains_of,
     gated_by,

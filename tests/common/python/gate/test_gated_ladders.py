@@ -3,8 +3,7 @@
 import pytest
 
 from common.python.gate.expectations import expectation_of, keep_expectations
-from common.python.gate.gate import LEAST_UNITS, MOST_UNITS
-from common.python.gate.statistics import PAIR, TIME, means_between
+from common.python.gate.statistics import LEAST_UNITS, MOST_UNITS, PAIR, TIME, means_between
 from common.python.gate.verdicts import Standard, name_of
 from common.python.measure.stopping import StopRule
 from common.python.results import OPTIMIZED, VerdictKind

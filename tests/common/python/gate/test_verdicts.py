@@ -5,9 +5,8 @@ import re
 import pytest
 
 from common.python.gate.expectations import keep_expectations
-from common.python.gate.gate import NO_CHANGE
 from common.python.gate.noise_floor import Floor, Noise, StepClass, Trial
-from common.python.gate.statistics import Mean
+from common.python.gate.statistics import NO_CHANGE, Mean
 from common.python.results import Share, VerdictKind
 from tests.common.python.factories import a_provenance, a_recorded_timing, an_expectation, recorded_ladder, recorded_units
 from tests.common.python.plans import H200, SHAPE, WITH_GPU, a_plan, standards_for

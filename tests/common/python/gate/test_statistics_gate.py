@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 from scipy import stats as textbook
 
-from common.python.gate.gate import (
+from common.python.gate.statistics import (
     LEAST_UNITS,
     LOOK_CONFIDENCE,
     LOOK_EVERY,
     MOST_UNITS,
     NO_CHANGE,
     Difference,
+    Known,
+    Mean,
     change_in_all,
     discoveries,
     may_be_worse,
     units_needed,
 )
-from common.python.gate.statistics import Known, Mean
 from common.python.results import VerdictKind
 
 BAND = 0.5
