@@ -150,7 +150,7 @@ def compare(
 ) -> None:
     """Compare two runs row by row: a verdict each, exit 2 if any row of B is slower."""
     from common.python.gate.comparison import Comparison
-    from common.python.gate.exit_codes import exit_code_of
+    from common.python.gate.outcome import exit_code_of
     from common.python.report.run_folder import load
     from common.python.report.terminal import console_for, print_comparison
 

@@ -15,8 +15,7 @@ from typing import Protocol, Self
 
 from common.python.benchmark_harness import run_pair, shown
 from common.python.errors import ExitCode, Status, UnfitEnvironment
-from common.python.gate.exit_codes import exit_code_of
-from common.python.gate.outcome import accept, confirmed, is_to_be_confirmed, red_twice, standing, unconfirmed
+from common.python.gate.outcome import accept, confirmed, exit_code_of, is_to_be_confirmed, red_twice, standing, unconfirmed
 from common.python.gate.statistics import load_ahead
 from common.python.gate.verdicts import NOISE_COMMAND, Standards, first_gpu
 from common.python.machine.ceiling import MachineCeilings
