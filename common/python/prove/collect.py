@@ -19,8 +19,7 @@ from common.python.processes import messages
 from common.python.prove.proofs import NOWHERE, Evidence, Seen, listed, nothing, prove
 from common.python.prove.triton import Compilation, read_cubins
 from common.python.results import BASELINE, KernelUse, Proof
-from common.python.session.builds import make_all
-from common.python.session.parallel_jobs import room_for, side_by_side
+from common.python.session.builds import make_all, room_for, side_by_side
 from common.python.session.planning import Plan, uses_triton
 from common.python.session.session import Bench, SideAtWork
 

@@ -1,12 +1,16 @@
-"""Compilation of sides: one row's where it needs them, or all rows' ahead, side by side on every core, before anything is timed."""
+"""Builds of sides: one row's where it needs them, or all rows' ahead, side by side on every core, before anything is timed."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+import psutil
 
 from common.python.build.nvcc import architectures_for
 from common.python.build.sass import Unreadable, read_code
@@ -14,7 +18,6 @@ from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.machine.description import Machine
 from common.python.processes import messages
 from common.python.processes.fork_server import Child
-from common.python.session.parallel_jobs import Job, room_for, side_by_side
 from common.python.session.planning import Plan
 from common.python.session.session import BUILD_CACHE, Bench
 
@@ -117,3 +120,51 @@ class _Build:
         """Have its machine code listed. Raises Unreadable."""
         if self.built:
             read_code(Path(self.built.library))
+
+
+class Job(Protocol):
+    """Something that a child does, which may take `memory_bytes`."""
+
+    memory_bytes: int
+
+    def begin(self) -> None:
+        """Start the child. Raises SideFailure."""
+
+    def finish(self) -> None:
+        """Wait for its answer, and keep it. Raises SideFailure."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
+
+J = TypeVar("J", bound=Job)
+
+
+def room_for(memory_bytes: int) -> int:
+    """How many children that take so much memory each can be at work at once, a core each; at least one."""
+    return max(1, min(len(os.sched_getaffinity(0)), psutil.virtual_memory().available // memory_bytes))
+
+
+def side_by_side(jobs: Iterable[J], at_once: int, finished: Callable[[J], None] = lambda _: None) -> None:
+    """Do `jobs`, and call `finished` after each. One that fails costs no other anything: its own state is what tells."""
+    waiting, at_work = deque(jobs), deque[J]()
+    with contextlib.ExitStack() as stack:
+        stack.callback(_kill, at_work)  # after Ctrl-C, say
+        while waiting or at_work:
+            while waiting and len(at_work) < at_once:
+                job = waiting.popleft()
+                try:
+                    job.begin()
+                    at_work.append(job)
+                except SideFailure:
+                    finished(job)
+            if not at_work:
+                continue
+            with contextlib.suppress(SideFailure):
+                at_work[0].finish()
+            finished(at_work.popleft())
+
+
+def _kill(jobs: Iterable[Job]) -> None:
+    for job in jobs:
+        job.kill()

@@ -240,8 +240,8 @@ def test_an_answer_of_a_child_that_wrote_more_is_none(pair):
 
 @pytest.fixture
 def cores(monkeypatch):
-    monkeypatch.setattr("common.python.session.parallel_jobs.os.sched_getaffinity", lambda _: {0, 1, 2})
-    monkeypatch.setattr("common.python.session.parallel_jobs.psutil.virtual_memory", lambda: SimpleNamespace(available=64 << 30))
+    monkeypatch.setattr("common.python.session.builds.os.sched_getaffinity", lambda _: {0, 1, 2})
+    monkeypatch.setattr("common.python.session.builds.psutil.virtual_memory", lambda: SimpleNamespace(available=64 << 30))
 
 
 def test_triton_sides_are_compiled_ahead_side_by_side_and_each_row_finds_them(pair, cores):

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from common.python.errors import SideFailure, Status
-from common.python.session import parallel_jobs as module
-from common.python.session.parallel_jobs import room_for, side_by_side
+from common.python.session import builds as module
+from common.python.session.builds import room_for, side_by_side
 
 NO = SideFailure(Status.BUILD_FAILED, "no")
 
