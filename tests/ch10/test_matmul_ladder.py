@@ -7,8 +7,7 @@ import pytest
 from common.python.child.sides.loader import load_workload
 from common.python.gate.expectations import read_expectations
 from common.python.pairs.directives import ladder_expects, ladder_steps, read_directives
-from common.python.pairs.discovery import discover
-from common.python.pairs.ladder import with_rungs
+from common.python.pairs.discovery import discover, with_rungs
 from tests.ch10.emulated import CHAPTER
 from tests.cuda_sides import constants_of
 from tests.teeth import ROOT

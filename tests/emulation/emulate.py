@@ -35,8 +35,7 @@ from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import Step, load_workload
 from common.python.errors import SideFailure
 from common.python.pairs.directives import read_directives
-from common.python.pairs.discovery import discover
-from common.python.pairs.ladder import with_rungs
+from common.python.pairs.discovery import discover, with_rungs
 from common.python.pairs.workload import Shape, Workload, call_by_name
 from common.python.project import PROJECT_ROOT
 from tests.emulation.translate import NotEmulated, translate

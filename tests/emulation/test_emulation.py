@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from common.python.pairs.discovery import discover
-from common.python.pairs.ladder import with_rungs
+from common.python.pairs.discovery import discover, with_rungs
 from common.python.project import PROJECT_ROOT
 from tests.emulation.emulate import check_side
 from tests.emulation.translate import NotEmulated

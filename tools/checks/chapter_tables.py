@@ -12,8 +12,7 @@ from common.python.errors import BenchmarkError
 from common.python.gate.expectations import Expectation, Expectations, key_text, read_expectations
 from common.python.gate.statistics import TIME, climb
 from common.python.pairs.directives import Directives, ladder_expects, read_directives
-from common.python.pairs.discovery import Pair, discover
-from common.python.pairs.ladder import with_rungs
+from common.python.pairs.discovery import Pair, discover, with_rungs
 from common.python.project import PROJECT_ROOT
 from common.python.results import BASELINE, OPTIMIZED
 from common.python.wording import at_shape, speedup_text

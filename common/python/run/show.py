@@ -10,8 +10,7 @@ from rich.syntax import Syntax
 
 from common.python.errors import BenchmarkError
 from common.python.gate.statistics import climb
-from common.python.pairs.discovery import Pair, Tree
-from common.python.pairs.ladder import with_rungs
+from common.python.pairs.discovery import Pair, Tree, with_rungs
 from common.python.pairs.targets import select
 
 _CONTEXT_LINES = 3

@@ -13,7 +13,7 @@ from common.python.machine.description import Gpu, Machine, unmet
 from common.python.machine.needs import parse_need
 from common.python.pairs.claims import Claim, read_claims
 from common.python.pairs.directives import Directives, read_directives
-from common.python.pairs.ladder import with_rungs
+from common.python.pairs.discovery import with_rungs
 from common.python.pairs.sources import digest_of
 from common.python.pairs.targets import Selection
 from common.python.processes import messages

@@ -8,8 +8,7 @@ from common.python.build.nvcc import architectures_for
 from common.python.errors import BenchmarkError
 from common.python.pairs.claims import AMOUNTS, parse_claim, read_claims, techniques
 from common.python.pairs.directives import read_directives
-from common.python.pairs.discovery import discover
-from common.python.pairs.ladder import with_rungs
+from common.python.pairs.discovery import discover, with_rungs
 from common.python.project import PROJECT_ROOT
 
 # Text, then what it compares: kind, names or technique or kernel, relation, bound, whether that is a multiple of the baseline's.

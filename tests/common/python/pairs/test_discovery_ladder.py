@@ -6,8 +6,7 @@ import pytest
 
 from common.python.errors import BenchmarkError
 from common.python.pairs.directives import ladder_expects, ladder_steps
-from common.python.pairs.discovery import discover
-from common.python.pairs.ladder import with_rungs
+from common.python.pairs.discovery import discover, with_rungs
 from tests.commands import benchmark, write_pair
 
 STEP = '"""Optimized: {}."""\n\n\ndef prepare(x):\n    return lambda: x * 2\n'
