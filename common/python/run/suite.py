@@ -23,7 +23,7 @@ from common.python.machine.ceilings import kept_ceilings
 from common.python.machine.description import Machine, child_environment, describe_machine, lock
 from common.python.machine.doctor import fitness, unfit
 from common.python.pairs.discovery import discover
-from common.python.pairs.revisions import against, checkout
+from common.python.pairs.sources import against, checkout
 from common.python.pairs.targets import Selection, select
 from common.python.processes.fork_server import ForkServer
 from common.python.profile.explain import why_red

@@ -6,7 +6,7 @@ import pytest
 
 from common.python.errors import BenchmarkError
 from common.python.pairs.discovery import discover
-from common.python.pairs.revisions import against, checkout
+from common.python.pairs.sources import against, checkout
 from common.python.pairs.targets import Selection, select
 
 NAMES = ("workload_add.py", "baseline_add.py", "optimized_add.py")
