@@ -24,7 +24,7 @@ import torch
 
 from common.python.child.describer import Describer
 from common.python.child.referee import Referee
-from common.python.child.sides.triton_start import start_triton
+from common.python.child.sides.triton import start_triton
 from common.python.child.survey.gpu import Surveyor
 from common.python.child.tamper import seal
 from common.python.child.worker import Worker

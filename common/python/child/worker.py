@@ -31,8 +31,7 @@ from common.python.child.sides.compare import (
 )
 from common.python.child.sides.inputs import Inputs, warm_digest
 from common.python.child.sides.loader import Side, Step, load_side, load_workload
-from common.python.child.sides.triton import compile_ahead
-from common.python.child.sides.triton_start import start_triton
+from common.python.child.sides.triton import compile_ahead, start_triton
 from common.python.child.tamper import seal
 from common.python.errors import SideFailure, Status
 from common.python.machine.description import profiler_attached, set_compile_environment

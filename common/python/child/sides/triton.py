@@ -7,9 +7,13 @@ very step that would be timed. An autotuner gets no timings and takes its first 
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import gc
 import os
 import sys
 import sysconfig
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -177,3 +181,18 @@ def _stand_in_for_cuda(capability: tuple[int, int]) -> Iterator[None]:
         mock.patch.object(FakeTensor, "data_ptr", lambda tensor: _ADDRESS + tensor.storage_offset() * tensor.itemsize),
     ):
         yield
+
+
+@functools.cache
+def start_triton() -> float:
+    """Import Triton and have it read all of itself, 400 MB, for its caches' keys; the seconds that took, here or where this was forked.
+
+    Where it cannot be imported nothing is done: a side that needs it says so better.
+    """
+    begin = time.perf_counter()
+    with contextlib.suppress(ImportError):
+        from triton.runtime.cache import triton_key
+
+        triton_key()
+        gc.freeze()
+    return time.perf_counter() - begin
