@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from common.python.report.listings import changes, whole
+from common.python.report.html_pair import changes, whole
 
 BEFORE = "import torch\n\n\ndef step(x):\n    return x + 1\n"
 AFTER = "import torch\n\n\ndef step(x):\n    # <b>one</b> & only\n    return x.add_(1)\n"
