@@ -1,6 +1,7 @@
 """What a run makes of its verdicts: red rows are confirmed, good ones accepted where that is asked, and all of them earn an exit code.
 
-A red row is red only if it stands among all that a run gates, and if a second measurement of it alone says so too."""
+A red row is red only if it stands among all that a run gates, and if a second measurement of it alone says so too.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """When a measurement has enough units: the gate has decided, the interval is narrow, or units or time are used up.
 
-A block in which the device ran hot is taken again after a pause, and a device that stays hot ends the measurement."""
+A block in which the device ran hot is taken again after a pause, and a device that stays hot ends the measurement.
+"""
 
 from __future__ import annotations
 

@@ -16,6 +16,29 @@ ShapeEntries = dict[str, int | float | bool | str]
 MOST_QUEUED_NS: Final = 2_500_000  # of the host's a call: 500 launches through ctypes on an H200
 
 
+class Message(BaseModel):
+    """Base of all messages. A number keeps its type on the way: 1 stays an int, True stays a bool."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Request(Message):
+    """Something a child is asked to do."""
+
+    nonce: str = Field(default_factory=lambda: secrets.token_hex(8))
+
+    def for_rank(self, rank: int, ranks: int) -> Self:
+        """What process `rank` of the `ranks` of a side is asked: the same as any other, unless the request says which it is."""
+        fields = {"rank": rank, "ranks": ranks}
+        return self.model_copy(update=fields) if fields.keys() <= type(self).model_fields.keys() else self
+
+
+class Answer(Message):
+    """What came of a request."""
+
+    nonce: str
+
+
 class Describe(Request):
     """Load a workload, apply `kwargs` to its timed shapes and try it at its smallest check shape."""
 
@@ -398,29 +421,6 @@ AnyRequest = Annotated[
     Describe | Probe | Build | Open | Load | Prepare | Check | Warm | Time | Watch | Ahead | Attend | Judge | Survey | Fork | Reap,
     Field(discriminator="kind"),
 ]
-
-
-class Message(BaseModel):
-    """Base of all messages. A number keeps its type on the way: 1 stays an int, True stays a bool."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Request(Message):
-    """Something a child is asked to do."""
-
-    nonce: str = Field(default_factory=lambda: secrets.token_hex(8))
-
-    def for_rank(self, rank: int, ranks: int) -> Self:
-        """What process `rank` of the `ranks` of a side is asked: the same as any other, unless the request says which it is."""
-        fields = {"rank": rank, "ranks": ranks}
-        return self.model_copy(update=fields) if fields.keys() <= type(self).model_fields.keys() else self
-
-
-class Answer(Message):
-    """What came of a request."""
-
-    nonce: str
 
 
 class Failed(Answer):

@@ -22,6 +22,54 @@ from common.python.session.planning import Plan
 from common.python.session.session import BUILD_CACHE, Bench
 
 
+class Job(Protocol):
+    """Something that a child does, which may take `memory_bytes`."""
+
+    memory_bytes: int
+
+    def begin(self) -> None:
+        """Start the child. Raises SideFailure."""
+
+    def finish(self) -> None:
+        """Wait for its answer, and keep it. Raises SideFailure."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
+
+J = TypeVar("J", bound=Job)
+
+
+def room_for(memory_bytes: int) -> int:
+    """How many children that take so much memory each can be at work at once, a core each; at least one."""
+    return max(1, min(len(os.sched_getaffinity(0)), psutil.virtual_memory().available // memory_bytes))
+
+
+def side_by_side(jobs: Iterable[J], at_once: int, finished: Callable[[J], None] = lambda _: None) -> None:
+    """Do `jobs`, and call `finished` after each. One that fails costs no other anything: its own state is what tells."""
+    waiting, at_work = deque(jobs), deque[J]()
+    with contextlib.ExitStack() as stack:
+        stack.callback(_kill, at_work)  # after Ctrl-C, say
+        while waiting or at_work:
+            while waiting and len(at_work) < at_once:
+                job = waiting.popleft()
+                try:
+                    job.begin()
+                    at_work.append(job)
+                except SideFailure:
+                    finished(job)
+            if not at_work:
+                continue
+            with contextlib.suppress(SideFailure):
+                at_work[0].finish()
+            finished(at_work.popleft())
+
+
+def _kill(jobs: Iterable[Job]) -> None:
+    for job in jobs:
+        job.kill()
+
+
 class Listed(Job, Protocol):
     """A job that makes machine code."""
 
@@ -120,51 +168,3 @@ class _Build:
         """Have its machine code listed. Raises Unreadable."""
         if self.built:
             read_code(Path(self.built.library))
-
-
-class Job(Protocol):
-    """Something that a child does, which may take `memory_bytes`."""
-
-    memory_bytes: int
-
-    def begin(self) -> None:
-        """Start the child. Raises SideFailure."""
-
-    def finish(self) -> None:
-        """Wait for its answer, and keep it. Raises SideFailure."""
-
-    def kill(self) -> None:
-        """End it at once."""
-
-
-J = TypeVar("J", bound=Job)
-
-
-def room_for(memory_bytes: int) -> int:
-    """How many children that take so much memory each can be at work at once, a core each; at least one."""
-    return max(1, min(len(os.sched_getaffinity(0)), psutil.virtual_memory().available // memory_bytes))
-
-
-def side_by_side(jobs: Iterable[J], at_once: int, finished: Callable[[J], None] = lambda _: None) -> None:
-    """Do `jobs`, and call `finished` after each. One that fails costs no other anything: its own state is what tells."""
-    waiting, at_work = deque(jobs), deque[J]()
-    with contextlib.ExitStack() as stack:
-        stack.callback(_kill, at_work)  # after Ctrl-C, say
-        while waiting or at_work:
-            while waiting and len(at_work) < at_once:
-                job = waiting.popleft()
-                try:
-                    job.begin()
-                    at_work.append(job)
-                except SideFailure:
-                    finished(job)
-            if not at_work:
-                continue
-            with contextlib.suppress(SideFailure):
-                at_work[0].finish()
-            finished(at_work.popleft())
-
-
-def _kill(jobs: Iterable[Job]) -> None:
-    for job in jobs:
-        job.kill()
