@@ -9,7 +9,7 @@ from common.python.command import Arguments, exit_with
 from common.python.errors import ExitCode
 from common.python.gate.expectations import Expectations
 from common.python.gate.noise_floor import NoiseFloor
-from common.python.machine.ceiling import MachineCeilings
+from common.python.machine.ceilings import MachineCeilings
 from common.python.project import PROJECT_ROOT
 from common.python.results import DOCUMENTS
 from common.python.storage import write_whole

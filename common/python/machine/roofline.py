@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from common.python.errors import SideFailure, Status
-from common.python.machine.ceiling import Ceiling, MachineCeilings, Mode, Unit
+from common.python.machine.ceilings import Ceiling, MachineCeilings, Mode, Unit
 from common.python.results import WARM_FILES, PairTiming, Share
 from common.python.wording import significant, time_text
 

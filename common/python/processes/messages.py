@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from common.python.errors import Status
-from common.python.machine.ceiling import Ceiling
+from common.python.machine.ceilings import Ceiling
 from common.python.results import OutputError, ReportedMetric
 
 ShapeEntries = dict[str, int | float | bool | str]

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from pydantic import ValidationError
 
 from common.python.errors import BenchmarkError, ExitCode
-from common.python.machine.ceiling import Ceiling, MachineCeilings
+from common.python.machine.ceilings import Ceiling, MachineCeilings
 from common.python.machine.roofline import value_text
 from common.python.report.charts import BOX_HEIGHT, BOX_WIDTH, Reach, Roofline, SpeedupAxis, Whisker, roofline, speedup_axis
 from common.python.report.html_pair import PARTS, compact, headlines, kind_of

@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from common.python.errors import Status
-from common.python.machine.ceiling import MachineCeilings
+from common.python.machine.ceilings import MachineCeilings
 from common.python.machine.doctor import Finding
 from common.python.machine.roofline import value_text
 from common.python.profile.explain import reasons

@@ -12,8 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from common.python.errors import BenchmarkError, SideFailure, UnfitEnvironment
-from common.python.machine.ceiling import Ceiling, MachineCeilings
-from common.python.machine.ceilings import DeviceName, keep_ceilings, machine_key
+from common.python.machine.ceilings import Ceiling, DeviceName, MachineCeilings, keep_ceilings, machine_key
 from common.python.machine.description import Gpu, Machine, child_environment, describe_machine, lock
 from common.python.machine.doctor import fitness, unfit
 from common.python.machine.telemetry import Telemetry

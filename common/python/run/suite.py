@@ -18,8 +18,7 @@ from common.python.errors import ExitCode, Status, UnfitEnvironment
 from common.python.gate.outcome import accept, confirmed, exit_code_of, is_to_be_confirmed, red_twice, standing, unconfirmed
 from common.python.gate.statistics import load_ahead
 from common.python.gate.verdicts import NOISE_COMMAND, Standards, first_gpu
-from common.python.machine.ceiling import MachineCeilings
-from common.python.machine.ceilings import kept_ceilings
+from common.python.machine.ceilings import MachineCeilings, kept_ceilings
 from common.python.machine.description import Machine, child_environment, describe_machine, lock
 from common.python.machine.doctor import fitness, unfit
 from common.python.pairs.discovery import discover

@@ -18,7 +18,7 @@ from typing import Self, TypeVar
 import psutil
 
 from common.python.errors import SideFailure, Status
-from common.python.machine.ceiling import MachineCeilings
+from common.python.machine.ceilings import MachineCeilings
 from common.python.pairs.workload import Shape
 from common.python.processes import messages
 from common.python.processes.fork_server import ANY_CORE, ForkServer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from common.python.machine.ceiling import Ceiling, MachineCeilings
+from common.python.machine.ceilings import Ceiling, MachineCeilings
 from tests.common.python.factories import an_interval
 
 TERA = 1e12

@@ -24,7 +24,7 @@ import torch
 from common.python.child.device.sampler import Sample
 from common.python.child.sides.inputs import RandomFile
 from common.python.errors import SideFailure, Status
-from common.python.machine.ceiling import Ceiling, L2State, Mode, Unit
+from common.python.machine.ceilings import Ceiling, L2State, Mode, Unit
 from common.python.results import Interval
 
 _TAIL = 0.025  # on either side of a 95 % interval

@@ -19,7 +19,7 @@ from common.python.child.device.driver import DriverError, Kernels
 from common.python.child.device.helpers import device_helpers, sm_clock_hz
 from common.python.child.device.sampler import DeviceTimer, Sample
 from common.python.child.survey.host import Call, Findings, Way, product
-from common.python.machine.ceiling import Ceiling
+from common.python.machine.ceilings import Ceiling
 
 MMA_SYNC = "bf16_mma_sync"
 

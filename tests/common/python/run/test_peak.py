@@ -8,8 +8,7 @@ import pytest
 from common.python.errors import BenchmarkError, ExitCode, Status
 from common.python.machine import ceilings as machine_ceilings
 from common.python.machine import description
-from common.python.machine.ceiling import MachineCeilings
-from common.python.machine.ceilings import keep_ceilings, machine_key
+from common.python.machine.ceilings import MachineCeilings, keep_ceilings, machine_key
 from common.python.machine.description import child_environment, describe_machine
 from common.python.processes.fork_server import ForkServer
 from common.python.project import PROJECT_ROOT

@@ -12,7 +12,7 @@ from common.python.child.survey import gpu, matrix
 from common.python.child.survey.host import Findings
 from common.python.child.survey.matrix import MMA_SYNC, MatrixSurvey, MmaLoop, notes_on
 from common.python.machine import ceilings as machine_ceilings
-from common.python.machine.ceiling import MachineCeilings
+from common.python.machine.ceilings import MachineCeilings
 from tests.common.python.ptx import Run
 from tests.common.python.synthetic_ceilings import a_ceiling, synthetic_ceilings
 
