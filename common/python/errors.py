@@ -23,7 +23,7 @@ class Status(StrEnum):
 
 
 class ExitCode(IntEnum):
-    """What the process tells its caller; `exit_codes` decides which one a run earns."""
+    """What the process tells its caller; `gate.outcome` decides which one a run earns."""
 
     GOOD = 0
     USAGE = 1

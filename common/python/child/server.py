@@ -1,6 +1,6 @@
 """The children's side of isolation: a fork server that has torch and no CUDA context, and the loop in which a child answers.
 
-The parent starts it as `python -m common.python.child.server FD`. This module and `isolation` are the only ones that
+The parent starts it as `python -m common.python.child.server FD`. This module and `fork_server` are the only ones that
 catch every exception: whatever a side does ends in an answer with a status, or in a closed socket that the parent notices.
 """
 

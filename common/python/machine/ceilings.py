@@ -1,4 +1,4 @@
-"""What a machine can do at most, as `peak` measured it: the documents, one file a GPU and one for the CPU, and which of them a run may use."""
+"""What a machine can do at most, as `peak` measured it: the documents, one file a GPU and one for the CPU, and who may use them."""
 
 from __future__ import annotations
 

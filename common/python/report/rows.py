@@ -220,7 +220,7 @@ def checkout_text(saved: dict[str, Any]) -> str:
 
 
 def machine_text(environment: dict[str, Any]) -> str:
-    """The machine that an `environment.Machine`, as saved in run.json, describes: GPUs or CPU, versions, commit."""
+    """The machine that an `description.Machine`, as saved in run.json, describes: GPUs or CPU, versions, commit."""
     gpus = Counter(f"{gpu['name']} (driver {gpu['driver']})" for gpu in environment.get("gpus", ()))
     parts = [f"{count} x {name}" if count > 1 else name for name, count in gpus.items()] or ["no GPU"]
     if "cpu" in environment:

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from tools.checks import tree
-from tools.checks.layers import CHILD_SIDE, LAYERS
 
 PROJECT = Path(__file__).resolve().parents[3]
 
@@ -34,8 +33,8 @@ def lines(count, of="x = 1"):
 
 
 VIOLATIONS = {
-    "a long module": ("tools/a.py", lines(401), 401, "budget"),
-    "a long header": ("common/cuda/a.cuh", CUDA_IDEA + "int x;\n" * 400, 401, "budget"),
+    "a long module": ("tools/a.py", lines(601), 601, "budget"),
+    "a long header": ("common/cuda/a.cuh", CUDA_IDEA + "int x;\n" * 600, 601, "budget"),
     "a long Python example": ("ch01/optimized_a.py", lines(61), 61, "budget"),
     "a long CUDA example": ("ch07/baseline_a.cu", CUDA_IDEA + "int x;\n" * 120, 121, "budget"),
     "a long lab example": ("labs/moe/optimized_a.py", lines(251), 251, "budget"),
@@ -184,50 +183,6 @@ def test_what_the_rules_allow(tmp_path, path, text):
     assert found(tmp_path, path, text) == []
 
 
-def test_an_import_that_points_up(tmp_path):
-    files = {"common/python/errors.py": IDEA + "from common.python import results\n", "common/python/results.py": IDEA}
-    assert [str(finding) for finding in findings(tmp_path, files)] == [
-        "common/python/errors.py:2: layers: found errors importing results; expected only modules below errors"
-    ]
-
-
-def test_common_knows_nothing_of_tools(tmp_path):
-    files = {"common/python/errors.py": IDEA + "def f():\n    import tools.a\n", "tools/a.py": IDEA}
-    assert [(finding.line, finding.rule) for finding in findings(tmp_path, files)] == [(3, "layers")]
-
-
-def test_a_module_without_a_layer(tmp_path):
-    assert found(tmp_path, "common/python/surprise.py", IDEA) == [(1, "layers")]
-
-
-def test_torch_is_found_behind_another_module(tmp_path):
-    files = {
-        "tools/cli/benchmark_cli.py": IDEA + "import json\nfrom common.python.run.suite import run_suite\n",
-        "common/python/run/suite.py": IDEA + "from common.python import timing\n",
-        "common/python/child/device/sampler.py": IDEA + "import torch.nn\n",
-    }
-    ways = [str(finding) for finding in findings(tmp_path, files)]
-    assert len(ways) == 2
-    assert ways[1].startswith("tools/cli/benchmark_cli.py:3: light imports: found tools.cli.benchmark_cli -> common.python.run.suite -> ")
-    assert "common.python.child.device.sampler -> torch.nn" in ways[1]
-
-
-def test_torch_for_the_type_checker_alone_is_no_import(tmp_path):
-    text = IDEA + "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n"
-    assert found(tmp_path, "common/python/report/tables.py", text) == []
-
-
-def test_discovery_stays_light_even_through_its_package(tmp_path):
-    files = {
-        "common/__init__.py": IDEA + "from common.python.pairs.workload import Workload\n",
-        "common/python/pairs/workload.py": IDEA + "import pydantic\n",
-        "common/python/pairs/discovery.py": IDEA,
-    }
-    assert [(finding.path, finding.rule) for finding in findings(tmp_path, files)] == [
-        ("common/python/pairs/discovery.py", "light imports")
-    ]
-
-
 def test_the_command_says_what_it_found_and_fails(tmp_path):
     findings(tmp_path, {"tools/a.py": "x = 1\n"})
     ran = subprocess.run([sys.executable, "-m", "tools.checks.tree", tmp_path], cwd=PROJECT, capture_output=True, text=True, timeout=60)
@@ -239,15 +194,3 @@ def test_the_command_says_what_it_found_and_fails(tmp_path):
 def test_this_tree_keeps_the_rules():
     broken = tree.findings_in(PROJECT)
     assert not broken, "\n".join(map(str, broken))
-
-
-def test_every_layer_is_a_module_and_every_module_of_the_child_side_a_layer():
-    assert [layer for layer in LAYERS if not (PROJECT / "common" / "python" / f"{layer}.py").exists()] == []
-    assert set(LAYERS) >= CHILD_SIDE
-
-
-def test_the_parent_side_imports_no_torch():
-    parent_side = [f"common.python.{layer}" for layer in LAYERS if layer not in CHILD_SIDE]
-    code = f"import sys, {', '.join(parent_side)}, tools.cli.benchmark_cli; print({{'torch', 'triton'}} & set(sys.modules))"
-    ran = subprocess.run([sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, timeout=60)
-    assert (ran.stdout, ran.stderr) == ("set()\n", "")

@@ -299,7 +299,10 @@ def test_an_unknown_need_is_an_error() -> None:
 
 # --- one job a GPU
 
-HOLD = "import sys, time; from common.python.machine.description import lock\nwith lock(sys.argv[1], 'run'): print('held', flush=True); time.sleep(60)"
+HOLD = (
+    "import sys, time; from common.python.machine.description import lock\n"
+    "with lock(sys.argv[1], 'run'): print('held', flush=True); time.sleep(60)"
+)
 
 
 @pytest.fixture
