@@ -25,7 +25,7 @@ from common.python.prove.proofs import Seen, nothing
 from common.python.results import BASELINE, OPTIMIZED, Check, PairResult, Setup, SideResult
 from common.python.session.builds import build_row
 from common.python.session.planning import Plan
-from common.python.session.session import Bench, Judging, SideAtWork
+from common.python.session.session import Judging, Session, SideAtWork
 
 _ABREAST = 4
 """Sides that are verified at a time at small shapes, which cost waiting alone. More would share the GPU by turns for longer than a stream
@@ -56,7 +56,7 @@ class _Row:
             self.phases[name] = self.phases.get(name, 0.0) + time.monotonic() - begin
 
 
-def run_pair(plan: Plan, bench: Bench, machine: Machine, standards: Standards) -> PairResult:
+def run_pair(plan: Plan, session: Session, machine: Machine, standards: Standards) -> PairResult:
     """Everything about one row. Whatever a side does ends in the row's status; nothing a side does is raised."""
     begin = time.monotonic()
     row = _Row(plan, checks={side: [] for side in plan.sides}, evidence={side: nothing("it was not built") for side in plan.sides})
@@ -64,43 +64,43 @@ def run_pair(plan: Plan, bench: Bench, machine: Machine, standards: Standards) -
     with nvtx.annotate(plan.target):
         try:
             with row.phase("build"):
-                build_row(plan, bench, machine)
+                build_row(plan, session, machine)
             with row.phase("prove"):
-                row.evidence = read_evidence(plan, bench)
+                row.evidence = read_evidence(plan, session)
                 require_proofs(row)
             if plan.skip:
                 raise SideFailure(Status.SKIPPED, plan.skip)
-            if found := [said.finding for said in bench.sanitized.get(plan.target, ()) if said.finding]:
+            if found := [said.finding for said in session.sanitized.get(plan.target, ()) if said.finding]:
                 raise SideFailure(Status.WRONG_RESULT, found[0])
-            with Judging(bench, plan) as judging:
+            with Judging(session, plan) as judging:
                 row.of_references = judging.notes
                 with ExitStack() as until_watched:
-                    watched = fork_watched(plan, bench, until_watched)
+                    watched = fork_watched(plan, session, until_watched)
                     with row.phase("verify"):
-                        verify(row, bench, judging)
+                        verify(row, session, judging)
                     with row.phase("prove"):
-                        watch_evidence(plan, bench, machine, row.evidence, watched)
+                        watch_evidence(plan, session, machine, row.evidence, watched)
                         require_proofs(row)
-                if bench.settings.measures:
+                if session.settings.measures:
                     with row.phase("measure"):
-                        measure(row, bench, judging, standards)
-            if bench.settings.profiles and row.measured:
+                        measure(row, session, judging, standards)
+            if session.settings.profiles and row.measured:
                 with row.phase("profile"):
-                    profile(row, bench, machine)
+                    profile(row, session, machine)
                     require_proofs(row)
         except SideFailure as failure:
             status, reason = failure.status, failure.reason
-    return judge(_result(row, bench, status, reason, time.monotonic() - begin), plan, standards)
+    return judge(_result(row, session, status, reason, time.monotonic() - begin), plan, standards)
 
 
-def verify(row: _Row, bench: Bench, judging: Judging) -> None:
+def verify(row: _Row, session: Session, judging: Judging) -> None:
     """Hold every side against the reference at every shape, on two seeds that it has not seen. Raises SideFailure."""
     plan = row.plan
     shapes: list[Shape] = [*plan.described.check_at, *plan.timed.values()]
-    questions = [_Question(shape, bench.new_seed(), (bench.new_seed(), bench.new_seed())) for shape in shapes]
+    questions = [_Question(shape, session.new_seed(), (session.new_seed(), session.new_seed())) for shape in shapes]
     small, timed = questions[: len(plan.described.check_at)], questions[len(plan.described.check_at) :]
     with ExitStack() as until_verified:
-        workers = {side: until_verified.enter_context(bench.fork_side(plan, side)) for side in plan.sides}
+        workers = {side: until_verified.enter_context(session.fork_side(plan, side)) for side in plan.sides}
         for worker in workers.values():
             worker.begin_load()
         for worker in workers.values():
@@ -109,12 +109,12 @@ def verify(row: _Row, bench: Bench, judging: Judging) -> None:
         for first in range(0, len(plan.sides), abreast):
             group = plan.sides[first : first + abreast]
             for question in small:
-                bench.tell(f"verifying {', '.join(group)}")
-                _ask({side: workers[side] for side in group}, question, row, bench, judging)
+                session.tell(f"verifying {', '.join(group)}")
+                _ask({side: workers[side] for side in group}, question, row, session, judging)
             for side in group:  # alone, for the seconds of their set-up are kept, and what they hold of the GPU is much
-                bench.tell(f"verifying {side}")
+                session.tell(f"verifying {side}")
                 for question in timed:
-                    _ask({side: workers[side]}, question, row, bench, judging)
+                    _ask({side: workers[side]}, question, row, session, judging)
                 workers[side].begin_close()
 
 
@@ -127,17 +127,17 @@ class _Question:
     check_seeds: tuple[int, int]
 
 
-def _ask(workers: Mapping[str, SideAtWork], question: _Question, row: _Row, bench: Bench, judging: Judging) -> None:
+def _ask(workers: Mapping[str, SideAtWork], question: _Question, row: _Row, session: Session, judging: Judging) -> None:
     """Have sides prepare and check themselves side by side, and judge their answers. Raises SideFailure, of the first side that fails."""
     for worker in workers.values():
         worker.begin_prepare(question.shape, question.prepare_seed, question.check_seeds[0])
     prepared = {side: worker.finish_prepare() for side, worker in workers.items()}
     for worker in workers.values():
-        worker.begin(messages.Check(seeds=list(question.check_seeds), prefix=bench.dump_prefix()))
+        worker.begin(messages.Check(seeds=list(question.check_seeds), prefix=session.dump_prefix()))
     for side, worker in workers.items():
-        checked = worker.finish(messages.Checked, bench.limit_s("prepare"))
+        checked = worker.finish(messages.Checked, session.limit_s("prepare"))
         row.checks[side] += [judging.judge(side, question.shape, question.prepare_seed, call, timed=False) for call in checked.calls]
-        row.setups[side] = _setup(bench.builds.get(str(row.plan.file(side))), worker.load_s, prepared[side], checked)
+        row.setups[side] = _setup(session.builds.get(str(row.plan.file(side))), worker.load_s, prepared[side], checked)
 
 
 def _setup(built: messages.BuildDone | None, load_s: float, prepared: messages.Prepared, checked: messages.Checked) -> Setup:
@@ -157,20 +157,20 @@ def require_proofs(row: _Row) -> None:
             raise SideFailure(Status.UNPROVEN, f"{row.plan.file(proof.side).name}: found {proof.detail}; expected `{proof.claim}`")
 
 
-def measure(row: _Row, bench: Bench, judging: Judging, standards: Standards) -> None:
+def measure(row: _Row, session: Session, judging: Judging, standards: Standards) -> None:
     """Time the row at every shape that is timed on this machine. Raises SideFailure."""
     for name in row.plan.timed:
-        measured = Measurement(bench, row.plan, name, standards, judging).run()
-        if ceilings := bench.ceilings.get(row.plan.device):
+        measured = Measurement(session, row.plan, name, standards, judging).run()
+        if ceilings := session.ceilings.get(row.plan.device):
             files = {side: row.plan.file(side).name for side in row.plan.sides}
             measured.timing = with_shares(measured.timing, row.plan.work[name], ceilings, files)
         row.measured[name] = measured
 
 
-def profile(row: _Row, bench: Bench, machine: Machine) -> None:
+def profile(row: _Row, session: Session, machine: Machine) -> None:
     """Run the row under the profilers; what they count is evidence for its claims."""
-    row.profiling = profile_row(row.plan, bench)
-    chosen = "--kwargs" if bench.settings.kwargs else "--sweep" if bench.settings.sweep else ""
+    row.profiling = profile_row(row.plan, session)
+    chosen = "--kwargs" if session.settings.kwargs else "--sweep" if session.settings.sweep else ""
     elsewhere = f"it is about the workload's own shape, and {chosen} chose another" if chosen else ""
     for side, counters in row.profiling.counters.items():
         add_counters(row.evidence[side], machine, counters, elsewhere)
@@ -182,33 +182,33 @@ def judge(row: PairResult, plan: Plan, standards: Standards) -> PairResult:
     return row.model_copy(update={"verdicts": {name: verdict for name, verdict in verdicts.items() if verdict}})
 
 
-def _result(row: _Row, bench: Bench, status: Status, reason: str, seconds: float) -> PairResult:
+def _result(row: _Row, session: Session, status: Status, reason: str, seconds: float) -> PairResult:
     plan = row.plan
     measured = row.measured if status is Status.PASSED else {}  # no figure of a row whose claims its counters refute
     return PairResult(
         target=plan.target,
-        workload_file=shown(plan.selection.pair.workload, bench),
+        workload_file=shown(plan.selection.pair.workload, session),
         idea=_idea(plan),
         status=status,
         reason=reason,
-        sides={side: _side_result(row, bench, side) for side in plan.sides},
+        sides={side: _side_result(row, session, side) for side in plan.sides},
         timings={name: each.timing for name, each in measured.items()},
         proofs=proofs_of(plan, row.evidence),
         metrics=next((each.metrics for each in measured.values()), {}),
-        notes=(*_notes(plan, bench), *_found(row), *_sanitizer_notes(plan, bench, reason)),
+        notes=(*_notes(plan, session), *_found(row), *_sanitizer_notes(plan, session, reason)),
         seconds=seconds,
         phases=row.phases,
     )
 
 
-def _side_result(row: _Row, bench: Bench, side: str) -> SideResult:
+def _side_result(row: _Row, session: Session, side: str) -> SideResult:
     checks = list(row.checks[side])
     peaks = []
     for measured in row.measured.values():
         checks += measured.checks[side]
         peaks.append(measured.peak_memory_bytes.get(side, 0))
     return SideResult(
-        file=shown(row.plan.file(side), bench),
+        file=shown(row.plan.file(side), session),
         directives=row.plan.side_directives[side].as_text(),
         setup=row.setups.get(side),
         peak_memory_bytes=max(peaks) if peaks and row.plan.device == "cuda" else None,
@@ -222,10 +222,10 @@ def _idea(plan: Plan) -> str:
     return plan.side_directives[plan.sides[1] if len(plan.sides) > 1 else plan.sides[0]].idea
 
 
-def _notes(plan: Plan, bench: Bench) -> tuple[str, ...]:
-    if plan.timed and len(plan.sides) > 1 and _are_alike(plan, bench):
+def _notes(plan: Plan, session: Session) -> tuple[str, ...]:
+    if plan.timed and len(plan.sides) > 1 and _are_alike(plan, session):
         return ("both sides are the same code: their difference is noise by construction",)
-    if not bench.settings.measures or plan.timed or plan.skip:
+    if not session.settings.measures or plan.timed or plan.skip:
         return ()
     if plan.interpreted:
         return ("checked in Triton's interpreter, which says nothing of speed: not timed on a CPU",)
@@ -236,23 +236,23 @@ def _found(row: _Row) -> tuple[str, ...]:
     return (*sorted(row.of_references), *findings(row.plan, row.evidence), *row.profiling.notes)
 
 
-def _sanitizer_notes(plan: Plan, bench: Bench, reason: str) -> tuple[str, ...]:
+def _sanitizer_notes(plan: Plan, session: Session, reason: str) -> tuple[str, ...]:
     """What each sanitizer says of the row, but for a finding that is the row's reason."""
-    said = bench.sanitized.get(plan.target, ())
+    said = session.sanitized.get(plan.target, ())
     return tuple(each.note or f"sanitize: {each.finding}" for each in said if each.note or each.finding != reason)
 
 
-def _are_alike(plan: Plan, bench: Bench) -> bool:
+def _are_alike(plan: Plan, session: Session) -> bool:
     """Whether the baseline and the optimized side are one library, or the same text."""
     files = [plan.file(side) for side in (BASELINE, OPTIMIZED)]
-    libraries = [bench.builds[str(file)].library for file in files if str(file) in bench.builds]
+    libraries = [session.builds[str(file)].library for file in files if str(file) in session.builds]
     return (len(libraries) == len(files) and len(set(libraries)) == 1) or same_code(*files)
 
 
-def shown(path: Path, bench: Bench) -> str:
+def shown(path: Path, session: Session) -> str:
     """`path` as a result names it: from the root that holds it, and at which revision that is not this one."""
-    root = bench.root_of(path)
+    root = session.root_of(path)
     text = str(path)
     for folder in (str(root), str(PROJECT_ROOT)):
         text = text.removeprefix(folder + "/")
-    return f"{text} at {bench.settings.against}" if root == bench.past else text
+    return f"{text} at {session.settings.against}" if root == session.past else text

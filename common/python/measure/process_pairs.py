@@ -22,7 +22,7 @@ from common.python.processes import messages
 from common.python.processes.fork_server import ANY_CORE
 from common.python.results import BASELINE, Block, Check, PairTiming, ReportedMetric, StopReason, Unit
 from common.python.session.planning import Plan
-from common.python.session.session import Bench, Judging, SideAtWork
+from common.python.session.session import Judging, Session, SideAtWork
 
 BLOCK_S = 0.06  # a process's own offset is what is left after so many samples, and another process costs 0.5 s
 MOST_SAMPLES = 64
@@ -61,19 +61,19 @@ def draw_looks(blocks: int) -> list[int]:
 class Measurement:
     """The timing of one pair at one of its named shapes; the GPUs that it uses are watched meanwhile."""
 
-    def __init__(self, bench: Bench, plan: Plan, shape: str, standards: Standards, judging: Judging) -> None:
-        self._bench = bench
+    def __init__(self, session: Session, plan: Plan, shape: str, standards: Standards, judging: Judging) -> None:
+        self._session = session
         self._plan = plan
         self._shape: Shape = plan.timed[shape]
         self._standards = standards
-        self._rule = StopRule(bench.settings, standards, plan, shape)
+        self._rule = StopRule(session.settings, standards, plan, shape)
         gpus = plan.gpus if plan.device == "cuda" else ()
         self._telemetry = Telemetry(gpus)
         self._throttle = Throttle(self._telemetry)
         self._timed_s = 0.0
         self._prepare_s = 0.0
         self._judging = judging
-        self._prepare_seed = bench.new_seed()
+        self._prepare_seed = session.new_seed()
         self._is_sized = False  # the first unit tells how long calls take, and so how many make a sample, on how many sets of buffers
         self._copies = dict.fromkeys(plan.sides, 1)
         self._sets = 1
@@ -88,7 +88,7 @@ class Measurement:
         self._spans: dict[str, list[Span]] = {}  # of the unit that is measured
         self._behind_ns: dict[str, list[float]] = {side: [] for side in plan.sides}  # of the calls that were looked at
         self._leaving = ExitStack()  # workers of the last unit, which end while those of the next start
-        self._limit_s = min(len(plan.sides) * bench.settings.timeout_s("measure"), bench.deadline - time.monotonic())
+        self._limit_s = min(len(plan.sides) * session.settings.timeout_s("measure"), session.deadline - time.monotonic())
         self._deadline = time.monotonic() + self._limit_s
 
     def run(self) -> Measured:
@@ -96,17 +96,17 @@ class Measurement:
         repetitions = []
         with self._telemetry, self._leaving:
             begin = time.monotonic()
-            for _ in range(self._bench.settings.repeat):
+            for _ in range(self._session.settings.repeat):
                 units, reason = self._units()
                 repetitions.append(units)
             telemetry = self._telemetry.summary(begin)
-        if not self._bench.settings.sustained and (hidden := self._wall_clock.hidden()):
+        if not self._session.settings.sustained and (hidden := self._wall_clock.hidden()):
             raise SideFailure(Status.IMPLAUSIBLE, hidden)
         for side, behind_ns in self._behind_ns.items():
             if left := unfinished(behind_ns, held=self._hold):
                 raise SideFailure(Status.STREAM_ESCAPE, f"{self._plan.file(side).name}: {left}")
         everything = [unit for units in repetitions for unit in units]
-        settings = self._bench.settings
+        settings = self._session.settings
         each = [speedups_of(units) for units in repetitions] if settings.repeat > 1 else []
         known = self._standards.allowance(self._plan, everything).known
         times = times_of(everything, known)
@@ -141,12 +141,12 @@ class Measurement:
         units: list[Unit] = []
         already_s = self._timed_s
         while True:
-            forwards = (len(units) % 2 == 0) is not self._bench.reversed
+            forwards = (len(units) % 2 == 0) is not self._session.reversed
             order = self._plan.sides if forwards else tuple(reversed(self._plan.sides))
             begin = time.monotonic()
-            units.append(self._cold_unit(order) if self._bench.settings.cold_start else self._unit(order))
+            units.append(self._cold_unit(order) if self._session.settings.cold_start else self._unit(order))
             self._timed_s += time.monotonic() - begin - self._prepare_s
-            self._bench.tell(self._running_estimate(units))
+            self._session.tell(self._running_estimate(units))
             reason = self._rule.reason(units, self._timed_s - already_s, self._prepare_s)
             if self._throttle.is_unfit and (reason or (self._throttle.is_hopeless and len(units) >= FEWEST_UNITS)):
                 return units, StopReason.THROTTLED
@@ -202,7 +202,7 @@ class Measurement:
 
     def _start_all(self, order: tuple[str, ...], stack: ExitStack) -> dict[str, SideAtWork]:
         """Fresh workers, each step of whose start is done side by side: a CUDA context and a `prepare` take longer than the timing."""
-        workers = {side: stack.enter_context(self._bench.fork_side(self._plan, side)) for side in order}
+        workers = {side: stack.enter_context(self._session.fork_side(self._plan, side)) for side in order}
         if self._plan.device == "cuda":
             self._open_all(workers)
         for worker in workers.values():
@@ -225,7 +225,7 @@ class Measurement:
 
     def _prepare_all(self, workers: Mapping[str, SideAtWork]) -> None:
         for side, worker in workers.items():
-            worker.begin_prepare(self._shape, self._prepare_seed, self._bench.new_seed(), self._copies[side] * self._sets)
+            worker.begin_prepare(self._shape, self._prepare_seed, self._session.new_seed(), self._copies[side] * self._sets)
         self._prepare_s = max(worker.finish_prepare().seconds for worker in workers.values())
 
     def _copies_for(self, warmed: Mapping[str, messages.Warmed]) -> dict[str, int]:
@@ -233,14 +233,14 @@ class Measurement:
 
         All sides that are short take as many, and one that is not takes one.
         """
-        if self._plan.clock != "device" or self._bench.settings.warmup == 0 or self._plan.described.goal == "memory":
+        if self._plan.clock != "device" or self._session.settings.warmup == 0 or self._plan.described.goal == "memory":
             return dict.fromkeys(warmed, 1)
         enough = min(MOST_COPIES, math.ceil(SHORT_NS / min(answer.step_ns for answer in warmed.values())))
         return {side: enough if answer.step_ns < SHORT_NS else 1 for side, answer in warmed.items()}
 
     def _sets_for(self, warmed: Mapping[str, messages.Warmed]) -> int:
         """How many sets of buffers samples take turns at: that a process's are where they are is then no property of its side."""
-        described, settings = self._plan.described, self._bench.settings
+        described, settings = self._plan.described, self._session.settings
         if self._plan.clock != "device" or described.cache == "hot" or described.goal == "memory":
             return 1
         if settings.sustained or settings.warmup == 0:
@@ -261,10 +261,10 @@ class Measurement:
         return {side: fewest if side == BASELINE else self._passes(answer.sample_ns) for side, answer in warmed.items()}
 
     def _passes(self, sample_ns: float) -> tuple[int, int]:
-        iterations = self._bench.settings.iterations
+        iterations = self._session.settings.iterations
         if iterations is not None:
             return iterations - iterations // 2, iterations // 2
-        if self._bench.settings.sustained:
+        if self._session.settings.sustained:
             return 1, 1
         # Without a warm-up nothing is known of the step's length. Samples by the host's clock are far apart, so no unit has only two.
         least = 1 if self._plan.clock == "device" else FEW_SAMPLES
@@ -272,10 +272,10 @@ class Measurement:
         return count, count
 
     def _warm(self, worker: SideAtWork, side: str) -> messages.Warmed:
-        warmup = self._bench.settings.warmup
+        warmup = self._session.settings.warmup
         calls = -1 if warmup is None else warmup
         request = messages.Warm(
-            seed=self._bench.new_seed(),
+            seed=self._session.new_seed(),
             calls=calls,
             seconds=WARM_S,
             hold=self._hold and calls != 0,
@@ -288,13 +288,18 @@ class Measurement:
         return warmed
 
     def _block(self, worker: SideAtWork, side: str, count: int, looks: int) -> Block:
-        sustained = self._bench.settings.sustained
+        sustained = self._session.settings.sustained
         calls = count * self._copies[side]
         # A sustained block leaves the outputs of its last call, on inputs that all its calls shared.
         looked_at = sorted(random.sample(range(count), min(looks, count)))
         picks = [sample * self._copies[side] + random.randrange(self._copies[side]) for sample in looked_at]
         request = messages.Time(
-            seed=self._bench.new_seed(), count=count, picks=picks, prefix=self._bench.dump_prefix(), hold=self._hold, sustained=sustained
+            seed=self._session.new_seed(),
+            count=count,
+            picks=picks,
+            prefix=self._session.dump_prefix(),
+            hold=self._hold,
+            sustained=sustained,
         )
         begin = time.monotonic()
         timed = worker.ask(request, messages.Timed, self._left())
@@ -315,12 +320,12 @@ class Measurement:
     def _cold_unit(self, order: tuple[str, ...]) -> Unit:
         """Every sample is a fresh process: from loading the side to its first result, with compile caches of its own."""
         blocks: dict[str, list[Block]] = {side: [] for side in order}
-        count = self._bench.settings.iterations or 1
+        count = self._session.settings.iterations or 1
         for _ in range(count):
             for side in order:
-                with self._bench.start_side(self._plan, side, cold=True) as worker:
-                    prepared = worker.prepare(self._shape, self._prepare_seed, seed := self._bench.new_seed())
-                    check = messages.Check(seeds=[seed], prefix=self._bench.dump_prefix())
+                with self._session.start_side(self._plan, side, cold=True) as worker:
+                    prepared = worker.prepare(self._shape, self._prepare_seed, seed := self._session.new_seed())
+                    check = messages.Check(seeds=[seed], prefix=self._session.dump_prefix())
                     checked = worker.ask(check, messages.Checked, self._left())
                     for call in checked.calls:
                         self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, call, timed=True))

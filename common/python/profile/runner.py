@@ -29,7 +29,7 @@ from common.python.profile.tools import Ended, JobProcess, SideCrashed, ToolFail
 from common.python.project import PROJECT_ROOT
 from common.python.results import PairResult, SideProfile, StepTrace
 from common.python.session.planning import Plan
-from common.python.session.session import Bench
+from common.python.session.session import Session
 from common.python.settings import Profile
 from common.python.storage import write_whole
 
@@ -74,51 +74,51 @@ class Profiling:
         )
 
 
-def profile_row(plan: Plan, bench: Bench, level: Profile | None = None) -> Profiling:
+def profile_row(plan: Plan, session: Session, level: Profile | None = None) -> Profiling:
     """Profile one step of every side of a row at its first shape, at `level`, or as the run's settings say: minimal if they do not.
 
     Nothing that goes wrong is raised: it is a line in `notes`.
     """
     found = Profiling(claimed=plan.counters_claimed)
-    session = _Session(plan, bench, level or bench.settings.ncu_metric_set or bench.settings.profile or Profile.MINIMAL)
+    profiled_row = _ProfiledRow(plan, session, level or session.settings.ncu_metric_set or session.settings.profile or Profile.MINIMAL)
     try:
-        with _Counter(session, found.claimed) as counter:
-            _trace(session, found, counter)
-            if plan.device == "cuda" and session.level is not Profile.NONE:
-                sides = _countable(session, found)
+        with _Counter(profiled_row, found.claimed) as counter:
+            _trace(profiled_row, found, counter)
+            if plan.device == "cuda" and profiled_row.level is not Profile.NONE:
+                sides = _countable(profiled_row, found)
                 if sides:
-                    bench.tell("counting under ncu")
-                    found.launches, notes = _count(session, counter, sides)
+                    session.tell("counting under ncu")
+                    found.launches, notes = _count(profiled_row, counter, sides)
                     found.notes += notes + _uncounted(sides, found)
     except SideCrashed as crash:
         found.notes.append(f"profile: {crash}; the timing is from before")
     except (ToolFailed, ncu_tables.UnreadableTable) as failure:
         found.notes.append(f"profile: ncu: {failure}")
-    kept = bench.ceilings.get(plan.device)
+    kept = session.ceilings.get(plan.device)
     found.notes += _bytes_off(plan, found, kept.cache_bytes if kept else 0)
     return found
 
 
-def profile_red(row: PairResult, plan: Plan, shape: str, bench: Bench) -> PairResult:
+def profile_red(row: PairResult, plan: Plan, shape: str, session: Session) -> PairResult:
     """`row` with a minimal profile at a shape at which it is red; its timings and its status stay as they are."""
     try:
         tool("ncu", _NO_NCU)
     except ToolFailed as failure:
         return row.model_copy(update={"notes": (*row.notes, f"profile: ncu: {failure}")})
-    found = profile_row(replace(plan, timed={shape: plan.timed[shape]}, work={shape: plan.work[shape]}), bench, Profile.MINIMAL)
+    found = profile_row(replace(plan, timed={shape: plan.timed[shape]}, work={shape: plan.work[shape]}), session, Profile.MINIMAL)
     sides = {side: result.model_copy(update={"profile": found.of(side)}) for side, result in row.sides.items()}
     return row.model_copy(update={"sides": sides, "notes": (*row.notes, *found.notes)})
 
 
-class _Session:
+class _ProfiledRow:
     """What the tools of one row share."""
 
-    def __init__(self, plan: Plan, bench: Bench, level: Profile) -> None:
+    def __init__(self, plan: Plan, session: Session, level: Profile) -> None:
         self.plan = plan
         self.level = level
-        self.folder = bench.logs(plan.target, "")
+        self.folder = session.logs(plan.target, "")
         self.labels = {side: f"{plan.target}/{side}" for side in plan.sides}
-        self.bench = bench
+        self.session = session
         self._environment = child_environment(PROJECT_ROOT, plan.device)
         self._shape = next(iter(plan.timed.values()))
 
@@ -132,22 +132,22 @@ class _Session:
 
     def bracket(self, process: JobProcess, sides: Sequence[str]) -> Ended:
         """Have a process that waits do a step of `sides`. Raises ToolFailed or SideCrashed."""
-        return process.do(self._job("bracket", sides), self.bench.limit_s("profile"))
+        return process.do(self._job("bracket", sides), self.session.limit_s("profile"))
 
     def trace(self, log: str) -> Ended:
         """Have torch.profiler trace a step of every side. Raises ToolFailed or SideCrashed."""
-        return run_job((), self._job("trace", tuple(self.labels)), self.at(log), self._environment, self.bench.limit_s("profile"))
+        return run_job((), self._job("trace", tuple(self.labels)), self.at(log), self._environment, self.session.limit_s("profile"))
 
     def call(self, command: Sequence[str], log: str) -> Ended:
         """Run a tool by itself. Raises ToolFailed."""
-        return run(command, self.at(log), self._environment, self.bench.limit_s("profile"))
+        return run(command, self.at(log), self._environment, self.session.limit_s("profile"))
 
     def trace_file(self, side: str) -> Path:
         """Where torch.profiler's trace of a side goes."""
-        return self.bench.logs(self.plan.target, side) / "trace.json"
+        return self.session.logs(self.plan.target, side) / "trace.json"
 
     def _job(self, mode: Mode, chosen: Sequence[str]) -> Job:
-        builds = {side: self.bench.builds.get(str(self.plan.file(side))) for side in chosen}
+        builds = {side: self.session.builds.get(str(self.plan.file(side))) for side in chosen}
         sides = [
             JobSide(
                 label=self.labels[side],
@@ -162,8 +162,8 @@ class _Session:
         return Job(
             mode=mode,
             device=self.plan.device,
-            seed=self.bench.new_seed(),
-            folder=str(self.bench.inputs_folder),
+            seed=self.session.new_seed(),
+            folder=str(self.session.inputs_folder),
             progress=str(self.at("profile_progress.txt")),
             log=str(self.at("profile_program.log")),
             sides=sides,
@@ -173,53 +173,55 @@ class _Session:
 # --- in time
 
 
-def _trace(session: _Session, found: Profiling, counter: _Counter) -> None:
+def _trace(profiled_row: _ProfiledRow, found: Profiling, counter: _Counter) -> None:
     """What a step of each side does in time: by nsys, or by torch.profiler where nsys gives nothing. Raises SideCrashed."""
-    if session.plan.device == "cuda":
-        session.bench.tell("tracing under nsys")
+    if profiled_row.plan.device == "cuda":
+        profiled_row.session.tell("tracing under nsys")
         try:
-            steps = _by_nsys(session, counter)
+            steps = _by_nsys(profiled_row, counter)
         except SideCrashed:
             raise
         except (ToolFailed, nsys_tables.UnreadableTrace) as failure:
             found.notes.append(f"profile: nsys: {failure}; torch.profiler traced instead")
         else:
-            write_whole(session.at("profile.chrome.json"), step_trace.chrome_trace({session.labels[side]: steps[side] for side in steps}))
+            write_whole(
+                profiled_row.at("profile.chrome.json"), step_trace.chrome_trace({profiled_row.labels[side]: steps[side] for side in steps})
+            )
             found.steps = {side: step_trace.figures(step, "nsys") for side, step in steps.items()}
             found.notes.append(f"profile: nsys {_version('nsys')} traced a step a side")
             return
     else:
         found.notes.append("profile: nsys and ncu are for GPUs; torch.profiler traced a step a side")
-    session.bench.tell("tracing with torch.profiler")
+    profiled_row.session.tell("tracing with torch.profiler")
     try:
-        session.trace("profile_torch.log")
+        profiled_row.trace("profile_torch.log")
     except SideCrashed:
         raise
     except ToolFailed as failure:
         found.notes.append(f"profile: torch.profiler: {failure}")
         return
-    seen = {side: step_trace.read_chrome(session.trace_file(side), label) for side, label in session.labels.items()}
+    seen = {side: step_trace.read_chrome(profiled_row.trace_file(side), label) for side, label in profiled_row.labels.items()}
     found.steps = {side: step_trace.figures(step, "torch.profiler") for side, step in seen.items()}
 
 
-def _by_nsys(session: _Session, counter: _Counter) -> dict[str, SeenStep]:
+def _by_nsys(profiled_row: _ProfiledRow, counter: _Counter) -> dict[str, SeenStep]:
     """The steps that nsys recorded, while `counter` begins. Raises ToolFailed, SideCrashed or UnreadableTrace."""
     nsys = tool("nsys", "install Nsight Systems, or Nsight Compute, which brings one")
-    output, report, database = session.at("profile"), session.at("profile.nsys-rep"), session.at("profile.sqlite")
-    for old in (report, database, session.at("profile.qdstrm")):
+    output, report, database = profiled_row.at("profile"), profiled_row.at("profile.nsys-rep"), profiled_row.at("profile.sqlite")
+    for old in (report, database, profiled_row.at("profile.qdstrm")):
         old.unlink(missing_ok=True)
-    with session.start([nsys, "profile", *_NSYS, *_NSYS_CAPTURE, "--output", str(output)], "profile_nsys.log") as process:
+    with profiled_row.start([nsys, "profile", *_NSYS, *_NSYS_CAPTURE, "--output", str(output)], "profile_nsys.log") as process:
         counter.begin()
-        ended = session.bracket(process, tuple(session.labels))
+        ended = profiled_row.bracket(process, tuple(profiled_row.labels))
     if not report.exists():
-        raise ToolFailed(_why_no_report(Path(nsys), ended, session.at("profile.qdstrm")))
+        raise ToolFailed(_why_no_report(Path(nsys), ended, profiled_row.at("profile.qdstrm")))
     table = ("--report", "cuda_gpu_trace", "--format", "csv", "--output", str(output))
-    told = session.call([nsys, "stats", "--force-export=true", *table, str(report)], "profile_nsys_stats.log")
+    told = profiled_row.call([nsys, "stats", "--force-export=true", *table, str(report)], "profile_nsys_stats.log")
     if not database.exists():
         raise ToolFailed(f"{report.name} could not be exported ({told.last_line}); expected {database.name}")
-    steps = nsys_tables.read_steps(database, tuple(session.labels.values()))
+    steps = nsys_tables.read_steps(database, tuple(profiled_row.labels.values()))
     database.unlink()  # ten times the report that it comes from
-    return {side: steps[label] for side, label in session.labels.items()}
+    return {side: steps[label] for side, label in profiled_row.labels.items()}
 
 
 def _why_no_report(nsys: Path, ended: Ended, stream: Path) -> str:
@@ -233,23 +235,23 @@ def _why_no_report(nsys: Path, ended: Ended, stream: Path) -> str:
 # --- in counters
 
 
-def _countable(session: _Session, found: Profiling) -> list[str]:
+def _countable(profiled_row: _ProfiledRow, found: Profiling) -> list[str]:
     """The sides whose step ncu can count in seconds, by what the trace saw; for each other side a line."""
     many = {side: step.kernels for side, step in found.steps.items() if step.kernels > _MOST_KERNELS}
     found.notes += [
         f"profile: ncu: {side} launches {kernels} kernels a step; expected at most {_MOST_KERNELS}, so only the trace tells of it"
         for side, kernels in many.items()
     ]
-    return [side for side in session.labels if side not in many]
+    return [side for side in profiled_row.labels if side not in many]
 
 
 class _Counter:
     """ncu's processes of a row: the first may begin before it is known which sides it counts, and none outlives the block."""
 
-    def __init__(self, session: _Session, claimed: Sequence[str]) -> None:
-        wanted = _ALWAYS if session.level is Profile.MINIMAL else _ALWAYS + _FURTHER
+    def __init__(self, profiled_row: _ProfiledRow, claimed: Sequence[str]) -> None:
+        wanted = _ALWAYS if profiled_row.level is Profile.MINIMAL else _ALWAYS + _FURTHER
         self.metrics = tuple(dict.fromkeys((*wanted, *claimed)))
-        self._session = session
+        self._row = profiled_row
         self._begun: JobProcess | None = None
 
     def __enter__(self) -> Self:
@@ -261,7 +263,7 @@ class _Counter:
 
     def begin(self) -> None:
         """Start ncu at the row's level, if that is any; what keeps it from starting, `collect` raises."""
-        if self._session.level is not Profile.NONE:
+        if self._row.level is not Profile.NONE:
             with contextlib.suppress(ToolFailed):
                 self._begun = self._start(self.metrics)
 
@@ -269,38 +271,38 @@ class _Counter:
         """Have ncu count a step of `sides`: what has begun, or, once more, one `without` some metrics. Raises ToolFailed or SideCrashed."""
         begun = None if without else self._begun
         with begun or self._start([metric for metric in self.metrics if metric not in without]) as process:
-            return self._session.bracket(process, sides)
+            return self._row.bracket(process, sides)
 
     def _start(self, metrics: Sequence[str]) -> JobProcess:
         ncu = tool("ncu", _NO_NCU)
-        session = self._session
-        name = _SETS.get(session.level)
+        profiled_row = self._row
+        name = _SETS.get(profiled_row.level)
         chosen = ("--set", name) if name and name in _sets_of(ncu) else ()
         # Each pass of a kernel finds the caches as the side is timed with them: flushed, or as the pass before left them.
-        caches = "none" if session.plan.described.cache == "hot" else "all"
-        session.at("profile.ncu-rep").unlink(missing_ok=True)
-        what = ("--cache-control", caches, "--metrics", ",".join(metrics), "--export", str(session.at("profile")))
-        return session.start([ncu, *_NCU, *chosen, *what], "profile_ncu.log")
+        caches = "none" if profiled_row.plan.described.cache == "hot" else "all"
+        profiled_row.at("profile.ncu-rep").unlink(missing_ok=True)
+        what = ("--cache-control", caches, "--metrics", ",".join(metrics), "--export", str(profiled_row.at("profile")))
+        return profiled_row.start([ncu, *_NCU, *chosen, *what], "profile_ncu.log")
 
 
-def _count(session: _Session, counter: _Counter, sides: Sequence[str]) -> tuple[dict[str, tuple[Profiled, ...]], list[str]]:
+def _count(profiled_row: _ProfiledRow, counter: _Counter, sides: Sequence[str]) -> tuple[dict[str, tuple[Profiled, ...]], list[str]]:
     """The launches of each side with their counters, and a line. Raises ToolFailed, SideCrashed or UnreadableTable."""
     ncu = tool("ncu", _NO_NCU)
     notes = []
-    if (name := _SETS.get(session.level)) and name not in (sets := _sets_of(ncu)):
+    if (name := _SETS.get(profiled_row.level)) and name not in (sets := _sets_of(ncu)):
         notes.append(f"profile: ncu: no set {name}; it has {', '.join(sets) or 'none that --list-sets names'}")
     ended = counter.collect(sides)
     if refused := _refused(ended, counter.metrics):
         notes.append(f"profile: ncu: does not know {', '.join(refused)}; counted without")
         ended = counter.collect(sides, without=refused)
-    report = session.at("profile.ncu-rep")
+    report = profiled_row.at("profile.ncu-rep")
     if not report.exists():
         raise ToolFailed(_why_no_counters(ended))
-    session.call([ncu, "--import", str(report), "--csv", "--page", "raw", "--print-units", "base"], "profile_counters.csv")
-    launches = ncu_tables.read_file(session.at("profile_counters.csv"))
-    labels = tuple(session.labels.values())
-    found = {side: tuple(each for each in launches if ncu_tables.side_of(each, labels) == session.labels[side]) for side in sides}
-    notes.append(f"profile: ncu {_version('ncu')} counted {session.level} in a step a side")
+    profiled_row.call([ncu, "--import", str(report), "--csv", "--page", "raw", "--print-units", "base"], "profile_counters.csv")
+    launches = ncu_tables.read_file(profiled_row.at("profile_counters.csv"))
+    labels = tuple(profiled_row.labels.values())
+    found = {side: tuple(each for each in launches if ncu_tables.side_of(each, labels) == profiled_row.labels[side]) for side in sides}
+    notes.append(f"profile: ncu {_version('ncu')} counted {profiled_row.level} in a step a side")
     return {side: mine for side, mine in found.items() if mine}, notes
 
 

@@ -19,7 +19,7 @@ from common.python.profile.tools import Ended, SideCrashed, ToolFailed, run_job,
 from common.python.project import PROJECT_ROOT
 from common.python.session.builds import build_row
 from common.python.session.planning import Plan
-from common.python.session.session import Bench, Sanitized
+from common.python.session.session import Sanitized, Session
 
 _OPTIONS = ("--target-processes", "application-only", "--report-api-errors", "no")
 _SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
@@ -32,47 +32,47 @@ _LINE = re.compile(r" in \S+\.\w+:\d+")  # sides are built with -lineinfo, and w
 _LONGEST = 300
 
 
-def sanitize(plans: Sequence[Plan], bench: Bench, machine: Machine) -> dict[str, tuple[Sanitized, ...]]:
+def sanitize(plans: Sequence[Plan], session: Session, machine: Machine) -> dict[str, tuple[Sanitized, ...]]:
     """What each tool of `--sanitize` says of each of a chapter's rows, by target, one a tool whatever the others found.
 
     Nothing that goes wrong is raised: it is a note of the rows.
     """
-    sides = _cuda_sides(plans, bench, machine)
-    said = [_said_by(name, plans, sides, bench) for name in bench.settings.sanitize]
+    sides = _cuda_sides(plans, session, machine)
+    said = [_said_by(name, plans, sides, session) for name in session.settings.sanitize]
     return {plan.target: tuple(of_tool[plan.target] for of_tool in said) for plan in plans}
 
 
-def _said_by(name: str, plans: Sequence[Plan], sides: Mapping[str, JobSide], bench: Bench) -> dict[str, Sanitized]:
+def _said_by(name: str, plans: Sequence[Plan], sides: Mapping[str, JobSide], session: Session) -> dict[str, Sanitized]:
     """What the tool `name` says of each row, by target."""
     if not sides:
         without = "no CUDA side that runs on this machine" if any(plan.device == "cuda" for plan in plans) else "no CUDA device"
         return {plan.target: Sanitized(note=f"sanitize: {name}: {without}") for plan in plans}
-    bench.tell(f"{name} of {len(sides)} sides of {plans[0].selection.pair.directory}")
+    session.tell(f"{name} of {len(sides)} sides of {plans[0].selection.pair.directory}")
     try:
-        if _is_clean(name, sides, bench):
+        if _is_clean(name, sides, session):
             return {plan.target: Sanitized(note=f"sanitize: {name} found nothing in {_files(plan, sides)}") for plan in plans}
     except ToolFailed as failure:
         return {plan.target: Sanitized(note=f"sanitize: {name}: {failure}") for plan in plans}
-    found = {file: said for file, side in sides.items() if (said := _alone(name, side, bench))}
+    found = {file: said for file, side in sides.items() if (said := _alone(name, side, session))}
     return {plan.target: _of(plan, sides, found, name) for plan in plans}
 
 
-def _cuda_sides(plans: Sequence[Plan], bench: Bench, machine: Machine) -> dict[str, JobSide]:
+def _cuda_sides(plans: Sequence[Plan], session: Session, machine: Machine) -> dict[str, JobSide]:
     """The .cu sides that can run here, by file: two rows may share one."""
     sides = {}
     for plan in plans:
         if plan.device != "cuda" or plan.skip:
             continue
         with contextlib.suppress(SideFailure):  # its row says what is wrong
-            build_row(plan, bench, machine)
+            build_row(plan, session, machine)
         for side in plan.sides:
             file = str(plan.file(side))
-            if file in bench.builds:
+            if file in session.builds:
                 sides[file] = JobSide(
                     label=f"{plan.target}/{side}",
                     workload=str(plan.selection.pair.workload),
                     side=file,
-                    library=bench.builds[file].library,
+                    library=session.builds[file].library,
                     shapes=[dict(shape) for shape in plan.described.check_at],
                 )
     return sides
@@ -87,20 +87,20 @@ def _of(plan: Plan, sides: Mapping[str, JobSide], found: Mapping[str, Sanitized]
     return mine[0] if mine else Sanitized(note=f"sanitize: {name} found nothing in {_files(plan, sides)}")
 
 
-def _is_clean(name: str, sides: Mapping[str, JobSide], bench: Bench) -> bool:
+def _is_clean(name: str, sides: Mapping[str, JobSide], session: Session) -> bool:
     """Whether all sides together gave no finding. Raises ToolFailed."""
     try:
-        ended = _under(name, list(sides.values()), bench, "all")
+        ended = _under(name, list(sides.values()), session, "all")
     except SideCrashed:  # perhaps of what it found; each alone will tell
         return False
     return _UNSURE not in ended.log and _count(ended) == 0
 
 
-def _alone(name: str, side: JobSide, bench: Bench) -> Sanitized | None:
+def _alone(name: str, side: JobSide, session: Session) -> Sanitized | None:
     """What the tool finds in kernels of one side, or why it did not come to its end; None if it did and found nothing."""
     file = Path(side.side)
     try:
-        ended, failure = _under(name, [side], bench, file.stem), ""
+        ended, failure = _under(name, [side], session, file.stem), ""
     except SideCrashed as crash:
         ended, failure = crash.ended, str(crash)
     except ToolFailed as failed:
@@ -149,18 +149,18 @@ def _count(ended: Ended) -> int:
     return sum(int(count) for count in summaries)
 
 
-def _under(name: str, sides: Sequence[JobSide], bench: Bench, log: str) -> Ended:
+def _under(name: str, sides: Sequence[JobSide], session: Session, log: str) -> Ended:
     path = tool("compute-sanitizer", "install the CUDA toolkit's compute-sanitizer")
-    folder = bench.logs(sides[0].label.rpartition(":")[0], name)
+    folder = session.logs(sides[0].label.rpartition(":")[0], name)
     job = Job(
         mode="check",
         device="cuda",
-        seed=bench.new_seed(),
-        folder=str(bench.inputs_folder),
+        seed=session.new_seed(),
+        folder=str(session.inputs_folder),
         progress=str(folder / f"{log}_progress.txt"),
         log="",  # it may print from within the process
         sides=list(sides),
     )
     environment = child_environment(PROJECT_ROOT, "cuda") | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
-    limit_s = bench.limit_s("profile") * len(sides)
+    limit_s = session.limit_s("profile") * len(sides)
     return run_job([path, "--tool", name, *_OPTIONS], job, folder / f"{log}.log", environment, limit_s)

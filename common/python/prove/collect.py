@@ -21,12 +21,12 @@ from common.python.prove.triton import Compilation, read_cubins
 from common.python.results import BASELINE, KernelUse, Proof
 from common.python.session.builds import make_all, room_for, side_by_side
 from common.python.session.planning import Plan, uses_triton
-from common.python.session.session import Bench, SideAtWork
+from common.python.session.session import Session, SideAtWork
 
 _NOT_RUN = "which kernels a step launches is seen on a GPU"
 
 
-def compilations_of(plan: Plan, bench: Bench) -> dict[str, list[Compilation]]:
+def compilations_of(plan: Plan, session: Session) -> dict[str, list[Compilation]]:
     """Every Triton side of a row that claims something, for each supported architecture that meets its needs."""
     if not any(plan.claims.values()):
         return {}
@@ -34,39 +34,39 @@ def compilations_of(plan: Plan, bench: Bench) -> dict[str, list[Compilation]]:
     for side in filter(lambda side: uses_triton(plan.file(side)), plan.sides):
         needs = [need for each in (plan.workload_directives, plan.side_directives[side]) for need in each.needs]
         suitable = [capability for capability in SUPPORTED if not unmet_capability(needs, capability)]
-        found[side] = [Compilation(plan, side, capability, bench) for capability in suitable]
+        found[side] = [Compilation(plan, side, capability, session) for capability in suitable]
     return found
 
 
-def compile_ahead(plans: Sequence[Plan], bench: Bench, tell: Callable[[str], None]) -> None:
+def compile_ahead(plans: Sequence[Plan], session: Session, tell: Callable[[str], None]) -> None:
     """Compile the steps of the Triton sides of `plans` that are not known, and list their machine code. What fails is left for its row."""
-    found = [each for plan in plans if not plan.described.mismatch for each in chain(*compilations_of(plan, bench).values())]
+    found = [each for plan in plans if not plan.described.mismatch for each in chain(*compilations_of(plan, session).values())]
     unknown = {each.entry: each for each in found if each.entry and each.observed is None}
     make_all(list(unknown.values()), lambda done: tell(f"compiled {done} steps of Triton sides"))
 
 
-def read_evidence(plan: Plan, bench: Bench) -> dict[str, dict[str, Seen]]:
+def read_evidence(plan: Plan, session: Session) -> dict[str, dict[str, Seen]]:
     """What can be known of every side without a GPU. Nothing that goes wrong is raised: it is why something is not known."""
-    compilations = compilations_of(plan, bench)
+    compilations = compilations_of(plan, session)
     if unknown := [each for found in compilations.values() for each in found if each.observed is None]:
         names = [listed(each.file.name for each in unknown), listed(f"sm_{_name(each.capability)}" for each in unknown)]
-        bench.tell(f"compiling {' for '.join(names)}")
+        session.tell(f"compiling {' for '.join(names)}")
         side_by_side(unknown, room_for(Compilation.memory_bytes))
     with ThreadPoolExecutor() as readers:  # a disassembler at work is another process
         ahead = {
             side: {_name(each.capability): readers.submit(_seen_ahead, each) for each in found} for side, found in compilations.items()
         }
-        others = {side: readers.submit(_read_side, plan, side, bench) for side in plan.sides if side not in ahead}
+        others = {side: readers.submit(_read_side, plan, side, session) for side in plan.sides if side not in ahead}
         return {
             side: others[side].result() if side in others else {name: seen.result() for name, seen in ahead[side].items()}
             for side in plan.sides
         }
 
 
-def _read_side(plan: Plan, side: str, bench: Bench) -> dict[str, Seen]:
+def _read_side(plan: Plan, side: str, session: Session) -> dict[str, Seen]:
     if plan.file(side).suffix != ".cu":
         return nothing("what PyTorch launches is seen on a GPU")
-    built = bench.builds.get(str(plan.file(side)))
+    built = session.builds.get(str(plan.file(side)))
     return nothing("it was not built") if built is None else _read_library(Path(built.library), built.log)
 
 
@@ -89,7 +89,7 @@ def _seen_ahead(compilation: Compilation) -> Seen:
         return Seen(hidden=str(problem), no_code=str(problem))
 
 
-def fork_watched(plan: Plan, bench: Bench, stack: ExitStack) -> dict[str, SideAtWork]:
+def fork_watched(plan: Plan, session: Session, stack: ExitStack) -> dict[str, SideAtWork]:
     """A worker to be watched for every side, if there is a GPU and a side claims something; until `stack` ends.
 
     They begin to load at once, in the background: CUPTI takes seconds to start, in which the row can be verified. Their compile
@@ -97,14 +97,14 @@ def fork_watched(plan: Plan, bench: Bench, stack: ExitStack) -> dict[str, SideAt
     """
     if plan.device != "cuda" or not any(plan.claims.values()):
         return {}
-    workers = {side: stack.enter_context(bench.fork_side(plan, side, cold=True, watched=True)) for side in plan.sides}
+    workers = {side: stack.enter_context(session.fork_side(plan, side, cold=True, watched=True)) for side in plan.sides}
     for worker in workers.values():
         worker.begin_load()
     return workers
 
 
 def watch_evidence(
-    plan: Plan, bench: Bench, machine: Machine, evidence: dict[str, dict[str, Seen]], workers: dict[str, SideAtWork]
+    plan: Plan, session: Session, machine: Machine, evidence: dict[str, dict[str, Seen]], workers: dict[str, SideAtWork]
 ) -> None:
     """Add what one step of every side does on this machine's GPU, as seen in its worker; without workers, nothing."""
     if not workers:
@@ -115,15 +115,15 @@ def watch_evidence(
     for side, worker in workers.items():
         try:
             worker.finish_load()
-            worker.begin(messages.Watch(shape=shape, seed=bench.new_seed(), live_seed=bench.new_seed()))
+            worker.begin(messages.Watch(shape=shape, seed=session.new_seed(), live_seed=session.new_seed()))
             at_work[side] = worker
         except SideFailure as failure:
             _hide(evidence[side], failure.reason)
     for side, worker in at_work.items():
         known = evidence[side]
-        bench.tell(f"watching a step of {side}")
+        session.tell(f"watching a step of {side}")
         try:
-            observed = worker.finish(messages.Observed, bench.limit_s("prepare"))
+            observed = worker.finish(messages.Observed, session.limit_s("prepare"))
             seen = _watched(observed, known.get(architecture), is_library=plan.file(side).suffix == ".cu")
         except (SideFailure, Unreadable) as problem:
             _hide(known, problem.reason if isinstance(problem, SideFailure) else str(problem))

@@ -21,7 +21,7 @@ from common.python.processes.fork_server import Child
 from common.python.processes.messages import Ahead, Observed
 from common.python.project import PROJECT_ROOT
 from common.python.session.planning import Plan
-from common.python.session.session import BUILD_CACHE, Bench
+from common.python.session.session import BUILD_CACHE, Session
 
 _PACKAGES = ("torch", "triton")
 # Of the variables that Triton, LLVM and ptxas read; all but where Triton has its own cache.
@@ -35,21 +35,21 @@ class Compilation:
 
     memory_bytes = 1 << 30  # that a child may take: a product of tiles takes 0.4
 
-    def __init__(self, plan: Plan, side: str, capability: Capability, bench: Bench) -> None:
+    def __init__(self, plan: Plan, side: str, capability: Capability, session: Session) -> None:
         self.file = plan.file(side)
         self.capability = capability
         self.why = "it was not compiled"
-        self._bench = bench
-        self._log = bench.logs(plan.target, side) / "log.txt"
+        self._session = session
+        self._log = session.logs(plan.target, side) / "log.txt"
         self._request = Ahead(
             workload=str(plan.selection.pair.workload),
             side=str(self.file),
             shape=next(iter(plan.described.timed.values())),
             capability=capability,
-            prefix=f"{bench.dump_prefix()}_",
+            prefix=f"{session.dump_prefix()}_",
         )
         self._device = plan.device
-        self._triton = bench.starts_triton(plan, side)
+        self._triton = session.starts_triton(plan, side)
         self._child: Child | None = None
         self.entry = self._entry()
         self.observed = _find(self.entry) if self.entry else None
@@ -57,7 +57,7 @@ class Compilation:
     def begin(self) -> None:
         """Start a child that finds out. Raises SideFailure."""
         try:
-            self._child = self._bench.server.fork("worker", self._log, triton=self._triton)
+            self._child = self._session.server.fork("worker", self._log, triton=self._triton)
         except SideFailure as failure:
             self.why = failure.reason
             raise
@@ -68,7 +68,7 @@ class Compilation:
         assert self._child is not None, "finish without begin"
         try:
             with self._child:
-                observed = self._child.finish(self._request, Observed, self._bench.limit_s("build"))
+                observed = self._child.finish(self._request, Observed, self._session.limit_s("build"))
         except SideFailure as failure:
             self.why = failure.reason
             raise

@@ -35,7 +35,7 @@ from common.python.report.run_folder import RunFolder
 from common.python.results import PairResult, Run
 from common.python.session.builds import build_ahead
 from common.python.session.planning import Plan, make_plans
-from common.python.session.session import Bench
+from common.python.session.session import Session
 from common.python.settings import Device, Settings
 
 
@@ -110,9 +110,9 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
             started=folder.saved.started if folder.saved else _now(),
         )
         folder.write_run(run)
-        bench = stack.enter_context(Bench(settings, server, run.seed, folder.path, folder.log_path))
-        bench.deadline, bench.past, bench.ceilings = deadline, request.past, ceilings
-        suite = _Suite(plans, bench, machine, standards, folder, run, watcher)
+        session = stack.enter_context(Session(settings, server, run.seed, folder.path, folder.log_path))
+        session.deadline, session.past, session.ceilings = deadline, request.past, ceilings
+        suite = _Suite(plans, session, machine, standards, folder, run, watcher)
         interrupted, analysis = suite.run(done)
         rows = suite.rows
         code = exit_code_of(
@@ -171,7 +171,7 @@ class _Suite:
     """The rows of one run: each measured and judged, then all of them together, then the red ones once more."""
 
     plans: Sequence[Plan]
-    bench: Bench
+    session: Session
     machine: Machine
     standards: Standards
     folder: RunFolder
@@ -187,24 +187,24 @@ class _Suite:
     def run(self, done: Mapping[str, PairResult]) -> tuple[bool, Analysis]:
         """Do every row that is not done, settle what is red, and ask for advice; whether Ctrl-C ended it, and the advice."""
         analysis = Analysis()
-        if self.bench.settings.measures:
+        if self.session.settings.measures:
             load_ahead()
         try:
             to_do = [plan for plan in self.plans if plan.target not in done]
-            build_ahead(to_do, self.bench, self.machine, self._tell_of_builds)
-            compile_ahead(to_do, self.bench, self._tell_of_builds)
+            build_ahead(to_do, self.session, self.machine, self._tell_of_builds)
+            compile_ahead(to_do, self.session, self._tell_of_builds)
             for index, plan in enumerate(self.plans, start=1):
                 if plan.target in done:
                     self.watcher.note(f"{plan.target} is done already")
                     continue
                 self.watcher.started(plan.target, index, len(self.plans))
                 row = self._row(plan)
-                if self.bench.settings.accept_regressions:
+                if self.session.settings.accept_regressions:
                     row = accept(row, plan, self.standards, self.document, self.machine)
                 self.folder.write_pair(row)
                 self.watcher.finished(row)
             self._settle()
-            if self.bench.settings.llm_analysis:
+            if self.session.settings.llm_analysis:
                 analysis = analyse(self.document, self.rows, self.folder.path)
                 for note in analysis.notes:
                     self.watcher.note(note)
@@ -216,16 +216,16 @@ class _Suite:
         self.watcher.phase("", text)
 
     def _row(self, plan: Plan) -> PairResult:
-        bench = self.bench
-        bench.tell = lambda text: self.watcher.phase(plan.target, text)
-        if time.monotonic() >= bench.deadline:
-            return _too_late(plan, bench)
-        if bench.settings.sanitize and plan.target not in bench.sanitized:
+        session = self.session
+        session.tell = lambda text: self.watcher.phase(plan.target, text)
+        if time.monotonic() >= session.deadline:
+            return _too_late(plan, session)
+        if session.settings.sanitize and plan.target not in session.sanitized:
             folder = plan.selection.pair.directory
-            bench.sanitized |= sanitize([each for each in self.plans if each.selection.pair.directory == folder], bench, self.machine)
-        row = run_pair(plan, bench, self.machine, self.standards)
-        if row.status is Status.TIMEOUT and row.sides and time.monotonic() >= bench.deadline:
-            return row.model_copy(update={"reason": f"--suite-timeout {bench.settings.suite_timeout:g} was over: {row.reason}"})
+            session.sanitized |= sanitize([each for each in self.plans if each.selection.pair.directory == folder], session, self.machine)
+        row = run_pair(plan, session, self.machine, self.standards)
+        if row.status is Status.TIMEOUT and row.sides and time.monotonic() >= session.deadline:
+            return row.model_copy(update={"reason": f"--suite-timeout {session.settings.suite_timeout:g} was over: {row.reason}"})
         return row
 
     def _settle(self) -> None:
@@ -235,44 +235,44 @@ class _Suite:
                 self.folder.write_pair(settled)
         plans = {plan.target: plan for plan in self.plans}
         red = [row for row in self.rows if is_to_be_confirmed(row)]
-        self.bench.reversed = True
+        self.session.reversed = True
         for index, row in enumerate(red, start=1):
             self.watcher.note(f"{row.target} is red: it is measured once more")
             self.watcher.started(row.target, index, len(red))
             settled = self._confirmed(row, plans[row.target])
             self.folder.write_pair(settled)
             self.watcher.finished(settled)
-        measured_again = {row.target for row in red if self.bench.settings.command != NOISE_COMMAND}
+        measured_again = {row.target for row in red if self.session.settings.command != NOISE_COMMAND}
         for row in self.rows:  # after the last of the timings
-            if row.target in measured_again and red_twice(row) and time.monotonic() < self.bench.deadline:
+            if row.target in measured_again and red_twice(row) and time.monotonic() < self.session.deadline:
                 self.folder.write_pair(self._explained(row, plans[row.target]))
 
     def _explained(self, row: PairResult, plan: Plan) -> PairResult:
         """A row that is red twice, with the counters that may tell why; it is profiled for them where nobody said what to profile."""
-        shape, bench = red_twice(row)[0], self.bench
-        if bench.settings.profile is None and plan.device == "cuda":
-            bench.tell = lambda text: self.watcher.phase(plan.target, text)
+        shape, session = red_twice(row)[0], self.session
+        if session.settings.profile is None and plan.device == "cuda":
+            session.tell = lambda text: self.watcher.phase(plan.target, text)
             self.watcher.note(f"{row.target} is red twice: it is profiled")
-            row = profile_red(row, plan, shape, bench)
+            row = profile_red(row, plan, shape, session)
         elif shape != next(iter(row.timings)):  # at which it was profiled
             return row
         return row.model_copy(update={"notes": (*row.notes, *why_red(row, shape, self.standards.accepted_counters(plan, shape)))})
 
     def _confirmed(self, row: PairResult, plan: Plan) -> PairResult:
-        if time.monotonic() < self.bench.deadline:
+        if time.monotonic() < self.session.deadline:
             second = self._row(plan)
             self.folder.write_second(second)
-            if time.monotonic() < self.bench.deadline or second.status is row.status:
+            if time.monotonic() < self.session.deadline or second.status is row.status:
                 return confirmed(row, second)
         return unconfirmed(row, "--suite-timeout left no time to measure it again")
 
 
-def _too_late(plan: Plan, bench: Bench) -> PairResult:
+def _too_late(plan: Plan, session: Session) -> PairResult:
     return PairResult(
         target=plan.target,
-        workload_file=shown(plan.selection.pair.workload, bench),
+        workload_file=shown(plan.selection.pair.workload, session),
         status=Status.TIMEOUT,
-        reason=f"--suite-timeout {bench.settings.suite_timeout:g} was over before its turn came; expected it to start by then",
+        reason=f"--suite-timeout {session.settings.suite_timeout:g} was over before its turn came; expected it to start by then",
     )
 
 

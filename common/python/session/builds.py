@@ -19,7 +19,7 @@ from common.python.machine.description import Machine
 from common.python.processes import messages
 from common.python.processes.fork_server import Child
 from common.python.session.planning import Plan
-from common.python.session.session import BUILD_CACHE, Bench
+from common.python.session.session import BUILD_CACHE, Session
 
 
 class Job(Protocol):
@@ -77,21 +77,21 @@ class Listed(Job, Protocol):
         """Have that listed. Raises Unreadable."""
 
 
-def build_row(plan: Plan, bench: Bench, machine: Machine) -> None:
+def build_row(plan: Plan, session: Session, machine: Machine) -> None:
     """Compile the .cu sides of a row that are not built, for the architectures that its device or their needs name. Raises SideFailure."""
     if plan.described.mismatch:
         raise SideFailure(Status.BUILD_FAILED, plan.described.mismatch)
-    for side in _unbuilt(plan, bench):
-        bench.tell(f"building {plan.file(side).name}")
-        build = _Build(plan, side, bench, machine)
+    for side in _unbuilt(plan, session):
+        session.tell(f"building {plan.file(side).name}")
+        build = _Build(plan, side, session, machine)
         build.begin()
         build.finish()
 
 
-def build_ahead(plans: Sequence[Plan], bench: Bench, machine: Machine, tell: Callable[[str], None]) -> None:
+def build_ahead(plans: Sequence[Plan], session: Session, machine: Machine, tell: Callable[[str], None]) -> None:
     """Compile the .cu sides of `plans`, and list their machine code. What fails is left for its own row, which tells why."""
     plans = [plan for plan in plans if not plan.described.mismatch]
-    builds = {plan.file(side): _Build(plan, side, bench, machine) for plan in plans for side in _unbuilt(plan, bench)}
+    builds = {plan.file(side): _Build(plan, side, session, machine) for plan in plans for side in _unbuilt(plan, session)}
     make_all(list(builds.values()), lambda done: tell(f"built {done} CUDA sides"))
 
 
@@ -113,8 +113,8 @@ def make_all(jobs: Sequence[Listed], tell: Callable[[str], None]) -> None:
             listing.result()
 
 
-def _unbuilt(plan: Plan, bench: Bench) -> Iterator[str]:
-    return (side for side in plan.sides if plan.file(side).suffix == ".cu" and str(plan.file(side)) not in bench.builds)
+def _unbuilt(plan: Plan, session: Session) -> Iterator[str]:
+    return (side for side in plan.sides if plan.file(side).suffix == ".cu" and str(plan.file(side)) not in session.builds)
 
 
 class _Build:
@@ -122,17 +122,17 @@ class _Build:
 
     memory_bytes = 4 << 30  # that nvcc may take: CUTLASS takes 3.4
 
-    def __init__(self, plan: Plan, side: str, bench: Bench, machine: Machine) -> None:
+    def __init__(self, plan: Plan, side: str, session: Session, machine: Machine) -> None:
         self.built: messages.BuildDone | None = None
         self._plan = plan
         self._side = side
-        self._bench = bench
+        self._session = session
         self._machine = machine
         self._begun: tuple[Child, messages.Build] | None = None
 
     def begin(self) -> None:
         """Start it. Raises SideFailure for architectures that cannot be."""
-        plan, machine, bench = self._plan, self._machine, self._bench
+        plan, machine, session = self._plan, self._machine, self._session
         source, directives = plan.file(self._side), plan.side_directives[self._side]
         needs = (*plan.workload_directives.needs, *directives.needs)
         capability = machine.gpus[0].capability if machine.gpus and plan.device == "cuda" and not plan.skip else None
@@ -142,22 +142,22 @@ class _Build:
             raise SideFailure(Status.BUILD_FAILED, f"{source.name}: {error}") from error
         request = messages.Build(
             source=str(source),
-            root=str(bench.root_of(source)),
+            root=str(session.root_of(source)),
             cache=str(BUILD_CACHE),
             architectures=list(architectures),
             flags=list(directives.nvcc),
         )
-        child = bench.server.fork("worker", bench.logs(plan.target, self._side) / "log.txt")
+        child = session.server.fork("worker", session.logs(plan.target, self._side) / "log.txt")
         child.begin(request)
         self._begun = child, request
 
     def finish(self) -> None:
-        """Wait for its library, which the bench then has. Raises SideFailure."""
+        """Wait for its library, which the session then has. Raises SideFailure."""
         assert self._begun is not None, "finish without begin"
         child, request = self._begun
         with child:
-            built = child.finish(request, messages.BuildDone, self._bench.limit_s("build"))
-        self.built = self._bench.builds[request.source] = built
+            built = child.finish(request, messages.BuildDone, self._session.limit_s("build"))
+        self.built = self._session.builds[request.source] = built
 
     def kill(self) -> None:
         """End it at once."""

@@ -52,7 +52,7 @@ class Sanitized:
     note: str = ""
 
 
-class Bench:
+class Session:
     """One run's means. `tell` takes what the row in flight is at, `logs` gives the folder of a target's side; inputs lie in `folder`."""
 
     def __init__(self, settings: Settings, server: ForkServer, seed: int, folder: Path, logs: Callable[[str, str], Path]) -> None:
@@ -135,9 +135,9 @@ class Bench:
 class SideAtWork:
     """The workers of one side, a rank each; their failures name its file. What is begun must be finished before anything else is asked."""
 
-    def __init__(self, group: RankGroup, bench: Bench, plan: Plan, side: str, cold: bool, watched: bool) -> None:
+    def __init__(self, group: RankGroup, session: Session, plan: Plan, side: str, cold: bool, watched: bool) -> None:
         self._group = group
-        self._bench = bench
+        self._session = session
         self._plan = plan
         self._side = side
         self._cold = cold
@@ -173,24 +173,24 @@ class SideAtWork:
 
     def finish_open(self) -> None:
         """Wait until it is made. Raises SideFailure."""
-        self.finish(messages.Ready, self._bench.limit_s("prepare"))
+        self.finish(messages.Ready, self._session.limit_s("prepare"))
 
     def choose_stream(self) -> None:
         """Have the workers choose the streams they work on, which they would else do as they load. Raises SideFailure."""
-        self.ask(messages.Open(choose=True), messages.Ready, self._bench.limit_s("prepare"))
+        self.ask(messages.Open(choose=True), messages.Ready, self._session.limit_s("prepare"))
 
     def begin_load(self) -> None:
         """Ask for the workload and the side to be imported."""
-        built = self._bench.builds.get(str(self._plan.file(self._side)))
+        built = self._session.builds.get(str(self._plan.file(self._side)))
         request = messages.Load(
             workload=str(self._plan.selection.pair.workload),
             side=str(self._plan.file(self._side)),
             library=built.library if built else "",
             device=self._plan.device,
             interpret=self._plan.interpreted,
-            folder=str(self._bench.inputs_folder),
+            folder=str(self._session.inputs_folder),
             cold=self._cold,
-            triton=self._bench.starts_triton(self._plan, self._side),
+            triton=self._session.starts_triton(self._plan, self._side),
             watched=self._watched,
             digest=self._plan.digests[self._side],
         )
@@ -198,7 +198,7 @@ class SideAtWork:
 
     def finish_load(self) -> None:
         """Wait until they are. Raises SideFailure."""
-        self.load_s = self.finish(messages.Loaded, self._bench.limit_s("prepare")).seconds
+        self.load_s = self.finish(messages.Loaded, self._session.limit_s("prepare")).seconds
 
     def begin_prepare(self, shape: Shape, seed: int, live_seed: int, copies: int = 1) -> None:
         """Ask for inputs to be made and the side to be set up on them, in `copies` that share no buffer."""
@@ -206,7 +206,7 @@ class SideAtWork:
 
     def finish_prepare(self) -> messages.Prepared:
         """Wait until that is done. Raises SideFailure."""
-        return self.finish(messages.Prepared, self._bench.limit_s("prepare"))
+        return self.finish(messages.Prepared, self._session.limit_s("prepare"))
 
     def prepare(self, shape: Shape, seed: int, live_seed: int, copies: int = 1) -> messages.Prepared:
         """Both at once."""
@@ -233,11 +233,11 @@ class SideAtWork:
 class Judging:
     """The referee of one row; `notes` say what is to be known of its references."""
 
-    def __init__(self, bench: Bench, plan: Plan) -> None:
+    def __init__(self, session: Session, plan: Plan) -> None:
         self.notes: set[str] = set()
-        self._bench = bench
+        self._session = session
         self._plan = plan
-        self._child = bench.server.fork("referee", bench.logs(plan.target, "") / "referee.log")
+        self._child = session.server.fork("referee", session.logs(plan.target, "") / "referee.log")
         self._begun: Request | None = messages.Attend(device=plan.device)  # while the sides start
         self._child.begin(self._begun)
 
@@ -261,11 +261,11 @@ class Judging:
             raise SideFailure(Status.INPUT_MODIFIED, f"{where}: input {', '.join(call.modified)} was changed; expected it as it was")
         if self._begun is not None:
             begun, self._begun = self._begun, None
-            self._child.finish(begun, messages.Ready, self._bench.limit_s("prepare"))
+            self._child.finish(begun, messages.Ready, self._session.limit_s("prepare"))
         request = messages.Judge(
             workload=str(self._plan.selection.pair.workload),
             device=self._plan.device,
-            folder=str(self._bench.inputs_folder),
+            folder=str(self._session.inputs_folder),
             side=side,
             shape=dict(shape),
             prepare_seed=prepare_seed,
@@ -275,7 +275,7 @@ class Judging:
             rank=call.rank,
             ranks=call.ranks,
         )
-        judged = self._child.ask(request, messages.Judged, self._bench.limit_s("prepare"))
+        judged = self._child.ask(request, messages.Judged, self._session.limit_s("prepare"))
         self.notes.update(judged.notes)
         if judged.digest != call.digest:
             reason = f"{where}: the inputs in its process are not those that the seed makes; expected the same"

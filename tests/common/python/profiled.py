@@ -36,8 +36,8 @@ def a_pair(folder: Path, **changes: Any) -> Plan:
     return a_plan(folder / "demo", "double", timed={"default": {"n": 512}}, **changes)
 
 
-def a_bench(folder: Path, *, limit_s: float = 60.0, cache_bytes: int = 0, **choices: Any) -> Any:
-    """What profiling asks of a Bench; its files go to `folder`. The ceilings are kept of a GPU with an L2 of `cache_bytes`, if any."""
+def a_session(folder: Path, *, limit_s: float = 60.0, cache_bytes: int = 0, **choices: Any) -> Any:
+    """What profiling asks of a Session; its files go to `folder`. The ceilings are kept of a GPU with an L2 of `cache_bytes`, if any."""
     numbers = itertools.count(7)
 
     def logs(target: str, side: str) -> Path:

@@ -12,7 +12,7 @@ from common.python.processes import messages
 from common.python.processes.fork_server import ForkServer
 from common.python.project import PROJECT_ROOT
 from common.python.session.session import Judging
-from tests.common.python.profiled import a_bench, a_pair
+from tests.common.python.profiled import a_pair, a_session
 
 
 class Side:
@@ -69,12 +69,12 @@ def verified(tmp_path):
             timed={"default": {"n": 9}},
             file=lambda side: tmp_path / side,
         )
-        bench = a_bench(tmp_path / "run")
-        bench.dump_prefix = lambda: ""
-        bench.fork_side = lambda _, side: Side(side, log, fails_at.get(side))
+        session = a_session(tmp_path / "run")
+        session.dump_prefix = lambda: ""
+        session.fork_side = lambda _, side: Side(side, log, fails_at.get(side))
         row = harness._Row(plan, checks={side: [] for side in plan.sides})
         try:
-            harness.verify(row, bench, judging=None)
+            harness.verify(row, session, judging=None)
         except SideFailure as failure:
             return log, failure.reason
         return log, row.setups
@@ -106,9 +106,9 @@ def test_a_wrong_side_ends_it_and_no_side_is_left(verified, device):
 
 
 def test_a_referee_that_nothing_was_asked_of_is_gone_without_a_word(tmp_path):
-    bench = a_bench(tmp_path / "run")
-    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as bench.server:
-        with Judging(bench, a_pair(tmp_path)) as judging:
+    session = a_session(tmp_path / "run")
+    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as session.server:
+        with Judging(session, a_pair(tmp_path)) as judging:
             pid = judging._child.pid
             os.kill(pid, 0)
         with pytest.raises(ProcessLookupError):

@@ -20,64 +20,64 @@ class Worker(AbstractContextManager):
 
     ranks = 1
 
-    def __init__(self, bench, side):
-        self.bench, self.side = bench, side
+    def __init__(self, session, side):
+        self.session, self.side = session, side
 
     def __exit__(self, *_):
-        self.bench.events.append("gone")
+        self.session.events.append("gone")
 
     def begin_close(self):
-        self.bench.ended.append(self.side)
-        self.bench.events.append("close")
+        self.session.ended.append(self.side)
+        self.session.events.append("close")
 
     def begin_open(self):
-        self.bench.events.append("open")
+        self.session.events.append("open")
 
     def finish_open(self):
-        self.bench.events.append("opened")
+        self.session.events.append("opened")
 
     def choose_stream(self):
-        self.bench.events.append("choose")
+        self.session.events.append("choose")
 
     def begin_load(self):
-        self.bench.forked.append(self.side)
-        self.bench.events.append("load")
+        self.session.forked.append(self.side)
+        self.session.events.append("load")
 
     def finish_load(self):
-        self.bench.events.append("loaded")
+        self.session.events.append("loaded")
 
     def begin_prepare(self, shape, seed, live_seed, copies):
-        self.bench.prepared.append(copies)
+        self.session.prepared.append(copies)
 
     def finish_prepare(self):
-        return messages.Prepared(nonce="", seconds=self.bench.prepare_s)
+        return messages.Prepared(nonce="", seconds=self.session.prepare_s)
 
     def ask(self, request, expected, seconds):
-        ns = self.bench.ns[self.side]
+        ns = self.session.ns[self.side]
         if isinstance(request, messages.Warm):
-            self.bench.calls_per_sample[self.side] = request.calls_per_sample
-            metrics = {"tokens": ReportedMetric(value=self.bench.figures[self.side], unit="1/s", better=self.bench.better)}
+            self.session.calls_per_sample[self.side] = request.calls_per_sample
+            metrics = {"tokens": ReportedMetric(value=self.session.figures[self.side], unit="1/s", better=self.session.better)}
             return messages.Warmed(
                 nonce="",
                 calls=9,
                 holds=True,
                 step_ns=ns,
-                sample_ns=self.bench.sample_ns[self.side],
-                call_s=self.bench.call_s,
-                peak_memory_bytes=int(self.bench.figures[self.side]),
+                sample_ns=self.session.sample_ns[self.side],
+                call_s=self.session.call_s,
+                peak_memory_bytes=int(self.session.figures[self.side]),
                 metrics=metrics,
             )
-        self.bench.blocks.append(self.side)
-        behind_ns = self.bench.behind_ns.get(self.side, 1_700.0)
+        self.session.blocks.append(self.side)
+        behind_ns = self.session.behind_ns.get(self.side, 1_700.0)
         picks = [messages.Call(seed=pick, digest="", modified=[], escaped="", outputs=[], behind_ns=behind_ns) for pick in request.picks]
         time.sleep(
-            request.count * self.bench.calls_per_sample[self.side] * ns / 1e9 + self.bench.step_s.get(self.side, 0.0)
+            request.count * self.session.calls_per_sample[self.side] * ns / 1e9 + self.session.step_s.get(self.side, 0.0)
         )  # what it claims, too
-        samples, queued_ns = [ns] * request.count, self.bench.queued_ns.get(self.side, 0.0)
+        samples, queued_ns = [ns] * request.count, self.session.queued_ns.get(self.side, 0.0)
         return messages.Timed(nonce="", samples_ns=samples, sm_clock_hz=[], queued_ns=queued_ns, void=0, picks=picks, notes=[])
 
 
-class Bench:
+class Session:
     """The means of a run; `figures` are each side's memory, error or tokens."""
 
     def __init__(self, plan, **choices):
@@ -103,32 +103,32 @@ class Bench:
 
 
 class Judging:
-    def __init__(self, bench):
-        self.bench = bench
+    def __init__(self, session):
+        self.session = session
 
     def judge(self, side, shape, prepare_seed, call, timed):
-        error = OutputError(max_abs=self.bench.figures[side], max_rel=0.0, mismatched=0.0)
+        error = OutputError(max_abs=self.session.figures[side], max_rel=0.0, mismatched=0.0)
         return Check(shape=shape, seed=call.seed, timed_call=timed, outputs={"y": error})
 
 
 @pytest.fixture
 def measured(tmp_path):
-    def run(bench_changes=None, goal="time", conditions=None, gpus=(), **choices):
+    def run(session_changes=None, goal="time", conditions=None, gpus=(), **choices):
         plan = a_plan(tmp_path, goal=goal, gpus=gpus, **conditions or {})
-        bench = Bench(plan, **choices)
-        for name, value in (bench_changes or {}).items():
-            setattr(bench, name, value)
-        return Measurement(bench, plan, "default", standards_for(plan, **choices), Judging(bench)).run(), bench
+        session = Session(plan, **choices)
+        for name, value in (session_changes or {}).items():
+            setattr(session, name, value)
+        return Measurement(session, plan, "default", standards_for(plan, **choices), Judging(session)).run(), session
 
     return run
 
 
 def test_roles_swap_within_a_unit_and_between_units(measured):
-    found, bench = measured()
+    found, session = measured()
 
     assert found.timing.units[0].order == ("baseline", "optimized", "optimized", "baseline")
     assert found.timing.units[1].order == ("optimized", "baseline", "baseline", "optimized")
-    assert bench.forked == bench.ended == ["baseline", "optimized", "optimized", "baseline"] * 3
+    assert session.forked == session.ended == ["baseline", "optimized", "optimized", "baseline"] * 3
     assert (len(found.timing.units), found.timing.stop_reason) == (6, StopReason.PRECISE)
     assert found.timing.speedups["optimized"].estimate == pytest.approx(2.0)
     assert list(found.timing.time_ns) == ["baseline", "optimized"]
@@ -232,19 +232,19 @@ def test_what_counts_as_time_is_the_timing_and_not_the_set_up(measured, monkeypa
 
 
 def test_workers_end_while_those_of_the_next_unit_start(measured):
-    _, bench = measured()
+    _, session = measured()
 
     start, end, ready = ["open", "open"], ["close", "close"], ["opened", "opened", "choose", "choose", "load", "load", "loaded", "loaded"]
     between = [*end, *start, "gone", "gone", *ready]
-    assert bench.events == [*start, *ready, *between * 5, *end, "gone", "gone"]
+    assert session.events == [*start, *ready, *between * 5, *end, "gone", "gone"]
 
 
 def test_on_a_cpu_there_is_no_stream_to_choose(measured):
-    _, bench = measured(conditions={"device": "cpu"})
+    _, session = measured(conditions={"device": "cpu"})
 
     start, end = ["load", "load"], ["close", "close"]
     between = [*end, *start, "gone", "gone", "loaded", "loaded"]
-    assert bench.events == [*start, "loaded", "loaded", *between * 5, *end, "gone", "gone"]
+    assert session.events == [*start, "loaded", "loaded", *between * 5, *end, "gone", "gone"]
 
 
 @pytest.fixture
@@ -253,9 +253,9 @@ def no_telemetry(monkeypatch):
 
 
 def test_samples_take_turns_at_several_sets_of_buffers(measured, no_telemetry):
-    found, bench = measured(gpus=(H200,))
+    found, session = measured(gpus=(H200,))
 
-    assert bench.prepared == [1, 1] + [8, 8] * 6  # how many fit is known once a step has run
+    assert session.prepared == [1, 1] + [8, 8] * 6  # how many fit is known once a step has run
     assert (found.timing.buffer_sets, found.timing.calls_per_sample) == (8, {"baseline": 1, "optimized": 1})
 
 
@@ -269,14 +269,14 @@ def test_samples_take_turns_at_several_sets_of_buffers(measured, no_telemetry):
     ],
 )
 def test_a_sample_of_a_short_step_is_several_calls(measured, baseline_ns, optimized_ns, calls):
-    found, bench = measured({"ns": {"baseline": baseline_ns, "optimized": optimized_ns}}, iterations=2)
+    found, session = measured({"ns": {"baseline": baseline_ns, "optimized": optimized_ns}}, iterations=2)
 
-    assert found.timing.calls_per_sample == bench.calls_per_sample == dict(zip(("baseline", "optimized"), calls, strict=True))
-    assert bench.prepared[:6] == [1, 1, *calls, *reversed(calls)]
+    assert found.timing.calls_per_sample == session.calls_per_sample == dict(zip(("baseline", "optimized"), calls, strict=True))
+    assert session.prepared[:6] == [1, 1, *calls, *reversed(calls)]
 
 
 @pytest.mark.parametrize(
-    ("bench_changes", "others", "sets"),
+    ("session_changes", "others", "sets"),
     [
         ({"ns": {"baseline": 8e3, "optimized": 1e4}}, {}, 2),  # 4 calls a sample, of buffers of their own
         ({"figures": {"baseline": 4e9, "optimized": 5e9}}, {}, 4),  # a quarter of 150 GB
@@ -293,8 +293,8 @@ def test_a_sample_of_a_short_step_is_several_calls(measured, baseline_ns, optimi
         ({}, {"gpus": ()}, 1),
     ],
 )
-def test_there_are_as_many_sets_as_fit_and_one_where_they_are_another_question(measured, no_telemetry, bench_changes, others, sets):
-    found, _ = measured(bench_changes, **{"gpus": (H200.model_copy(update={"memory_bytes": 150 * 10**9}),), **others})
+def test_there_are_as_many_sets_as_fit_and_one_where_they_are_another_question(measured, no_telemetry, session_changes, others, sets):
+    found, _ = measured(session_changes, **{"gpus": (H200.model_copy(update={"memory_bytes": 150 * 10**9}),), **others})
 
     assert found.timing.buffer_sets == sets
 
@@ -350,12 +350,12 @@ class Heat:
 def test_heat_now_and_then_is_measured_again_and_heat_all_the_time_ends_it(measured, monkeypatch, every, reason):
     monkeypatch.setattr("common.python.measure.process_pairs.Telemetry", lambda gpus: Heat(every))
     monkeypatch.setattr(throttle, "SHORTEST_PAUSE_S", 0.0)
-    found, bench = measured()
+    found, session = measured()
 
     assert found.timing.stop_reason is reason
     assert len(found.timing.units) == 6
-    assert len(bench.blocks) > 6 * 4
-    assert f"{len(bench.blocks) - 6 * 4} blocks were taken again: the device throttled in them" in found.timing.notes
+    assert len(session.blocks) > 6 * 4
+    assert f"{len(session.blocks) - 6 * 4} blocks were taken again: the device throttled in them" in found.timing.notes
 
 
 def test_a_device_that_never_cools_ends_it_at_two_units(measured, monkeypatch):

@@ -16,7 +16,7 @@ from common.python.processes.ranks import RankGroup, joined
 from common.python.project import PROJECT_ROOT
 from common.python.report.run_folder import RunFolder
 from common.python.session.planning import make_plans
-from common.python.session.session import Bench, Judging
+from common.python.session.session import Judging, Session
 from common.python.settings import Settings
 from tests.commands import write_pair
 from tests.common.python.plans import WITHOUT_GPU, standards_for
@@ -44,7 +44,7 @@ def server():
 
 @pytest.fixture
 def row(server, tmp_path):
-    """The plan of a pair whose optimized side is of the given source, and a bench on which each side runs in two processes."""
+    """The plan of a pair whose optimized side is of the given source, and a session on which each side runs in two processes."""
     opened = []
 
     def made(optimized):
@@ -52,21 +52,21 @@ def row(server, tmp_path):
         settings = Settings(root=root, iterations=4, warmup=1)
         (plan,) = make_plans(select(discover(root), ()).selections, settings, WITHOUT_GPU, server, tmp_path / "logs")
         folder = RunFolder.create(settings, "run", tmp_path)
-        bench = Bench(settings, server, 1, folder.path, folder.log_path)
-        bench.fork_side = functools.partial(bench.fork_side, ranks=2)
-        opened.append(bench.__enter__())
-        return plan, bench
+        session = Session(settings, server, 1, folder.path, folder.log_path)
+        session.fork_side = functools.partial(session.fork_side, ranks=2)
+        opened.append(session.__enter__())
+        return plan, session
 
     yield made
-    for bench in opened:
-        bench.__exit__(None, None, None)
+    for session in opened:
+        session.__exit__(None, None, None)
 
 
-def checks(plan, bench, seconds=30.0):
+def checks(plan, session, seconds=30.0):
     """Two calls of each rank of the optimized side, and what the referee says of them."""
-    with Judging(bench, plan) as judging, bench.start_side(plan, "optimized") as worker:
+    with Judging(session, plan) as judging, session.start_side(plan, "optimized") as worker:
         worker.prepare({"n": 3}, 1, 2)
-        checked = worker.ask(messages.Check(seeds=[2, 5], prefix=bench.dump_prefix()), messages.Checked, seconds)
+        checked = worker.ask(messages.Check(seeds=[2, 5], prefix=session.dump_prefix()), messages.Checked, seconds)
         return checked, [judging.judge("optimized", {"n": 3}, 1, call, timed=False) for call in checked.calls]
 
 
@@ -87,9 +87,9 @@ def test_one_rank_that_is_wrong_is_the_sides_failure_and_is_named(row):
 
 
 def test_the_slower_rank_is_the_sides_time(row):
-    plan, bench = row(ONE_SLOW)
-    with Judging(bench, plan) as judging:
-        found = Measurement(bench, plan, "cpu", standards_for(plan, machine=WITHOUT_GPU), judging).run()
+    plan, session = row(ONE_SLOW)
+    with Judging(session, plan) as judging:
+        found = Measurement(session, plan, "cpu", standards_for(plan, machine=WITHOUT_GPU), judging).run()
 
     assert found.timing.time_ns["optimized"].estimate >= 2e7
     assert found.timing.time_ns["baseline"].estimate < 1e7
@@ -99,10 +99,10 @@ def test_the_slower_rank_is_the_sides_time(row):
 
 
 def test_the_rank_that_died_says_why_and_the_one_that_waits_for_it_is_not_waited_for(row):
-    plan, bench = row(ONE_DIES)
+    plan, session = row(ONE_DIES)
     begin = time.monotonic()
     with pytest.raises(SideFailure) as failed:
-        checks(plan, bench)
+        checks(plan, session)
 
     assert failed.value.status is Status.CRASHED
     assert "optimized_double.py: the check process ended with exit code 3 before it answered" in failed.value.reason

@@ -19,7 +19,7 @@ from common.python.session.session import Sanitized
 from tests.commands import OPTIMIZED, run_here, write_pair
 from tests.common.python.factories import a_row, a_timing
 from tests.common.python.plans import WITH_GPU
-from tests.common.python.profiled import STAND_INS, a_bench, a_pair, put_on_path
+from tests.common.python.profiled import STAND_INS, a_pair, a_session, put_on_path
 
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
 CLAIM = f"counter {SECTORS} < 0.2 x baseline"
@@ -34,7 +34,7 @@ def profiled(tmp_path, monkeypatch):
         put_on_path(monkeypatch, *tools, folder=tmp_path / "tools", mode=mode, program=program)
         directives = {"baseline": Directives(), "optimized": Directives(proves=(CLAIM,))}
         plan = a_pair(tmp_path, **{"side_directives": directives, "work": WORK} | changes)
-        return profile_row(plan, a_bench(tmp_path / "run", limit_s=limit_s, **{"profile": "minimal"} | (choices or {})))
+        return profile_row(plan, a_session(tmp_path / "run", limit_s=limit_s, **{"profile": "minimal"} | (choices or {})))
 
     return profile
 
@@ -291,7 +291,7 @@ def red(tmp_path, monkeypatch):
         shapes = {"small": {"n": 64}, "large": {"n": 512}}
         plan = replace(a_pair(tmp_path), timed=shapes, work={name: {} for name in shapes})
         before = a_row(timings=dict.fromkeys(shapes, a_timing()), notes=("as it was",))
-        return before, profile_red(before, plan, "large", a_bench(tmp_path / "run"))
+        return before, profile_red(before, plan, "large", a_session(tmp_path / "run"))
 
     return profile
 

@@ -10,7 +10,7 @@ from common.python.profile.tools import ToolFailed
 from common.python.session.session import Sanitized
 from tests.common.python.plans import WITH_GPU, WITHOUT_GPU, a_plan
 from tests.common.python.probes import a_kernel
-from tests.common.python.profiled import a_bench, built, put_on_path
+from tests.common.python.profiled import a_session, built, put_on_path
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
@@ -31,12 +31,12 @@ def sanitized_by(tmp_path, monkeypatch):
     def run_all(mode="", chosen=("memcheck",), flawed=(), machine=WITH_GPU, tools=("compute-sanitizer",), **changes):
         put_on_path(monkeypatch, *tools, folder=tmp_path / "tools", mode=mode)
         plans = [cuda_plan(tmp_path, name, **changes) for name in ("copy", "transpose")]
-        bench = a_bench(tmp_path / "run", sanitize=chosen)
+        session = a_session(tmp_path / "run", sanitize=chosen)
         for plan in plans:
             for file in plan.selection.pair.sides.values():
                 library = tmp_path / f"{file.stem}{'_flawed' if file.stem in flawed else ''}.so"
-                bench.builds[str(file)] = built(library)
-        return sanitize(plans, bench, machine)
+                session.builds[str(file)] = built(library)
+        return sanitize(plans, session, machine)
 
     return run_all
 
@@ -103,10 +103,10 @@ def test_a_side_that_did_not_come_to_its_end_is_not_said_to_be_clean(sanitized, 
 def test_a_side_that_fails_hides_no_finding_of_another(sanitized, monkeypatch):
     real = sanitizers._under
 
-    def broken_for_one(name, sides, bench, log):
+    def broken_for_one(name, sides, session, log):
         if log == "optimized_transpose":
             raise ToolFailed("timed out")
-        return real(name, sides, bench, log)
+        return real(name, sides, session, log)
 
     monkeypatch.setattr(sanitizers, "_under", broken_for_one)
     found = sanitized(flawed=("optimized_copy",))

@@ -18,7 +18,7 @@ from common.python.profile.runner import profile_row
 from common.python.profile.tools import Ended, JobProcess, SideCrashed, ToolFailed
 from common.python.project import PROJECT_ROOT
 from tests.commands import OPTIMIZED
-from tests.common.python.profiled import a_bench, a_pair, put_on_path
+from tests.common.python.profiled import a_pair, a_session, put_on_path
 
 LIMIT_S = 120.0
 BETWEEN = ("sh", "-c", '"$@"; exit $?', "sh")  # a tool whose program is a process of its own
@@ -157,8 +157,8 @@ def profiled(tmp_path, monkeypatch):
 
     def profile(mode="beside", choices=None, program="skip", **changes):
         put_on_path(monkeypatch, "nsys", "ncu", folder=tmp_path / "tools", mode=mode, program=program)
-        bench = a_bench(tmp_path / "run", limit_s=LIMIT_S, **choices or {"profile": "minimal"})
-        return profile_row(a_pair(tmp_path, **changes), bench)
+        session = a_session(tmp_path / "run", limit_s=LIMIT_S, **choices or {"profile": "minimal"})
+        return profile_row(a_pair(tmp_path, **changes), session)
 
     return profile
 

@@ -81,7 +81,7 @@ class Server:
         return Child(self)
 
 
-def a_bench(server, folder):
+def a_session(server, folder):
     prefixes = iter(range(1000))
     return SimpleNamespace(
         server=server,
@@ -119,7 +119,7 @@ def pair(tmp_path, monkeypatch):
 
     def again(capability=(9, 0), **changes):
         server.asked.clear()
-        compilation = triton_compilations.Compilation(plan_in(folder, **changes), "optimized", capability, a_bench(server, scratch))
+        compilation = triton_compilations.Compilation(plan_in(folder, **changes), "optimized", capability, a_session(server, scratch))
         if compilation.observed is None:
             compilation.begin()
             compilation.finish()
@@ -138,8 +138,8 @@ def test_another_checkout_of_the_same_finds_it(pair, tmp_path):
     pair.again()
     pair.folder.rename(tmp_path / "elsewhere")
     pair.folder = tmp_path / "elsewhere"
-    bench = a_bench(pair.server, pair.scratch)
-    assert triton_compilations.Compilation(plan_in(pair.folder), "optimized", (9, 0), bench).observed is not None
+    session = a_session(pair.server, pair.scratch)
+    assert triton_compilations.Compilation(plan_in(pair.folder), "optimized", (9, 0), session).observed is not None
 
 
 @pytest.mark.parametrize("name", ["workload_double.py", "optimized_double.py", "shared_factor.py"])
@@ -218,7 +218,7 @@ def test_a_damaged_entry_is_replaced(pair, kind, damage):
 
 
 def test_a_failure_is_told_and_not_kept(pair):
-    compilation = triton_compilations.Compilation(plan_in(pair.folder), "optimized", (9, 0), a_bench(pair.server, pair.scratch))
+    compilation = triton_compilations.Compilation(plan_in(pair.folder), "optimized", (9, 0), a_session(pair.server, pair.scratch))
     pair.server.failure = SideFailure(Status.CRASHED, "raised CompilationError")
     compilation.begin()
     with pytest.raises(SideFailure):
@@ -229,7 +229,7 @@ def test_a_failure_is_told_and_not_kept(pair):
 
 
 def test_an_answer_of_a_child_that_wrote_more_is_none(pair):
-    compilation = triton_compilations.Compilation(plan_in(pair.folder), "optimized", (9, 0), a_bench(pair.server, pair.scratch))
+    compilation = triton_compilations.Compilation(plan_in(pair.folder), "optimized", (9, 0), a_session(pair.server, pair.scratch))
     pair.server.on_close = SideFailure(Status.CRASHED, "something wrote on the harness's socket")
     compilation.begin()
     with pytest.raises(SideFailure):
@@ -245,22 +245,22 @@ def cores(monkeypatch):
 
 
 def test_triton_sides_are_compiled_ahead_side_by_side_and_each_row_finds_them(pair, cores):
-    bench, told = a_bench(pair.server, pair.scratch), []
+    session, told = a_session(pair.server, pair.scratch), []
     plan = plan_in(pair.folder)
-    compile_ahead([plan, plan], bench, told.append)
+    compile_ahead([plan, plan], session, told.append)
     assert sorted(request.capability for request in pair.server.asked) == [(9, 0), (10, 0)]
     assert pair.server.most == 2
     assert told[-1] == "compiled 2 of 2 steps of Triton sides"
-    read_evidence(plan, bench)
-    compile_ahead([plan], bench, told.append)
+    read_evidence(plan, session)
+    compile_ahead([plan], session, told.append)
     assert len(pair.server.asked) == 2
 
 
 def test_a_row_compiles_what_failed_ahead_and_tells_why(pair, cores):
-    bench, told = a_bench(pair.server, pair.scratch), []
+    session, told = a_session(pair.server, pair.scratch), []
     pair.server.failure = SideFailure(Status.CRASHED, "raised CompilationError")
-    compile_ahead([plan_in(pair.folder)], bench, told.append)
-    evidence = read_evidence(plan_in(pair.folder), bench)
+    compile_ahead([plan_in(pair.folder)], session, told.append)
+    evidence = read_evidence(plan_in(pair.folder), session)
     assert {seen.hidden for seen in evidence["optimized"].values()} == {"raised CompilationError"}
     assert set(evidence["optimized"]) == {"90a", "100a"}
     assert len(pair.server.asked) == 4
@@ -268,8 +268,8 @@ def test_a_row_compiles_what_failed_ahead_and_tells_why(pair, cores):
 
 def test_a_row_that_claims_nothing_compiles_nothing(pair, cores):
     plan = plan_in(pair.folder, side_directives=dict.fromkeys(("baseline", "optimized"), Directives()))
-    compile_ahead([plan], a_bench(pair.server, pair.scratch), str)
-    read_evidence(plan, a_bench(pair.server, pair.scratch))
+    compile_ahead([plan], a_session(pair.server, pair.scratch), str)
+    read_evidence(plan, a_session(pair.server, pair.scratch))
     assert pair.server.asked == []
 
 
@@ -282,12 +282,12 @@ def test_the_second_run_of_a_real_row_forks_nobody_and_finds_the_same(tmp_path, 
     with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
         counting = SimpleNamespace(fork=lambda *words, **choices: forks.append(words) or server.fork(*words, **choices))
         plan = plan_in(folder)
-        first = read_evidence(plan, a_bench(counting, tmp_path))
+        first = read_evidence(plan, a_session(counting, tmp_path))
         assert len(forks) == 2
-        assert read_evidence(plan, a_bench(counting, tmp_path)) == first
+        assert read_evidence(plan, a_session(counting, tmp_path)) == first
         assert len(forks) == 2
         (folder / "shared_factor.py").write_text(SHARED.replace("FACTOR = 2", "FACTOR = 3"))
-        assert read_evidence(plan, a_bench(counting, tmp_path)) != first
+        assert read_evidence(plan, a_session(counting, tmp_path)) != first
         assert len(forks) == 4
     for architecture, seen in first["optimized"].items():
         assert [(kernel.name, kernel.architecture) for kernel in seen.kernels] == [("scale", architecture)]

@@ -51,7 +51,7 @@ class Server:
 
 
 @pytest.fixture
-def bench(monkeypatch, tmp_path):
+def session(monkeypatch, tmp_path):
     monkeypatch.setattr(parallel_jobs.os, "sched_getaffinity", lambda _: {0, 1, 2})
     monkeypatch.setattr(parallel_jobs.psutil, "virtual_memory", lambda: SimpleNamespace(available=64 << 30))
     monkeypatch.setattr(builds, "read_code", lambda library: LISTED.append((library.name, threading.current_thread())))
@@ -75,38 +75,38 @@ def plans_of(*names):
     return [a_plan(Path("demo"), name, suffix=".cu") for name in names]
 
 
-def test_every_side_is_built_once_as_many_at_a_time_as_there_are_cores(bench):
+def test_every_side_is_built_once_as_many_at_a_time_as_there_are_cores(session):
     plans = plans_of("a", "b", "c")
-    build_ahead([*plans, plans[0]], bench, MACHINE, bench.tell)
-    assert len(bench.server.asked) == len(set(bench.server.asked)) == len(bench.builds) == 6
-    assert bench.server.most == 3
-    assert bench.told[-1] == "built 6 of 6 CUDA sides"
+    build_ahead([*plans, plans[0]], session, MACHINE, session.tell)
+    assert len(session.server.asked) == len(set(session.server.asked)) == len(session.builds) == 6
+    assert session.server.most == 3
+    assert session.told[-1] == "built 6 of 6 CUDA sides"
     assert len(LISTED) == 6
     assert threading.main_thread() not in {thread for _, thread in LISTED}
-    build_ahead(plans, bench, MACHINE, bench.tell)
-    build_row(plans[0], bench, MACHINE)
-    assert len(bench.server.asked) == 6
+    build_ahead(plans, session, MACHINE, session.tell)
+    build_row(plans[0], session, MACHINE)
+    assert len(session.server.asked) == 6
 
 
-def test_what_fails_is_left_to_its_row(bench):
+def test_what_fails_is_left_to_its_row(session):
     broken, whole = plans_of("broken", "whole")
-    build_ahead([broken, whole], bench, MACHINE, bench.tell)
-    assert all("whole" in source for source in bench.builds)
-    assert len(bench.builds) == 2
+    build_ahead([broken, whole], session, MACHINE, session.tell)
+    assert all("whole" in source for source in session.builds)
+    assert len(session.builds) == 2
     with pytest.raises(SideFailure, match="no"):
-        build_row(broken, bench, MACHINE)
+        build_row(broken, session, MACHINE)
 
 
-def test_after_ctrl_c_no_compiler_works_on(bench):
+def test_after_ctrl_c_no_compiler_works_on(session):
     with pytest.raises(KeyboardInterrupt):
-        build_ahead(plans_of("endless", "whole"), bench, MACHINE, bench.tell)
-    left = [child for child in bench.server.children[1:] if not child.killed]
+        build_ahead(plans_of("endless", "whole"), session, MACHINE, session.tell)
+    left = [child for child in session.server.children[1:] if not child.killed]
     assert left == []
 
 
 @pytest.mark.parametrize(("cores", "available"), [({0}, 64 << 30), ({0, 1, 2}, 7 << 30)])
-def test_on_one_core_or_with_little_memory_each_row_builds_its_own(bench, monkeypatch, cores, available):
+def test_on_one_core_or_with_little_memory_each_row_builds_its_own(session, monkeypatch, cores, available):
     monkeypatch.setattr(parallel_jobs.os, "sched_getaffinity", lambda _: cores)
     monkeypatch.setattr(parallel_jobs.psutil, "virtual_memory", lambda: SimpleNamespace(available=available))
-    build_ahead(plans_of("a", "b"), bench, MACHINE, bench.tell)
-    assert bench.server.asked == []
+    build_ahead(plans_of("a", "b"), session, MACHINE, session.tell)
+    assert session.server.asked == []

@@ -39,8 +39,8 @@ class Referee:
 def status(tmp_path):
     def of(call, *, timed, mismatch=""):
         server = SimpleNamespace(fork=lambda role, log: Referee(mismatch))
-        bench = SimpleNamespace(server=server, logs=lambda target, side: tmp_path, limit_s=lambda step: 1.0, inputs_folder=Path())
-        with Judging(bench, a_plan(tmp_path)) as judging:
+        session = SimpleNamespace(server=server, logs=lambda target, side: tmp_path, limit_s=lambda step: 1.0, inputs_folder=Path())
+        with Judging(session, a_plan(tmp_path)) as judging:
             if not (mismatch or call.escaped or call.modified or call.digest != DIGEST):
                 return judging.judge("optimized", SHAPE, 1, call, timed=timed).timed_call
             with pytest.raises(SideFailure, match=r"optimized_transpose\.py at n=1024") as failure:

@@ -10,7 +10,7 @@ from common.python.processes import messages
 from common.python.processes.fork_server import ForkServer
 from common.python.project import PROJECT_ROOT
 from common.python.session.planning import Plan
-from common.python.session.session import Bench
+from common.python.session.session import Session
 from tests.commands import loaded_worker
 
 TELLTALE = '''"""Baseline: says whether Triton was there before it, and where Triton would keep what it compiles."""
@@ -72,5 +72,5 @@ def test_triton_is_started_for_those_that_launch_it(tmp_path, device, cold_start
     file.write_text(text)
     plan = SimpleNamespace(device=device, file={"optimized": file}.get)
     plan.launches_triton = lambda side: Plan.launches_triton(plan, side)
-    bench = SimpleNamespace(settings=SimpleNamespace(cold_start=cold_start))
-    assert Bench.starts_triton(bench, plan, "optimized") is starts
+    session = SimpleNamespace(settings=SimpleNamespace(cold_start=cold_start))
+    assert Session.starts_triton(session, plan, "optimized") is starts
