@@ -54,7 +54,7 @@ def test_one_that_must_be_alone_is_and_nobody_gets_past_it(tmp_path):
 
 
 def test_what_needs_a_gpu_that_nobody_uses_goes_before_what_uses_it_in_this_process():
-    files = [f"tests/common/python/test_{name}.py" for name in ("dumps", "injected_slowdown")]
+    files = [f"tests/common/python/{name}.py" for name in ("child/test_outputs", "run/test_injected_slowdown")]
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", "-m", "gpu", *files]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     named = [line.partition("::")[0] for line in found if "::" in line]

@@ -7,7 +7,6 @@ import subprocess
 import sys
 
 import pytest
-from tests.common.python.test_role_trace import a_document
 
 from common.python.errors import Status
 from common.python.machine.description import Gpu, Machine, Source
@@ -16,6 +15,7 @@ from common.python.settings import Settings
 from common.python.storage import document_text, read_document, write_whole
 from tests.commands import ROOT, ROOT_FIRST
 from tests.common.python.factories import a_failure, a_row, a_run, a_timing
+from tests.common.python.report.test_role_trace import a_document
 from tools.checks import readme_tables
 from tools.checks.adversaries import ADVERSARIES, AdversaryResults, Cheat, Outcome, cheats, complaint, results_of
 from tools.noise.bar_figures import Bars, Trial

@@ -63,7 +63,7 @@ class Bench:
     def record(self, measurement):
         changes = dict(self.recorded[min(self.measured, len(self.recorded) - 1)])
         self.measured += 1
-        self.orders.append(measurement._bench.reversed)
+        self.orders.append(measurement._session.reversed)
         units = changes.pop("units", recorded_units(2.0, count=12, seed=7))
         plan = measurement._plan
         device = "cuda" if self.machine.gpus else "cpu"

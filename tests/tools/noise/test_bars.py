@@ -26,7 +26,7 @@ def a_trial(target="noise:copy", percent=0.1, verdict="SAME", shape="64 MB", **c
 
 
 def a_bars(*trials, **changes):
-    return Bars(**HERE | {"trials": noise_trials} | changes)
+    return Bars(**HERE | {"trials": trials} | changes)
 
 
 def test_pairs_without_a_plant_are_the_same_code_and_planted_ones_are_not():
@@ -181,7 +181,7 @@ def here(runs, tmp_path, monkeypatch):
 
 
 def kept(name, *trials, **changes):
-    write_whole(Path(name), document_text(a_bars(*noise_trials, **changes)))
+    write_whole(Path(name), document_text(a_bars(*trials, **changes)))
     return name
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from common.python.errors import BenchmarkError, Status
 from common.python.project import PROJECT_ROOT
+from common.python.report import run_folder
 from common.python.report.run_folder import RunFolder, folder_of, load, write_reports
-from common.python.report.tables import artifacts
 from common.python.results import DOCUMENTS
 from common.python.settings import Settings
 from common.python.storage import write_whole
@@ -379,7 +379,7 @@ def test_rows_made_with_other_settings_are_not_mixed_in(folder, changes, message
 
 
 def test_every_setting_is_either_compared_or_free_on_resume(folder):
-    assert Settings.model_fields.keys() > artifacts._FREE_ON_RESUME
+    assert Settings.model_fields.keys() > run_folder._FREE_ON_RESUME
 
 
 def test_resuming_in_an_empty_folder_starts_a_run(tmp_path):

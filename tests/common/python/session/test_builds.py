@@ -9,7 +9,7 @@ import pytest
 
 from common.python.errors import SideFailure, Status
 from common.python.processes import messages
-from common.python.session import builds, parallel_jobs
+from common.python.session import builds
 from common.python.session.builds import build_ahead, build_row
 from tests.common.python.plans import a_plan
 
@@ -52,8 +52,8 @@ class Server:
 
 @pytest.fixture
 def session(monkeypatch, tmp_path):
-    monkeypatch.setattr(parallel_jobs.os, "sched_getaffinity", lambda _: {0, 1, 2})
-    monkeypatch.setattr(parallel_jobs.psutil, "virtual_memory", lambda: SimpleNamespace(available=64 << 30))
+    monkeypatch.setattr(builds.os, "sched_getaffinity", lambda _: {0, 1, 2})
+    monkeypatch.setattr(builds.psutil, "virtual_memory", lambda: SimpleNamespace(available=64 << 30))
     monkeypatch.setattr(builds, "read_code", lambda library: LISTED.append((library.name, threading.current_thread())))
     LISTED.clear()
     told = []
@@ -106,7 +106,7 @@ def test_after_ctrl_c_no_compiler_works_on(session):
 
 @pytest.mark.parametrize(("cores", "available"), [({0}, 64 << 30), ({0, 1, 2}, 7 << 30)])
 def test_on_one_core_or_with_little_memory_each_row_builds_its_own(session, monkeypatch, cores, available):
-    monkeypatch.setattr(parallel_jobs.os, "sched_getaffinity", lambda _: cores)
-    monkeypatch.setattr(parallel_jobs.psutil, "virtual_memory", lambda: SimpleNamespace(available=available))
+    monkeypatch.setattr(builds.os, "sched_getaffinity", lambda _: cores)
+    monkeypatch.setattr(builds.psutil, "virtual_memory", lambda: SimpleNamespace(available=available))
     build_ahead(plans_of("a", "b"), session, MACHINE, session.tell)
     assert session.server.asked == []
