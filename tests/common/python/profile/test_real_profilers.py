@@ -17,7 +17,7 @@ from tests.common.python.prove.test_collect import rows_of
 NSYS, NCU = find_tool("nsys"), find_tool("ncu")
 pytestmark = [pytest.mark.gpu, pytest.mark.unused_gpu, pytest.mark.skipif(not (NSYS and NCU), reason="nsys or ncu is missing")]
 
-CRASHES = OPTIMIZED.replace("def prepare(x):\n", "import os, sys\n\ndef prepare(x):\n    'profile_child' in sys.argv[0] and os._exit(3)\n")
+CRASHES = OPTIMIZED.replace("def prepare(x):\n", "import os, sys\n\ndef prepare(x):\n    'profiled' in sys.argv[0] and os._exit(3)\n")
 WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin")
 
 
@@ -97,7 +97,7 @@ def test_ncu_without_the_right_to_count_says_who_has_it(profiled, tmp_path):
 def test_a_profiler_that_crashes_costs_its_own_figures(profiled, on_path, name):
     real = NSYS if name == "nsys" else NCU
     # In 2 s torch is not imported yet: what ends then is no side.
-    on_path(name, f'case "$*" in *profile_child*) exec timeout --signal=SEGV 2 "{real}" "$@";; esac\nexec "{real}" "$@"')
+    on_path(name, f'case "$*" in *child.profiled*) exec timeout --signal=SEGV 2 "{real}" "$@";; esac\nexec "{real}" "$@"')
     row, _ = profiled()
     (line,) = lines_of(row, name)
     assert line.startswith(f"profile: {name}: it wrote no report, exit code "), row["notes"]
