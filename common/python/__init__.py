@@ -1,1 +1,1 @@
-"""The harness: one job a module; imports point down only (see the layers in tools/checks/tree.py)."""
+"""The harness, in rooms: imports point down only, as `tool.importlinter` in pyproject.toml says and common/docs/architecture.md draws."""
