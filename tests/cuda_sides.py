@@ -10,6 +10,7 @@ from common.python.child.sides.inputs import Inputs
 from common.python.errors import SideFailure
 from common.python.machine.description import find_tool
 from common.python.pairs.directives import read_directives
+from common.python.session.session import BUILD_CACHE
 from tests.teeth import CPU, ROOT
 
 
@@ -43,7 +44,7 @@ def skip_without_tools():
         pytest.skip("no cuobjdump")
 
 
-def built(side, folder, architecture="90a"):
-    """The side's library, built into `folder`; skips the test where it cannot be built and disassembled."""
+def built(side, _folder=None, architecture="90a"):
+    """The side's library, built into the harness's cache; skips the test where it cannot be built and disassembled."""
     skip_without_tools()
-    return build(side, [architecture], cache=folder, root=ROOT)
+    return build(side, [architecture], cache=BUILD_CACHE, root=ROOT)

@@ -34,13 +34,14 @@ from common.python.child.sides.cuda import CudaSide, Names, label_of
 from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import Step, load_workload
 from common.python.errors import SideFailure
+from common.python.machine.description import cache_folder
 from common.python.pairs.directives import read_directives
 from common.python.pairs.discovery import discover, with_rungs
 from common.python.pairs.workload import Shape, Workload, call_by_name
 from common.python.project import PROJECT_ROOT
 from tests.emulation.translate import NotEmulated, translate
 
-CACHE = PROJECT_ROOT / "artifacts" / "build"
+CACHE = cache_folder() / "build"
 MOST_ELEMENTS = 1 << 20  # of all inputs and outputs at a shape: a second or so
 
 _HERE = Path(__file__).parent

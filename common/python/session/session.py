@@ -19,19 +19,19 @@ import psutil
 
 from common.python.errors import SideFailure, Status
 from common.python.machine.ceilings import MachineCeilings
+from common.python.machine.description import cache_folder
 from common.python.pairs.workload import Shape
 from common.python.processes import messages
 from common.python.processes.fork_server import ANY_CORE, ForkServer
 from common.python.processes.messages import Answer, Request
 from common.python.processes.ranks import RankGroup
-from common.python.project import PROJECT_ROOT
 from common.python.results import Check
 from common.python.session.planning import Plan
 from common.python.settings import Settings
 
 T = TypeVar("T", bound=Answer)
 
-BUILD_CACHE = PROJECT_ROOT / "artifacts" / "build"
+BUILD_CACHE = cache_folder() / "build"
 
 _SHARED_MEMORY = Path("/dev/shm")
 

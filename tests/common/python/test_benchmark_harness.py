@@ -7,10 +7,7 @@ import pytest
 
 from common.python import benchmark_harness as harness
 from common.python.errors import SideFailure, Status
-from common.python.machine.description import child_environment
 from common.python.processes import messages
-from common.python.processes.fork_server import ForkServer
-from common.python.project import PROJECT_ROOT
 from common.python.session.session import Judging
 from tests.common.python.profiled import a_pair, a_session
 
@@ -105,11 +102,11 @@ def test_a_wrong_side_ends_it_and_no_side_is_left(verified, device):
     assert ("optimized", "prepare 9") not in log
 
 
-def test_a_referee_that_nothing_was_asked_of_is_gone_without_a_word(tmp_path):
+def test_a_referee_that_nothing_was_asked_of_is_gone_without_a_word(tmp_path, server):
     session = a_session(tmp_path / "run")
-    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as session.server:
-        with Judging(session, a_pair(tmp_path)) as judging:
-            pid = judging._child.pid
-            os.kill(pid, 0)
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+    session.server = server
+    with Judging(session, a_pair(tmp_path)) as judging:
+        pid = judging._child.pid
+        os.kill(pid, 0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

@@ -4,17 +4,8 @@ from contextlib import nullcontext
 
 import pytest
 
-from common.python.machine.description import child_environment
-from common.python.processes.fork_server import ForkServer
-from common.python.project import PROJECT_ROOT
 from common.python.run import suite
 from tests.tools.cli.recorded_bench import SIDE, WORKLOAD, Bench
-
-
-@pytest.fixture(scope="module")
-def server():
-    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as shared:
-        yield shared
 
 
 @pytest.fixture
@@ -30,6 +21,6 @@ def root(tmp_path):
 @pytest.fixture
 def bench(root, server, tmp_path, monkeypatch, capsys):
     (tmp_path / "runs").mkdir()
-    monkeypatch.setattr(suite, "_server", lambda *_: nullcontext(server))
+    monkeypatch.setattr(suite, "fork_server", lambda *_: nullcontext(server))
     monkeypatch.setattr(suite, "lock", lambda *_: nullcontext())
     return Bench(root, tmp_path / "runs", monkeypatch, capsys)

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from common.python.gate.expectations import keep_expectations
+from common.python.gate.expectations import keep_expectations, read_expectations
 from common.python.gate.noise_floor import Floor, Noise, StepClass, Trial
 from common.python.gate.statistics import NO_CHANGE, Mean
 from common.python.results import Share, VerdictKind
+from common.python.storage import document_text
 from tests.common.python.factories import a_provenance, a_recorded_timing, an_expectation, recorded_ladder, recorded_units
 from tests.common.python.plans import H200, SHAPE, WITH_GPU, a_plan, standards_for
 
@@ -141,8 +142,9 @@ def test_red_needs_more_evidence_among_many_gated_rows(accepted, tmp_path):
     accepted()
     few = a_plan(tmp_path)
     many = [few, *(a_plan(tmp_path, f"pair{number}") for number in range(99))]
-    for plan in many[1:]:
-        accepted(pair=plan.selection.pair.name)
+    kept = read_expectations(path := tmp_path / "expectations_h200.json")
+    pairs = {plan.selection.pair.name: kept.pairs["transpose"] for plan in many}
+    path.write_text(document_text(kept.model_copy(update={"pairs": pairs})))
     units = recorded_units(1.985, count=8, seed=3)
     alone, among = (standards_for(*plans).of(few, "default") for plans in ([few], many))
     change = alone.change(units, 0.5, None)

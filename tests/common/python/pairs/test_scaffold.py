@@ -13,6 +13,7 @@ from common.python.errors import BenchmarkError
 from common.python.pairs.discovery import discover
 from common.python.pairs.scaffold import new_pair
 from common.python.project import PROJECT_ROOT
+from common.python.session.session import BUILD_CACHE
 from tests.teeth import accepts
 
 TEMPLATES = PROJECT_ROOT / "common/python/pairs/templates"
@@ -122,7 +123,7 @@ def test_the_python_sides_are_right_at_every_shape(row_sum, tmp_path):
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
 @pytest.mark.parametrize("file", ["baseline.cu", "optimized.cu"])
-def test_the_cuda_sides_build_and_bind(row_sum, tmp_path, file):
+def test_the_cuda_sides_build_and_bind(row_sum, file):
     side = TEMPLATES / file
-    built = build(side, architectures_for((), SUPPORTED[0]), cache=tmp_path, root=Path(PROJECT_ROOT))
+    built = build(side, architectures_for((), SUPPORTED[0]), cache=BUILD_CACHE, root=Path(PROJECT_ROOT))
     assert load_side(side, row_sum, built.library).workspace() == []

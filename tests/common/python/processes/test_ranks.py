@@ -6,14 +6,11 @@ import time
 import pytest
 
 from common.python.errors import BenchmarkError, SideFailure, Status
-from common.python.machine.description import child_environment
 from common.python.measure.process_pairs import Measurement
 from common.python.pairs.discovery import discover
 from common.python.pairs.targets import select
 from common.python.processes import messages
-from common.python.processes.fork_server import ForkServer
 from common.python.processes.ranks import RankGroup, joined
-from common.python.project import PROJECT_ROOT
 from common.python.report.run_folder import RunFolder
 from common.python.session.planning import make_plans
 from common.python.session.session import Judging, Session
@@ -34,12 +31,6 @@ import time
 def prepare(x, who):
     return lambda: os._exit(3) if who[0] == 1 else time.sleep(60)
 """
-
-
-@pytest.fixture(scope="module")
-def server():
-    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
-        yield server
 
 
 @pytest.fixture

@@ -336,9 +336,7 @@ def test_a_run_with_a_profile_has_its_timing_and_the_profile(tmp_path):
 
 
 def test_a_side_that_crashes_only_in_its_profile_keeps_its_timing(tmp_path):
-    crashing = OPTIMIZED.replace(
-        "def prepare(x):\n", "import os, sys\n\ndef prepare(x):\n    'profiled' in sys.argv[0] and os._exit(3)\n"
-    )
+    crashing = OPTIMIZED.replace("def prepare(x):\n", "import os, sys\n\ndef prepare(x):\n    'profiled' in sys.argv[0] and os._exit(3)\n")
     write_pair(tmp_path / "root", optimized=crashing)
     (row,) = rows_of(tmp_path, profile="minimal")
     assert (row.status, list(row.timings)) == ("PASSED", ["cpu"])

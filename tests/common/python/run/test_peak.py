@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import nullcontext
 
 import pytest
 
@@ -9,11 +10,10 @@ from common.python.errors import BenchmarkError, ExitCode, Status
 from common.python.machine import ceilings as machine_ceilings
 from common.python.machine import description
 from common.python.machine.ceilings import MachineCeilings, keep_ceilings, machine_key
-from common.python.machine.description import child_environment, describe_machine
-from common.python.processes.fork_server import ForkServer
+from common.python.machine.description import describe_machine
 from common.python.project import PROJECT_ROOT
 from common.python.results import PairResult
-from common.python.run import peak
+from common.python.run import peak, suite
 from common.python.run.suite import run_suite
 from common.python.settings import Device, Settings
 from tests.common.python.synthetic_ceilings import a_ceiling, synthetic_ceilings
@@ -44,8 +44,10 @@ def prepare(x):
 
 
 @pytest.fixture(autouse=True)
-def apart(tmp_path, monkeypatch):
-    """Kept ceilings and the machine's lock of this test's own."""
+def apart(tmp_path, monkeypatch, server):
+    """Kept ceilings and the machine's lock of this test's own; the fork server is that of all tests."""
+    monkeypatch.setattr(peak, "ForkServer", lambda _: nullcontext(server))
+    monkeypatch.setattr(suite, "fork_server", lambda *_: nullcontext(server))
     monkeypatch.setattr(machine_ceilings, "MACHINES", tmp_path / "machines")
     monkeypatch.setattr(description.tempfile, "tempdir", str(tmp_path))
     return tmp_path / "machines"
@@ -53,7 +55,7 @@ def apart(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_peak_measures_keeps_and_says_the_same(apart, capsys):
+def test_peak_measures_keeps_and_says_the_same(apart, server, capsys):
     assert run_command_line(["peak", "--device", "cpu"]) == ExitCode.GOOD
     out = capsys.readouterr().out
     ((path),) = apart.iterdir()
@@ -68,12 +70,12 @@ def test_peak_measures_keeps_and_says_the_same(apart, capsys):
     assert found["fp32"].value.estimate > found["fp64"].value.estimate > 1e8
     assert kept.seconds < 60
 
-    assert any(_alike(found, topic) for topic in [("dram", "matrix")] * TRIES)
+    assert any(_alike(found, topic, server) for topic in [("dram", "matrix")] * TRIES)
 
 
-def _alike(before, topics):
+def _alike(before, topics, server):
     machine = describe_machine(PROJECT_ROOT)
-    with pytest.MonkeyPatch.context() as patch, ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setitem(peak.TOPICS, "cpu", {topic: peak.TOPICS["cpu"][topic] for topic in topics})
         again = peak._survey(server, machine, None, lambda line: None)
     ratios = {ceiling.name: ceiling.value.estimate / before[ceiling.name].value.estimate for ceiling in again.ceilings}

@@ -21,6 +21,7 @@ from common.python.errors import SideFailure, Status
 from common.python.pairs.directives import Directives, read_directives
 from common.python.pairs.workload import Spec, Workload
 from common.python.project import PROJECT_ROOT
+from common.python.session.session import BUILD_CACHE
 
 ROOT = PROJECT_ROOT
 HOST_RUNTIME = """
@@ -298,7 +299,7 @@ def test_without_a_gpu_a_real_launch_fails_with_the_runtimes_words(tmp_path):
         rtol=0,
         atol=0,
     )
-    built = build(path, ("90a",), cache=tmp_path / "cache", root=tmp_path)
+    built = build(path, ("90a",), cache=BUILD_CACHE, root=tmp_path)
     side = CudaSide(path, built.library, workload, Directives())
     step = side.prepare({"x": torch.zeros(1)}, {"n": 1}, lambda: 0)
     with pytest.raises(SideFailure, match=r"ch01/side.cu: launch returned (35|100) \(\w+") as caught:

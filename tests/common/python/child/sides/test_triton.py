@@ -8,10 +8,7 @@ import torch
 
 from common.python.build.sass import read_code
 from common.python.errors import SideFailure
-from common.python.machine.description import child_environment
 from common.python.processes import messages
-from common.python.processes.fork_server import ForkServer
-from common.python.project import PROJECT_ROOT
 from tests.commands import write_pair
 
 SIDE = '''"""Optimized: two kernels a step."""
@@ -48,14 +45,8 @@ def prepare(x, n):
 '''
 
 
-@pytest.fixture(scope="module")
-def server():
-    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
-        yield server
-
-
 @pytest.fixture
-def observe(server, tmp_path):
+def observe(triton_server, tmp_path):
     def observed(body="y", capability=(9, 0), n=1 << 40, source=SIDE):
         root = write_pair(tmp_path, optimized=source.replace("BODY", body))
         request = messages.Ahead(
@@ -65,7 +56,7 @@ def observe(server, tmp_path):
             capability=capability,
             prefix=str(tmp_path / "code"),
         )
-        with server.fork("worker", tmp_path / "log.txt") as child:
+        with triton_server.fork("worker", tmp_path / "log.txt", triton=True) as child:
             return child.ask(request, messages.Observed, 120)
 
     return observed
