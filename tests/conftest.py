@@ -1,5 +1,7 @@
 """Which tests run where and when: those marked `gpu` on a CUDA device, those marked `alone` while no other test runs.
 
+The tests of a file run in one process, which has the file's fixtures. On a machine with a GPU all tests do.
+
 A run is refused while another process computes on its GPU, and pytest's own is one as soon as a test has used CUDA in it. So tests that
 time on a GPU by the command line are marked `unused_gpu` too and go before all others.
 """
@@ -7,16 +9,39 @@ time on a GPU by the command line are marked `unused_gpu` too and go before all 
 import fcntl
 from contextlib import contextmanager
 
+import pynvml
 import pytest
 
+from common.python.environment import nvml_session
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items):
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers():
+    """No workers where there is a GPU; else None, as many as xdist would have."""
+    return 0 if gpus() else None
+
+
+def gpus(nvml=pynvml):
+    """How many GPUs NVML sees: importing torch to ask it would take seconds."""
+    with nvml_session(nvml) as failure:
+        return 0 if failure else nvml.nvmlDeviceGetCount()
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--without-slow", action="append", default=[], metavar="FOLDER", help="leave out the slow tests of a folder, tests/ch10 say"
+    )
+
+
+@pytest.hookimpl(tryfirst=True)  # before what -m leaves is counted
+def pytest_collection_modifyitems(config, items):
+    folders = [config.rootpath / folder for folder in config.getoption("--without-slow")]
+    left_out = [item for item in items if item.get_closest_marker("slow") and any(map(item.path.is_relative_to, folders))]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     items.sort(key=lambda item: item.get_closest_marker("unused_gpu") is None)
     marked = [item for item in items if item.get_closest_marker("gpu")]
-    for item in items:
-        # One process has a file's fixtures, and one the GPU.
-        item.add_marker(pytest.mark.xdist_group("gpu" if item in marked else item.path.as_posix()))
     if not marked:
         return
     import torch
