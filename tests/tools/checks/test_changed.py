@@ -1,0 +1,126 @@
+"""A check leaves out the slow tests that read nothing that changed since the last tag, and no others; without a tag all run."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.commands import ROOT, ROOT_FIRST
+from tests.common.python.trees import write
+from tools.checks import changed
+
+FILES = (
+    "ch09/optimized_a.cu", "ch10/optimized_a.cu", "common/cuda/launch.cuh", "common/python/gate.py", "pyproject.toml", "README.md",
+    "tests/ch09/test_a.py", "tests/ch10/test_a.py", "tests/ch12/test_a.py", "tests/common/test_a.py", "tests/emulation/emulate.py",
+)  # fmt: skip
+FOLDERS = ("tests/ch09", "tests/ch10", "tests/ch12", "tests/emulation")
+
+
+def git(root, *command):
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false", "-c", "tag.gpgsign=false")
+    return subprocess.run(["git", "-C", root, *identity, *command], capture_output=True, text=True, check=True).stdout
+
+
+def commit(root, message="a"):
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--allow-empty", f"--message={message}")
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A repository whose one commit has a tag."""
+    write(tmp_path, FILES)
+    git(tmp_path, "init", "--quiet")
+    commit(tmp_path)
+    git(tmp_path, "tag", "v1")
+    return tmp_path
+
+
+def left_out(root):
+    command = [sys.executable, "-m", "tools.checks.changed", root]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout.splitlines(), done.stderr.splitlines()
+
+
+def folders(root, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["changed.py", str(root)])
+    assert changed.main() == 0
+    return tuple(line.removeprefix("--without-slow=") for line in capsys.readouterr().out.splitlines())
+
+
+def test_what_did_not_change_is_left_out_and_the_reason_is_told(root):
+    (root / "ch12").mkdir()
+    (root / "ch12/optimized_a.cu").write_text("new")
+    printed, reasons = left_out(root)
+    assert printed == ["--without-slow=tests/ch09", "--without-slow=tests/ch10"]
+    assert reasons[1].startswith("left out: slow tests of tests/ch10; none of ch10/, tests/ch10/, ")
+    assert reasons[1].endswith(" changed since v1")
+
+
+def test_without_a_tag_in_its_history_everything_runs(root):
+    git(root, "checkout", "--quiet", "--orphan", "other")
+    commit(root, "another")
+    assert left_out(root) == ([], ["all slow tests run: found no tag to compare with"])
+
+
+def test_outside_a_repository_everything_runs(tmp_path, monkeypatch, capsys):
+    write(tmp_path, FILES)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert folders(tmp_path, monkeypatch, capsys) == ()
+
+
+@pytest.mark.parametrize(
+    ("path", "runs"),
+    [
+        ("README.md", ()),
+        ("tests/common/test_a.py", ()),
+        ("ch09/optimized_a.cu", ("tests/ch09", "tests/ch10", "tests/emulation")),
+        ("ch10/optimized_a.cu", ("tests/ch10", "tests/emulation")),
+        ("tests/ch10/test_a.py", ("tests/ch09", "tests/ch10")),
+        ("tests/ch12/test_a.py", ("tests/ch12",)),
+        ("tests/emulation/emulate.py", FOLDERS),
+        ("common/cuda/launch.cuh", FOLDERS),
+        ("common/python/gate.py", ("tests/ch09", "tests/ch12", "tests/emulation")),
+        ("pyproject.toml", FOLDERS),
+    ],
+)
+def test_a_change_runs_the_tests_that_read_it(root, path, runs, monkeypatch, capsys):
+    (root / path).write_text("changed")
+    assert folders(root, monkeypatch, capsys) == tuple(folder for folder in FOLDERS if folder not in runs)
+
+
+@pytest.mark.parametrize("kind", ["committed", "staged", "new", "deleted", "moved away"])
+def test_every_kind_of_change_counts(root, kind, monkeypatch, capsys):
+    path = root / "ch10/optimized_a.cu"
+    if kind == "new":
+        path.with_name("optimized ä.cu").write_text("new")
+    elif kind == "deleted":
+        path.unlink()
+    elif kind == "moved away":
+        (root / "labs").mkdir()
+        path.rename(root / "labs/optimized_a.cu")
+        commit(root)
+    else:
+        path.write_text("changed")
+        git(root, "add", "--all")
+    if kind == "committed":
+        commit(root)
+    assert "tests/ch10" not in folders(root, monkeypatch, capsys)
+
+
+def test_the_option_leaves_out_the_slow_tests_of_a_folder_alone(tmp_path):
+    """In pytest itself, on made-up tests with this project's own conftest.py."""
+    shutil.copy(ROOT / "tests/conftest.py", tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    slow\n    gpu\n    unused_gpu\n    alone\n")
+    for folder in ("ch09", "ch10"):
+        write(tmp_path, [f"{folder}/test_{folder}.py"])
+        text = "import pytest\n\n\n@pytest.mark.slow\ndef test_slow(): ...\n\n\ndef test_quick(): ...\n"
+        (tmp_path / folder / f"test_{folder}.py").write_text(text)
+    command = [sys.executable, "-m", "pytest", "-c", "pytest.ini", "-rA", "-n0", "-m", "slow or not slow", "--without-slow=ch10", "."]
+    environment = {**os.environ, "PYTHONPATH": ROOT_FIRST}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
+    passed = [line.removeprefix("PASSED ") for line in done.stdout.splitlines() if line.startswith("PASSED ")]
+    assert sorted(passed) == ["ch09/test_ch09.py::test_quick", "ch09/test_ch09.py::test_slow", "ch10/test_ch10.py::test_quick"]
+    assert "3 passed, 1 deselected" in done.stdout
