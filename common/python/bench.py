@@ -20,11 +20,11 @@ import psutil
 from common.python import protocol
 from common.python.artifacts import RunFolder
 from common.python.ceiling import MachineCeilings
+from common.python.environment import cache_folder
 from common.python.errors import SideFailure, Status
 from common.python.isolation import ANY_CORE, ForkServer
 from common.python.message import Answer, Request
 from common.python.planning import Plan
-from common.python.project import PROJECT_ROOT
 from common.python.rank_group import RankGroup
 from common.python.results import Check
 from common.python.settings import Settings
@@ -33,7 +33,7 @@ from common.python.workload import Shape
 
 T = TypeVar("T", bound=Answer)
 
-BUILD_CACHE = PROJECT_ROOT / "artifacts" / "build"
+BUILD_CACHE = cache_folder() / "build"
 
 _SHARED_MEMORY = Path("/dev/shm")
 

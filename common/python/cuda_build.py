@@ -92,7 +92,8 @@ def build(source: Path, architectures: Sequence[str], *, flags: Sequence[str] = 
 
     Quoted includes are looked for beside the including file, then in `root`, the tree of the side, then in this project. What includes
     <cutlass/...> or <cute/...> gets the headers that the package nvidia-cutlass brings.
-    A library appears under its name whole or not at all, so builds may race and may be killed.
+    A library appears under its name whole or not at all, so builds may race and may be killed. Its machine code is the same wherever the
+    tree lies; its line numbers name the files of the tree that it was built from first.
     Raises NvccMissing, CutlassMissing, and SideFailure (BUILD_FAILED) with the first error, its path relative to `root`.
     """
     nvcc = find_nvcc()

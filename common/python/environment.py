@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -224,10 +224,8 @@ def _hosting() -> tuple[str, ...]:
 def _packages() -> dict[str, str]:
     versions = {}
     for name in PACKAGES:
-        try:
+        with suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return versions
 
 
@@ -247,8 +245,7 @@ def find_tool(name: str) -> Path | None:
 
     Looked for on PATH, then in the CUDA toolkit, in Nsight's own folders (newest first), among pip's CUDA wheels and in Triton's.
     """
-    on_path = shutil.which(name)
-    if on_path is not None:
+    if on_path := shutil.which(name):
         return Path(on_path)
     return next((folder / name for folder in _tool_folders() if os.access(folder / name, os.X_OK)), None)
 
@@ -309,6 +306,12 @@ def variables_of(prefix: str, variables: Mapping[str, str] = os.environ) -> dict
     return {name.removeprefix(prefix): value for name, value in variables.items() if name.startswith(prefix) and value}
 
 
+def cache_folder(variables: Mapping[str, str] = os.environ) -> Path:
+    """Where builds are kept for all checkouts of this user. Nothing bounds it; it may be removed while no run is on."""
+    named = Path(variables.get("XDG_CACHE_HOME", ""))
+    return (named if named.is_absolute() else Path.home() / ".cache") / "performance-pairs"
+
+
 def profiler_attached(variables: Mapping[str, str] = os.environ) -> bool:
     """Whether nsys, ncu or compute-sanitizer has started this process, or one that it comes from."""
     return any(variables.get(name) for name in PROFILER_VARIABLES)
@@ -358,19 +361,17 @@ def _resource(name: str, machine: Machine, root: Path) -> tuple[str, int]:
     """The resource that a need names, in words, and how many of it there are."""
     coherent = sum(gpu.c2c for gpu in machine.gpus) if machine.architecture == "aarch64" else 0
     drives = {path.name for path in Path("/sys/class/nvme").glob("nvme*")} | set(re.findall(r"nvme\d+", _block_device(root)))
-    resources = {
+    return {
         "gpus": ("GPU", len(machine.gpus)),
         "numa": ("NUMA node", machine.numa_nodes),
         "c2c": ("NVLink-C2C link between CPU and GPU", coherent),
         "nvme": ("NVMe drive", len(drives)),
-    }
-    return resources[name]
+    }[name]
 
 
 def _block_device(folder: Path) -> str:
     """The kernel's path of the block device that holds `folder`; one that has none (tmpfs, overlay) resolves to its number."""
-    number = folder.stat().st_dev
-    return str(Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve())
+    return str(Path(f"/sys/dev/block/{os.major(number := folder.stat().st_dev)}:{os.minor(number)}").resolve())
 
 
 # --- one job a GPU

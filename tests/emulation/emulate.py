@@ -32,6 +32,7 @@ import torch
 from common.python.cuda_launch import CudaSide, Names, label_of
 from common.python.directives import read_directives
 from common.python.discovery import discover
+from common.python.environment import cache_folder
 from common.python.errors import SideFailure
 from common.python.ladder import with_rungs
 from common.python.loader import Step, load_workload
@@ -41,7 +42,7 @@ from common.python.verification import changed, compare, poison, same_bits, snap
 from common.python.workload import Shape, Workload, call_by_name
 from tests.emulation.translate import NotEmulated, translate
 
-CACHE = PROJECT_ROOT / "artifacts" / "build"
+CACHE = cache_folder() / "build"
 MOST_ELEMENTS = 1 << 20  # of all inputs and outputs at a shape: a second or so
 
 _HERE = Path(__file__).parent

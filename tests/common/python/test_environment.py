@@ -15,6 +15,7 @@ import pytest
 from common.python.environment import (
     Gpu,
     Machine,
+    cache_folder,
     child_environment,
     describe_machine,
     find_tool,
@@ -295,6 +296,16 @@ def test_files_in_memory_are_on_nvme_only_if_some_drive_is_there() -> None:
 def test_an_unknown_need_is_an_error() -> None:
     with pytest.raises(BenchmarkError, match="tmaa"):
         unmet(("tmaa",), machine(), PROJECT_ROOT)
+
+
+# --- the cache
+
+
+def test_builds_are_kept_in_the_user_s_cache_folder_and_not_in_the_checkout(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cache_folder({}) == tmp_path / ".cache/performance-pairs"
+    assert cache_folder({"XDG_CACHE_HOME": "/caches"}) == Path("/caches/performance-pairs")
+    assert cache_folder({"XDG_CACHE_HOME": "relative"}) == cache_folder({"XDG_CACHE_HOME": ""}) == cache_folder({})
 
 
 # --- one job a GPU
