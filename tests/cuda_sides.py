@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from common.python.bench import BUILD_CACHE
 from common.python.cuda_build import build, find_nvcc
 from common.python.cuda_launch import Names, check_source
 from common.python.directives import read_directives
@@ -43,7 +44,7 @@ def skip_without_tools():
         pytest.skip("no cuobjdump")
 
 
-def built(side, folder, architecture="90a"):
-    """The side's library, built into `folder`; skips the test where it cannot be built and disassembled."""
+def built(side, _folder=None, architecture="90a"):
+    """The side's library, built into the harness's cache; skips the test where it cannot be built and disassembled."""
     skip_without_tools()
-    return build(side, [architecture], cache=folder, root=ROOT)
+    return build(side, [architecture], cache=BUILD_CACHE, root=ROOT)

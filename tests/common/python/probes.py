@@ -1,17 +1,17 @@
-"""Kernels and launches for tests of evidence: made up, or out of evidence_cases/probes.cu, compiled once a test run."""
+"""Kernels and launches for tests of evidence: made up, or out of evidence_cases/probes.cu, compiled once a machine."""
 
 from __future__ import annotations
 
 import functools
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from common.python.bench import BUILD_CACHE
+from common.python.cuda_build import build
 from common.python.disassembly import Kernel, base_name, read_code
 from common.python.environment import find_tool
 from common.python.project import PROJECT_ROOT
@@ -29,11 +29,8 @@ needs_nvcc = pytest.mark.skipif(
 @functools.cache
 def probes(architecture: str) -> Mapping[str, Kernel]:
     """The kernels of probes.cu by name, for `90a` or `100a`."""
-    nvcc = find_tool("nvcc")
-    with tempfile.TemporaryDirectory() as folder:
-        cubin = Path(folder, "probes.cubin")
-        subprocess.run([str(nvcc), "-cubin", f"-arch=sm_{architecture}", f"-I{PROJECT_ROOT}", CASES / "probes.cu", "-o", cubin], check=True)
-        return {base_name(kernel.name): kernel for kernel in read_code(cubin)}
+    library = build(CASES / "probes.cu", [architecture], cache=BUILD_CACHE, root=PROJECT_ROOT).library
+    return {base_name(kernel.name): kernel for kernel in read_code(library)}
 
 
 def a_kernel(name: str = "gemm", code: Iterable[str] = PLAIN, **changes: Any) -> Kernel:

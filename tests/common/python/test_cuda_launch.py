@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from common.python.bench import BUILD_CACHE
 from common.python.cuda_build import build
 from common.python.cuda_launch import Argument, CudaSide, Names, check_source, parse_signature, read_signatures, source_signature
 from common.python.directives import Directives, read_directives
@@ -289,7 +290,7 @@ def test_without_a_gpu_a_real_launch_fails_with_the_runtimes_words(tmp_path):
         rtol=0,
         atol=0,
     )
-    built = build(path, ("90a",), cache=tmp_path / "cache", root=tmp_path)
+    built = build(path, ("90a",), cache=BUILD_CACHE, root=tmp_path)
     side = CudaSide(path, built.library, workload, Directives())
     step = side.prepare({"x": torch.zeros(1)}, {"n": 1}, lambda: 0)
     with pytest.raises(SideFailure, match=r"ch01/side.cu: launch returned (35|100) \(\w+") as caught:

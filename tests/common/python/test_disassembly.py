@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from common.python import disassembly
+from common.python.bench import BUILD_CACHE
 from common.python.cuda_build import build
 from common.python.disassembly import Unreadable, base_name, demangled, read_code
 from tests.common.python.probes import needs_nvcc, probes
@@ -45,7 +46,7 @@ LAUNCH(const float* x, float* y, cudaStream_t stream) {
 def built(tmp_path_factory):
     folder = tmp_path_factory.mktemp("side")
     (folder / "optimized_two.cu").write_text(SIDE)
-    return build(folder / "optimized_two.cu", ["90a", "100a"], cache=folder, root=folder)
+    return build(folder / "optimized_two.cu", ["90a", "100a"], cache=BUILD_CACHE, root=folder)
 
 
 @needs_nvcc

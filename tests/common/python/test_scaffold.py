@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from common.python.bench import BUILD_CACHE
 from common.python.cuda_build import SUPPORTED, architectures_for, build
 from common.python.discovery import discover
 from common.python.errors import BenchmarkError
@@ -122,7 +123,7 @@ def test_the_python_sides_are_right_at_every_shape(row_sum, tmp_path):
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
 @pytest.mark.parametrize("file", ["baseline.cu", "optimized.cu"])
-def test_the_cuda_sides_build_and_bind(row_sum, tmp_path, file):
+def test_the_cuda_sides_build_and_bind(row_sum, file):
     side = TEMPLATES / file
-    built = build(side, architectures_for((), SUPPORTED[0]), cache=tmp_path, root=Path(PROJECT_ROOT))
+    built = build(side, architectures_for((), SUPPORTED[0]), cache=BUILD_CACHE, root=Path(PROJECT_ROOT))
     assert load_side(side, row_sum, built.library).workspace() == []
