@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import atexit
 import functools
+import io
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,11 @@ from common.python.isolation import ANY_CORE, Child, ForkServer
 from common.python.results import PairResult
 from common.python.settings import Device, Settings
 from common.python.suite import Outcome
+from tools.cli.benchmark_cli import run_command_line
 
 ROOT = Path(__file__).resolve().parents[1]
 ROOT_FIRST = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+CHILD_ENVIRONMENT = child_environment(ROOT, "cpu")  # before a test changes variables
 LIMIT_S = 120.0
 
 BASELINE = '"""Baseline: an addition."""\n\n\ndef prepare(x):\n    return lambda: x + x\n'
@@ -172,15 +175,34 @@ def loaded_worker(server: ForkServer, folder: Path, baseline: str, core: int = A
 
 def run_here(root: Path, folder: Path, watcher: Watcher | None = None, *, server: Any = None, **choices: Any) -> Outcome:
     """Run a suite in this process, with a lock of its own beside `folder`, and the fork server of all tests unless another is given."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tempfile, "tempdir", str(folder.parent))
-        patch.setattr(suite, "_server", lambda *_: nullcontext(server or _fork_server()))
+    with _apart(folder.parent, server):
         return suite.run_suite(Settings(root=root, artifacts_dir=folder, device=Device.CPU, **choices), watcher or Watcher())
 
 
+def benchmark_here(*arguments: object, scratch: Path) -> Finished:
+    """What `benchmark` does, but in this process and with the fork server of all tests, which has no GPU: targets run on the CPU."""
+    stdout, stderr = io.StringIO(), io.StringIO()
+    on_cpu = ("--device", "cpu") if arguments[0] in ("run", "verify") and "--device" not in arguments else ()
+    with _apart(scratch), redirect_stdout(stdout), redirect_stderr(stderr):
+        code = run_command_line([str(argument) for argument in (*arguments, *on_cpu)])
+    return Finished(code, stdout.getvalue(), stderr.getvalue())
+
+
+@contextmanager
+def _apart(scratch: Path, server: Any = None) -> Iterator[None]:
+    """Temporary files below `scratch`, and so a lock of its own, and a fork server that outlives a run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", str(scratch))
+        patch.setattr(suite, "fork_server", lambda *_: nullcontext(server or shared_server()))
+        yield
+
+
 @functools.cache
-def _fork_server() -> ForkServer:
-    """Importing torch takes longer than most of what is tested."""
-    server = ForkServer(child_environment(ROOT, "cpu"))
+def shared_server() -> ForkServer:
+    """The fork server of all tests in this process: importing torch takes longer than most of what is tested.
+
+    No test may have it fork with Triton started, after which no child of it can have Triton's interpreter.
+    """
+    server = ForkServer(CHILD_ENVIRONMENT)
     atexit.register(server.stop)
     return server

@@ -51,6 +51,14 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.skip(reason="needs a CUDA device; torch finds none"))
 
 
+@pytest.fixture(scope="session")
+def server():
+    """The fork server of all tests in this process."""
+    from tests.commands import shared_server
+
+    return shared_server()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     with turn(item.config.rootpath / ".pytest_cache", alone=item.get_closest_marker("alone") is not None):

@@ -71,7 +71,7 @@ def plan_only(settings: Settings) -> tuple[tuple[Plan, ...], tuple[str, ...]]:
     with ExitStack() as stack:
         request = _Request.of(settings, stack)
         machine = describe_machine(settings.root)
-        server = stack.enter_context(_server(settings, machine))
+        server = stack.enter_context(fork_server(settings, machine))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         return make_plans(request.selections, settings, machine, server, folder), request.notes
 
@@ -91,7 +91,7 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         gpu = first_gpu(settings, machine)
         stack.enter_context(lock(gpu.uuid if gpu else "cpu", f"benchmark_cli {settings.command}"))
         _require_fitness(settings, machine, watcher)
-        server = stack.enter_context(_server(settings, machine))
+        server = stack.enter_context(fork_server(settings, machine))
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         plans = make_plans(request.selections, settings, machine, server, scratch)
         standards = Standards(settings, machine, plans)
@@ -274,7 +274,8 @@ def _too_late(plan: Plan, bench: Bench) -> PairResult:
     )
 
 
-def _server(settings: Settings, machine: Machine) -> ForkServer:
+def fork_server(settings: Settings, machine: Machine) -> ForkServer:
+    """The server of a run's children, which starts with the first of them."""
     device = "cuda" if machine.gpus and settings.device is not Device.CPU else "cpu"
     return ForkServer(child_environment(PROJECT_ROOT, device))
 

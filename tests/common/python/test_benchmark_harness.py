@@ -8,10 +8,7 @@ import pytest
 from common.python import benchmark_harness as harness
 from common.python import protocol
 from common.python.bench import Judging
-from common.python.environment import child_environment
 from common.python.errors import SideFailure, Status
-from common.python.isolation import ForkServer
-from common.python.project import PROJECT_ROOT
 from tests.common.python.profiled import a_bench, a_pair
 
 
@@ -105,11 +102,11 @@ def test_a_wrong_side_ends_it_and_no_side_is_left(verified, device):
     assert ("optimized", "prepare 9") not in log
 
 
-def test_a_referee_that_nothing_was_asked_of_is_gone_without_a_word(tmp_path):
+def test_a_referee_that_nothing_was_asked_of_is_gone_without_a_word(tmp_path, server):
     bench = a_bench(tmp_path / "run")
-    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as bench.server:
-        with Judging(bench, a_pair(tmp_path)) as judging:
-            pid = judging._child.pid
-            os.kill(pid, 0)
-        with pytest.raises(ProcessLookupError):
-            os.kill(pid, 0)
+    bench.server = server
+    with Judging(bench, a_pair(tmp_path)) as judging:
+        pid = judging._child.pid
+        os.kill(pid, 0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

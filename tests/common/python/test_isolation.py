@@ -18,12 +18,6 @@ from common.python.project import PROJECT_ROOT
 from tests.commands import left_of, loaded_worker
 
 
-@pytest.fixture(scope="module")
-def server():
-    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
-        yield server
-
-
 @pytest.fixture
 def side(server, tmp_path):
     """A worker that has loaded a baseline of the given source; it is closed when the test is over."""

@@ -8,7 +8,7 @@ from common.python.directives import ladder_expects, ladder_steps
 from common.python.discovery import discover
 from common.python.errors import BenchmarkError
 from common.python.ladder import with_rungs
-from tests.commands import benchmark, write_pair
+from tests.commands import benchmark_here, write_pair
 
 STEP = '"""Optimized: {}."""\n\n\ndef prepare(x):\n    return lambda: x * 2\n'
 
@@ -44,7 +44,7 @@ def test_a_step_is_no_target_and_a_variant_beside_it_is_one_without_rungs(tmp_pa
     assert list(with_rungs(pair_in(tmp_path), tmp_path).sides) == ["baseline", "once", "double_by_path", "optimized"]
     variant = pair_in(tmp_path, "double_once_more")
     assert with_rungs(variant, tmp_path) is variant
-    listed = benchmark("list-targets", "--root", tmp_path, scratch=tmp_path).stdout.split()
+    listed = benchmark_here("list-targets", "--root", tmp_path, scratch=tmp_path).stdout.split()
     assert [word for word in listed if word.startswith("demo:")] == ["demo:double", "demo:double_once_more"]
 
 
@@ -92,7 +92,7 @@ def test_a_run_times_every_rung_in_one_interleaved_measurement(tmp_path):
     ladder_in(tmp_path, '("once",)')
     (tmp_path / "demo/optimized_double_once.py").write_text(STEP.format("once"))
     arguments = ("run", "--root", tmp_path, "--targets", "demo:double", "--iterations", "2", "--artifacts-dir", tmp_path / "run", "--json")
-    done = benchmark(*arguments, scratch=tmp_path)
+    done = benchmark_here(*arguments, scratch=tmp_path)
     (row,) = json.loads(done.stdout)["rows"]
     (timing,) = row["timings"].values()
     assert row["status"] == "PASSED"

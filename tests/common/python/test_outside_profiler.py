@@ -31,21 +31,21 @@ def test_a_profiler_shows_by_its_variables(variables, attached):
     assert profiler_attached(variables) is attached
 
 
-def command_line(variables, tmp_path):
-    """That of a child which has answered, and how it ended."""
-    environment = child_environment(PROJECT_ROOT, "cpu") | variables
-    with ForkServer(environment) as server, server.fork("describer", tmp_path / "log.txt") as child:
+def command_line(server, tmp_path):
+    """That of a child which has answered."""
+    with server.fork("describer", tmp_path / "log.txt") as child:
         child.ask(protocol.Probe(), protocol.Probed, 60)
         return Path(f"/proc/{child.pid}/cmdline").read_bytes().split(b"\0")
 
 
 def test_under_a_profiler_a_child_starts_anew_and_answers(tmp_path):
-    *_, descriptor, role, _ = command_line({"NSYS_PROFILING_SESSION_ID": "7"}, tmp_path)
+    with ForkServer(child_environment(PROJECT_ROOT, "cpu") | {"NSYS_PROFILING_SESSION_ID": "7"}) as profiled:
+        *_, descriptor, role, _ = command_line(profiled, tmp_path)
     assert (descriptor.isdigit(), role) == (True, b"describer")
 
 
-def test_without_one_it_is_a_fork_of_the_server(tmp_path):
-    assert b"describer" not in command_line({}, tmp_path)
+def test_without_one_it_is_a_fork_of_the_server(server, tmp_path):
+    assert b"describer" not in command_line(server, tmp_path)
 
 
 @pytest.fixture

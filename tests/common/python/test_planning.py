@@ -4,11 +4,9 @@ import pytest
 
 from common.python import planning
 from common.python.discovery import discover
-from common.python.environment import Gpu, Machine, child_environment
+from common.python.environment import Gpu, Machine
 from common.python.errors import BenchmarkError
-from common.python.isolation import ForkServer
 from common.python.planning import choose_device, make_plans
-from common.python.project import PROJECT_ROOT
 from common.python.protocol import Probed
 from common.python.settings import Device, Settings
 from common.python.targets import select
@@ -19,12 +17,6 @@ WITHOUT_GPU = Machine(cpu="c", architecture="x86_64", cores=2, numa_nodes=1, mem
 WITH_GPU = WITHOUT_GPU.model_copy(update={"gpus": (H200,)})
 TRITON = '"""Optimized: a kernel."""\nimport triton\n\n\ndef prepare(x):\n    return lambda: x\n'
 CUDA = "// Side.\nLAUNCH(const float* x, float* y, int n, cudaStream_t stream) { return cudaSuccess; }\n"
-
-
-@pytest.fixture(scope="module")
-def server():
-    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
-        yield server
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from common.python.directives import Directives
 from common.python.evidence import Seen, prove
 from common.python.proving import claims_of, findings
 from common.python.settings import Settings
-from tests.commands import OPTIMIZED, benchmark, write_pair
+from tests.commands import OPTIMIZED, benchmark, benchmark_here, write_pair
 from tests.common.python.plans import WITH_GPU, a_plan
 from tests.common.python.probes import CASES, a_kernel, a_launch, needs_nvcc
 
@@ -31,7 +31,7 @@ def proofs_of(row, side="optimized"):
 def verified(tmp_path_factory):
     """How `verify` of all cases on a CPU ended, and its rows."""
     folder = tmp_path_factory.mktemp("verified")
-    finished = benchmark("verify", "--root", CASES, "--device", "cpu", "--artifacts-dir", folder / "run", scratch=folder)
+    finished = benchmark_here("verify", "--root", CASES, "--device", "cpu", "--artifacts-dir", folder / "run", scratch=folder)
     return finished, rows_of(folder / "run")
 
 
@@ -125,12 +125,12 @@ def test_a_triton_side_is_proven_ahead_of_time_and_checked_in_the_interpreter(ve
 def test_nothing_but_proofs_is_good(tmp_path):
     """Where no side can run, `verify` has still done its work."""
     where = ["--root", CASES, "--targets", "evidence_cases:copy_tile", "--device", "cpu"]
-    assert benchmark("verify", *where, "--artifacts-dir", tmp_path / "run", scratch=tmp_path).code == 0
+    assert benchmark_here("verify", *where, "--artifacts-dir", tmp_path / "run", scratch=tmp_path).code == 0
 
 
 def test_a_claim_that_cannot_be_read_is_an_error_before_anything_runs(tmp_path):
     write_pair(tmp_path, optimized=OPTIMIZED.replace("\n", "\n# proves: tma_load_tilee\n", 1))
-    finished = benchmark("verify", "--root", tmp_path, scratch=tmp_path)
+    finished = benchmark_here("verify", "--root", tmp_path, scratch=tmp_path)
     assert finished.code == 1
     assert finished.error.startswith("demo/optimized_double.py:2: found `proves: tma_load_tilee`; expected tma_load_tile")
 

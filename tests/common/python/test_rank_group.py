@@ -9,12 +9,9 @@ from common.python import protocol
 from common.python.artifacts import RunFolder
 from common.python.bench import Bench, Judging
 from common.python.discovery import discover
-from common.python.environment import child_environment
 from common.python.errors import BenchmarkError, SideFailure, Status
-from common.python.isolation import ForkServer
 from common.python.measurement import Measurement
 from common.python.planning import make_plans
-from common.python.project import PROJECT_ROOT
 from common.python.rank_group import RankGroup, joined
 from common.python.settings import Settings
 from common.python.standards import Standards
@@ -35,12 +32,6 @@ import time
 def prepare(x, who):
     return lambda: os._exit(3) if who[0] == 1 else time.sleep(60)
 """
-
-
-@pytest.fixture(scope="module")
-def server():
-    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
-        yield server
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from common.python.errors import BenchmarkError, SideFailure
 from common.python.loader import load_workload
 from common.python.random_inputs import Inputs
 from common.python.referee import Referee
-from tests.commands import benchmark, write_pair
+from tests.commands import benchmark_here, write_pair
 
 CPU = torch.device("cpu")
 QUICK = ("--iterations", "2", "--warmup", "0")
@@ -65,7 +65,7 @@ def rows_of(folder):
 
 
 def test_right_sides_are_verified_and_timed_under_both(root, tmp_path):
-    finished = benchmark("run", "--root", root, "--device", "cpu", *QUICK, "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
+    finished = benchmark_here("run", "--root", root, "--device", "cpu", *QUICK, "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
     assert finished.code == 0, finished
     rows = rows_of(tmp_path / "run")
     assert {target: row["status"] for target, row in rows.items()} == {"demo:rows": "PASSED", "demo:training": "PASSED"}
@@ -81,7 +81,7 @@ def test_right_sides_are_verified_and_timed_under_both(root, tmp_path):
 
 def test_a_state_is_started_afresh_for_cold_samples(root, tmp_path):
     cold = ("--cold-start", "--iterations", "1", "--targets", "demo:training")
-    finished = benchmark("run", "--root", root, "--device", "cpu", *cold, "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
+    finished = benchmark_here("run", "--root", root, "--device", "cpu", *cold, "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
     assert finished.code == 0, finished
     assert rows_of(tmp_path / "run")["demo:training"]["status"] == "PASSED"
 
@@ -94,7 +94,7 @@ def test_wrong_sides_are_found_by_verify(tmp_path):
     write_pair(root, "demo:rows", baseline=ROWS_SIDE, optimized=wrong_at_large.replace("def prepare", odd), **ROWS)
     other_count = ROWS | {"reference_rows": "lambda rows, x: (2 * x[rows[1:]], x[rows].sum(1))"}
     write_pair(root, "demo:short", baseline=ROWS_SIDE, optimized=ROWS_SIDE, **other_count)
-    finished = benchmark("verify", "--root", root, "--device", "cpu", "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
+    finished = benchmark_here("verify", "--root", root, "--device", "cpu", "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
     assert finished.code == 4, finished
     rows = rows_of(tmp_path / "run")
     reasons = {target: row["reason"] for target, row in rows.items()}

@@ -8,10 +8,7 @@ import torch
 
 from common.python import protocol
 from common.python.disassembly import read_code
-from common.python.environment import child_environment
 from common.python.errors import SideFailure
-from common.python.isolation import ForkServer
-from common.python.project import PROJECT_ROOT
 from tests.commands import write_pair
 
 SIDE = '''"""Optimized: two kernels a step."""
@@ -46,12 +43,6 @@ def prepare(x, n):
 
     return step
 '''
-
-
-@pytest.fixture(scope="module")
-def server():
-    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
-        yield server
 
 
 @pytest.fixture

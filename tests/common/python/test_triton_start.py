@@ -26,8 +26,9 @@ def prepare(x):
 '''
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server():
+    """One of this file's own: after a fork with Triton started all its children have it."""
     with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
         yield server
 

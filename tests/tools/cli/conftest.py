@@ -5,16 +5,7 @@ from contextlib import nullcontext
 import pytest
 
 from common.python import suite
-from common.python.environment import child_environment
-from common.python.isolation import ForkServer
-from common.python.project import PROJECT_ROOT
 from tests.tools.cli.recorded_bench import SIDE, WORKLOAD, Bench
-
-
-@pytest.fixture(scope="module")
-def server():
-    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as shared:
-        yield shared
 
 
 @pytest.fixture
@@ -30,6 +21,6 @@ def root(tmp_path):
 @pytest.fixture
 def bench(root, server, tmp_path, monkeypatch, capsys):
     (tmp_path / "runs").mkdir()
-    monkeypatch.setattr(suite, "_server", lambda *_: nullcontext(server))
+    monkeypatch.setattr(suite, "fork_server", lambda *_: nullcontext(server))
     monkeypatch.setattr(suite, "lock", lambda *_: nullcontext())
     return Bench(root, tmp_path / "runs", monkeypatch, capsys)

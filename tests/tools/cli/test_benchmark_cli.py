@@ -1,4 +1,7 @@
-"""The command line as its users meet it: in a process of its own, judged by its exit code and by what it prints where."""
+"""The command line as its users meet it, judged by its exit code and by what it prints where.
+
+Each command has tests in a process of its own. What does not depend on that is tested in this one, with the fork server of all tests.
+"""
 
 import json
 import re
@@ -13,7 +16,7 @@ import jsonschema
 import pytest
 
 from common.python.artifacts import load
-from tests.commands import BASELINE, ROOT, benchmark, start, stop, until, write_pair
+from tests.commands import BASELINE, ROOT, benchmark, benchmark_here, start, stop, until, write_pair
 
 SCHEMAS = ROOT / "common/schemas"
 QUICK = ("--iterations", "2", "--warmup", "0")
@@ -28,6 +31,12 @@ def cli(tmp_path):
 
 
 @pytest.fixture
+def here(tmp_path):
+    """Run the command line in this process."""
+    return lambda *arguments: benchmark_here(*arguments, scratch=tmp_path)
+
+
+@pytest.fixture
 def root(tmp_path):
     return write_pair(tmp_path / "root")
 
@@ -39,7 +48,7 @@ def files_in(folder):
 # --- a request that cannot be carried out: one sentence on stderr, nothing on stdout, exit 1
 
 
-def test_a_request_that_cannot_be_carried_out_is_one_sentence(cli, root, tmp_path):
+def test_a_request_that_cannot_be_carried_out_is_one_sentence(cli, here, root, tmp_path):
     (tmp_path / "empty").mkdir()
     refused = {
         ("run", "--targets", "demo:doubel"): "target 'demo:doubel': found nothing of that name; expected one like demo:double",
@@ -53,13 +62,13 @@ def test_a_request_that_cannot_be_carried_out_is_one_sentence(cli, root, tmp_pat
         where = () if arguments == ("frobnicate",) else ("--root", root)
         finished = cli(*arguments, *where)
         assert (finished.code, finished.error) == (1, sentence)
-    assert cli("run", "--root", tmp_path / "empty").error.startswith(f"{tmp_path}/empty: found no pair; expected workload_<name>.py with ")
-    assert cli("run", "--root", tmp_path / "nowhere").error.startswith(f"--root {tmp_path}/nowhere: found no such folder; expected ")
+    assert here("run", "--root", tmp_path / "empty").error.startswith(f"{tmp_path}/empty: found no pair; expected workload_<name>.py with ")
+    assert here("run", "--root", tmp_path / "nowhere").error.startswith(f"--root {tmp_path}/nowhere: found no such folder; expected ")
 
 
-def test_a_folder_whose_files_do_not_make_pairs_is_told_with_the_file(cli, root):
+def test_a_folder_whose_files_do_not_make_pairs_is_told_with_the_file(here, root):
     def told():
-        finished = cli("run", "--root", root, "--targets", "demo")
+        finished = here("run", "--root", root, "--targets", "demo")
         assert finished.code == 1
         return finished.error
 
@@ -75,24 +84,24 @@ def test_a_folder_whose_files_do_not_make_pairs_is_told_with_the_file(cli, root)
     assert told() == "demo/optimized_orphan.py: found no workload for it; expected demo/workload_orphan.py"
 
 
-def test_a_broken_workload_or_a_bad_kwarg_is_an_error_before_anything_runs(cli, root, tmp_path):
+def test_a_broken_workload_or_a_bad_kwarg_is_an_error_before_anything_runs(here, root, tmp_path):
     write_pair(root, "demo:broken", work="lambda n: 1 / 0", baseline=MARKS + BASELINE)
     (root / "demo/baseline_double.py").write_text(MARKS + BASELINE)
-    finished = cli("verify", "--root", root, "--artifacts-dir", tmp_path / "run")
+    finished = here("verify", "--root", root, "--artifacts-dir", tmp_path / "run")
     assert (finished.code, finished.error) == (
         1,
         "demo/workload_broken.py:14: raised ZeroDivisionError: division by zero; expected no exception",
     )
-    finished = cli("run", "--root", root, "--targets", "demo:double", "--kwargs", "m=3", "--artifacts-dir", tmp_path / "run")
+    finished = here("run", "--root", root, "--targets", "demo:double", "--kwargs", "m=3", "--artifacts-dir", tmp_path / "run")
     assert (finished.code, finished.error) == (1, "--kwargs m=3: workload_double.py has no such shape entry; expected some of n")
     assert not list(root.rglob("*.ran"))
     assert not (tmp_path / "run").exists()
 
 
-def test_a_folder_that_cannot_be_written_is_told(cli, root, tmp_path):
+def test_a_folder_that_cannot_be_written_is_told(here, root, tmp_path):
     (tmp_path / "file").touch()
     for folder, sentence in {tmp_path / "file/run": "Not a directory", Path("/proc/run"): "No such file or directory"}.items():
-        finished = cli("verify", "--root", root, "--artifacts-dir", folder)
+        finished = here("verify", "--root", root, "--artifacts-dir", folder)
         assert (finished.code, finished.error) == (1, f"{folder}: {sentence}; expected a folder that can be made")
 
 
@@ -103,15 +112,15 @@ def test_a_disk_without_room_is_told(cli, root, tmp_path):
     assert re.search(r"\.json: File too large; expected to write \d+ characters there\n$", finished.stderr)
 
 
-def test_a_document_that_cannot_be_read_is_told(cli, tmp_path):
-    assert cli("report", tmp_path / "nowhere").error.startswith(f"{tmp_path}/nowhere: no such folder; expected that of a run")
+def test_a_document_that_cannot_be_read_is_told(here, tmp_path):
+    assert here("report", tmp_path / "nowhere").error.startswith(f"{tmp_path}/nowhere: no such folder; expected that of a run")
     for text, sentence in {
         "": "line 1, column 1: Expecting value; expected a whole JSON document",
         '{"schema_version": 1,': "expected a whole JSON document",
         '{"schema_version": 99}': "schema version 99; expected at most 1: a newer release wrote it",
     }.items():
         (tmp_path / "run.json").write_text(text)
-        finished = cli("report", tmp_path)
+        finished = here("report", tmp_path)
         assert finished.code == 1
         assert finished.error.startswith(f"{tmp_path}/run.json: ")
         assert sentence in finished.error
@@ -152,8 +161,8 @@ def test_a_pair_outside_the_project_is_timed_like_any_other(cli, tmp_path):
     assert "outside:top_k" in (tmp_path / "run/report.md").read_text()
 
 
-def test_json_is_one_valid_document_and_nothing_else(cli, root, tmp_path):
-    finished = cli("run", "--json", "--root", root, "--targets", "demo:double_baseline", *QUICK, "--artifacts-dir", tmp_path / "run")
+def test_json_is_one_valid_document_and_nothing_else(here, root, tmp_path):
+    finished = here("run", "--json", "--root", root, "--targets", "demo:double_baseline", *QUICK, "--artifacts-dir", tmp_path / "run")
     assert finished.code == 0, finished
     document = json.loads(finished.stdout)
     for schema, found in {
@@ -169,21 +178,21 @@ def test_json_is_one_valid_document_and_nothing_else(cli, root, tmp_path):
     assert row["timings"]["cpu"]["speedups"] == {}
 
 
-def test_both_halves_are_the_pair_and_a_dry_run_says_so_without_running(cli, root, tmp_path):
+def test_both_halves_are_the_pair_and_a_dry_run_says_so_without_running(here, root, tmp_path):
     (root / "demo/baseline_double.py").write_text(MARKS + BASELINE)
     before = files_in(root)
     both = ("--targets", "demo:double_baseline", "--targets", "demo:optimized_double")
-    finished = cli("run", "--root", root, "--dry-run", *both, "--artifacts-dir", tmp_path / "run")
+    finished = here("run", "--root", root, "--dry-run", *both, "--artifacts-dir", tmp_path / "run")
     assert (finished.code, finished.stderr) == (0, "")
     assert finished.stdout == "demo:double: baseline, optimized on cpu, timed by the host clock at cpu (n=512)\n"
     assert files_in(root) == before
     assert not (tmp_path / "run").exists()
 
 
-def test_without_a_key_a_run_leaves_the_prompt_and_says_so(cli, root, tmp_path, monkeypatch):
+def test_without_a_key_a_run_leaves_the_prompt_and_says_so(here, root, tmp_path, monkeypatch):
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    finished = cli("run", "--root", root, "--device", "cpu", "--llm-analysis", "--artifacts-dir", tmp_path / "run")
+    finished = here("run", "--root", root, "--device", "cpu", "--llm-analysis", "--artifacts-dir", tmp_path / "run")
     assert finished.code == 0, finished
     said = "--llm-analysis: neither ANTHROPIC_API_KEY nor OPENAI_API_KEY is set, so nobody was asked"
     assert said in finished.stdout + finished.stderr
@@ -191,10 +200,10 @@ def test_without_a_key_a_run_leaves_the_prompt_and_says_so(cli, root, tmp_path, 
     assert "so nobody was asked" in (tmp_path / "run/report.md").read_text()
 
 
-def test_a_new_pair_passes_as_it_is(cli, tmp_path):
+def test_a_new_pair_passes_as_it_is(here, tmp_path):
     (tmp_path / "root").mkdir()
-    assert cli("new", "ch07:row_sum", "--root", tmp_path / "root").code == 0
-    finished = cli("verify", "--root", tmp_path / "root", "--artifacts-dir", tmp_path / "run")
+    assert here("new", "ch07:row_sum", "--root", tmp_path / "root").code == 0
+    finished = here("verify", "--root", tmp_path / "root", "--artifacts-dir", tmp_path / "run")
     assert finished.code == 0, finished
     assert "PASSED ch07:row_sum" in finished.stdout
 
@@ -240,7 +249,7 @@ def test_the_parent_of_a_whole_run_never_imports_torch(root, tmp_path):
 def stuck(root, tmp_path):
     """A run that has finished its first row and is held up by its second."""
     write_pair(root, "demo:stuck", baseline=SLEEPS)
-    command = start("verify", "--root", root, "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
+    command = start("verify", "--root", root, "--device", "cpu", "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
     until((tmp_path / "run/demo_stuck/baseline/log.txt").exists, "the beginning of the second row")
     yield command
     if command.poll() is None:
@@ -248,19 +257,19 @@ def stuck(root, tmp_path):
         command.communicate()
 
 
-def rest_is_made(cli, root, tmp_path):
+def rest_is_made(here, root, tmp_path):
     """Repair the side that holds the run up, and resume: what was done stays, the other row is made."""
     done = (tmp_path / "run/demo_double/metrics.json").stat().st_mtime_ns
     (root / "demo/baseline_stuck.py").write_text(BASELINE)
-    finished = cli("verify", "--root", root, "--artifacts-dir", tmp_path / "run", "--resume")
+    finished = here("verify", "--root", root, "--artifacts-dir", tmp_path / "run", "--resume")
     assert finished.code == 0, finished
     assert "demo:double is done already" in finished.stdout
     assert (tmp_path / "run/demo_double/metrics.json").stat().st_mtime_ns == done
     assert [row.target for row in load(tmp_path / "run")[1]] == ["demo:double", "demo:stuck"]
 
 
-def test_a_second_run_is_told_who_holds_the_machine_and_ctrl_c_keeps_what_is_done(cli, stuck, root, tmp_path):
-    second = cli("verify", "--root", root)
+def test_a_second_run_is_told_who_holds_the_machine_and_ctrl_c_keeps_what_is_done(here, stuck, root, tmp_path):
+    second = here("verify", "--root", root)
     assert (second.code, second.error) == (
         6,
         f"another run (process {stuck.pid}, benchmark_cli verify) holds the CPU; wait for it or stop it",
@@ -274,12 +283,12 @@ def test_a_second_run_is_told_who_holds_the_machine_and_ctrl_c_keeps_what_is_don
     run, rows = load(tmp_path / "run")
     assert (run.interrupted, run.exit_code, [row.target for row in rows]) == (True, 130, ["demo:double"])
     assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith((".", "inputs_"))]
-    rest_is_made(cli, root, tmp_path)
+    rest_is_made(here, root, tmp_path)
 
 
-def test_a_killed_run_leaves_what_can_be_loaded_and_no_process(cli, stuck, root, tmp_path):
+def test_a_killed_run_leaves_what_can_be_loaded_and_no_process(here, stuck, root, tmp_path):
     finished, left = stop(stuck, signal.SIGKILL)
     assert (finished.code, left) == (-signal.SIGKILL, [])
     run, rows = load(tmp_path / "run")
     assert (run.exit_code, [row.target for row in rows]) == (None, ["demo:double"])
-    rest_is_made(cli, root, tmp_path)
+    rest_is_made(here, root, tmp_path)

@@ -11,7 +11,7 @@ from common.python.discovery import discover
 from common.python.errors import BenchmarkError
 from common.python.identity import same_code
 from common.python.settings import Settings
-from tests.commands import benchmark
+from tests.commands import benchmark_here
 from tests.common.python.factories import a_failure, a_recorded_timing, a_row, a_verdict
 from tools.noise import bars
 from tools.noise.bar_figures import Bars, Trial, by_conditions, percentile, read_bars, table
@@ -166,7 +166,7 @@ def test_a_trial_that_fails_is_an_error_that_names_the_row(monkeypatch):
 
 
 def test_every_pair_is_right_and_planted_ones_give_the_same_answer(tmp_path):
-    done = benchmark("verify", "--root", trials.NOISE_ROOT, "--device", "cpu", "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
+    done = benchmark_here("verify", "--root", trials.NOISE_ROOT, "--device", "cpu", "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
 
     assert done.code == 0, done.stdout
     assert "9 targets: 9 PASSED" in done.stdout
