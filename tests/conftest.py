@@ -59,6 +59,15 @@ def server():
     return shared_server()
 
 
+@pytest.fixture(scope="session")
+def triton_server():
+    """Another, for forks with Triton started: after the first, all its children have it."""
+    from tests.commands import CHILD_ENVIRONMENT, ForkServer
+
+    with ForkServer(CHILD_ENVIRONMENT) as server:
+        yield server
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item):
     with turn(item.config.rootpath / ".pytest_cache", alone=item.get_closest_marker("alone") is not None):

@@ -29,12 +29,14 @@ WHOLE_BLOCKS = ({"n": 64}, {"n": 256})
 
 def check(tmp_path, kernels, body=LAUNCH_COPY, reference=COPY, shapes=None, before="// A side.", arguments=ARGUMENTS):
     """Check a side with `kernels`, from line 3 on, whose LAUNCH does `body`, against `reference`, a function of x."""
-    (tmp_path / "workload_v.py").write_text(WORKLOAD.replace("REFERENCE", reference))
-    side = tmp_path / "optimized_v.cu"
+    folder = tmp_path / "vectors"  # whose name, which is in the library, is the same in every run
+    folder.mkdir(exist_ok=True)
+    (folder / "workload_v.py").write_text(WORKLOAD.replace("REFERENCE", reference))
+    side = folder / "optimized_v.cu"
     side.write_text(
         f'{before}\n#include "common/cuda/launch.cuh"\n{kernels}\nLAUNCH({arguments}) {{\n{body}\nreturn cudaGetLastError();\n}}\n'
     )
-    return check_side(tmp_path / "workload_v.py", side, shapes)
+    return check_side(folder / "workload_v.py", side, shapes)
 
 
 def wrong(tmp_path, *arguments, **options):

@@ -232,12 +232,19 @@ def test_a_child_that_another_stopped_before_it_made_its_group_goes_on():
 
 
 def test_a_child_whose_parent_has_ended_before_it_could_ask_for_the_signal_ends_too():
-    program = "import os; from common.python.isolation_child import die_with_parent; die_with_parent({}); print('lives')"
-    told = [
-        subprocess.run([sys.executable, "-c", program.format(parent)], cwd=PROJECT_ROOT, capture_output=True, text=True, check=False)
-        for parent in ("os.getppid()", "os.getppid() + 1")
-    ]
-    assert [(each.returncode, each.stdout) for each in told] == [(0, "lives\n"), (1, "")]
+    program = """
+import os
+from common.python.isolation_child import die_with_parent
+
+for other in (0, 1):
+    if os.fork() == 0:
+        die_with_parent(os.getppid() + other)
+        print("lives", flush=True)
+        os._exit(0)
+    print(os.waitstatus_to_exitcode(os.wait()[1]), flush=True)
+"""
+    told = subprocess.run([sys.executable, "-c", program], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["lives", "0", "1"]
 
 
 def test_the_server_ignores_the_terminals_interrupt_and_ends_with_its_owner(tmp_path):

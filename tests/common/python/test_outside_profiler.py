@@ -65,6 +65,7 @@ def ranges(tmp_path, monkeypatch):
     return found
 
 
+@pytest.mark.slow  # every process imports torch anew
 @needs_nvcc
 def test_the_ranges_of_all_processes_reach_it(ranges):
     parent = ranges["demo:double"]

@@ -2,14 +2,14 @@
 
 import json
 import re
+from contextlib import nullcontext
 
 import pytest
 
-from common.python import environment, machine_ceilings, peak
+from common.python import environment, machine_ceilings, peak, suite
 from common.python.ceiling import MachineCeilings
-from common.python.environment import child_environment, describe_machine
+from common.python.environment import describe_machine
 from common.python.errors import BenchmarkError, ExitCode, Status
-from common.python.isolation import ForkServer
 from common.python.machine_ceilings import keep_ceilings, machine_key
 from common.python.project import PROJECT_ROOT
 from common.python.results import PairResult
@@ -43,8 +43,10 @@ def prepare(x):
 
 
 @pytest.fixture(autouse=True)
-def apart(tmp_path, monkeypatch):
-    """Kept ceilings and the machine's lock of this test's own."""
+def apart(tmp_path, monkeypatch, server):
+    """Kept ceilings and the machine's lock of this test's own; the fork server is that of all tests."""
+    monkeypatch.setattr(peak, "ForkServer", lambda _: nullcontext(server))
+    monkeypatch.setattr(suite, "fork_server", lambda *_: nullcontext(server))
     monkeypatch.setattr(machine_ceilings, "MACHINES", tmp_path / "machines")
     monkeypatch.setattr(environment.tempfile, "tempdir", str(tmp_path))
     return tmp_path / "machines"
@@ -52,7 +54,7 @@ def apart(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.alone
-def test_peak_measures_keeps_and_says_the_same(apart, capsys):
+def test_peak_measures_keeps_and_says_the_same(apart, server, capsys):
     assert run_command_line(["peak", "--device", "cpu"]) == ExitCode.GOOD
     out = capsys.readouterr().out
     ((path),) = apart.iterdir()
@@ -67,12 +69,12 @@ def test_peak_measures_keeps_and_says_the_same(apart, capsys):
     assert found["fp32"].value.estimate > found["fp64"].value.estimate > 1e8
     assert kept.seconds < 60
 
-    assert any(_alike(found, topic) for topic in [("dram", "matrix")] * TRIES)
+    assert any(_alike(found, topic, server) for topic in [("dram", "matrix")] * TRIES)
 
 
-def _alike(before, topics):
+def _alike(before, topics, server):
     machine = describe_machine(PROJECT_ROOT)
-    with pytest.MonkeyPatch.context() as patch, ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setitem(peak.TOPICS, "cpu", {topic: peak.TOPICS["cpu"][topic] for topic in topics})
         again = peak._survey(server, machine, None, lambda line: None)
     ratios = {ceiling.name: ceiling.value.estimate / before[ceiling.name].value.estimate for ceiling in again.ceilings}

@@ -46,7 +46,7 @@ def prepare(x, n):
 
 
 @pytest.fixture
-def observe(server, tmp_path):
+def observe(triton_server, tmp_path):
     def observed(body="y", capability=(9, 0), n=1 << 40, source=SIDE):
         root = write_pair(tmp_path, optimized=source.replace("BODY", body))
         request = protocol.Ahead(
@@ -56,7 +56,7 @@ def observe(server, tmp_path):
             capability=capability,
             prefix=str(tmp_path / "code"),
         )
-        with server.fork("worker", tmp_path / "log.txt") as child:
+        with triton_server.fork("worker", tmp_path / "log.txt", triton=True) as child:
             return child.ask(request, protocol.Observed, 120)
 
     return observed

@@ -12,10 +12,7 @@ import pytest
 from common.python import protocol, triton_compilations
 from common.python.building import build_ahead
 from common.python.directives import Directives
-from common.python.environment import child_environment
 from common.python.errors import SideFailure, Status
-from common.python.isolation import ForkServer
-from common.python.project import PROJECT_ROOT
 from common.python.proving import read_evidence
 from tests.commands import write_pair
 from tests.common.python.plans import a_plan
@@ -273,22 +270,21 @@ def test_a_row_that_claims_nothing_compiles_nothing(pair, cores):
     assert pair.server.asked == []
 
 
-def test_the_second_run_of_a_real_row_forks_nobody_and_finds_the_same(tmp_path, monkeypatch):
+def test_the_second_run_of_a_real_row_forks_nobody_and_finds_the_same(tmp_path, monkeypatch, triton_server):
     monkeypatch.setattr(triton_compilations, "BUILD_CACHE", tmp_path / "build")
     monkeypatch.setattr(triton_compilations, "_BEGAN", time.time() + 60)  # whoever edits the harness while this runs
     folder = write_pair(tmp_path, optimized=SIDE, time_at='{"n": 1024}') / "demo"
     (folder / "shared_factor.py").write_text(SHARED)
     forks = []
-    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
-        counting = SimpleNamespace(fork=lambda *words, **choices: forks.append(words) or server.fork(*words, **choices))
-        plan = plan_in(folder)
-        first = read_evidence(plan, a_bench(counting, tmp_path))
-        assert len(forks) == 2
-        assert read_evidence(plan, a_bench(counting, tmp_path)) == first
-        assert len(forks) == 2
-        (folder / "shared_factor.py").write_text(SHARED.replace("FACTOR = 2", "FACTOR = 3"))
-        assert read_evidence(plan, a_bench(counting, tmp_path)) != first
-        assert len(forks) == 4
+    counting = SimpleNamespace(fork=lambda *words, **choices: forks.append(words) or triton_server.fork(*words, **choices))
+    plan = plan_in(folder)
+    first = read_evidence(plan, a_bench(counting, tmp_path))
+    assert len(forks) == 2
+    assert read_evidence(plan, a_bench(counting, tmp_path)) == first
+    assert len(forks) == 2
+    (folder / "shared_factor.py").write_text(SHARED.replace("FACTOR = 2", "FACTOR = 3"))
+    assert read_evidence(plan, a_bench(counting, tmp_path)) != first
+    assert len(forks) == 4
     for architecture, seen in first["optimized"].items():
         assert [(kernel.name, kernel.architecture) for kernel in seen.kernels] == [("scale", architecture)]
         assert [launch.kernel for launch in seen.launches] == ["scale"]
