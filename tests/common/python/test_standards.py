@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from common.python.expectations import keep_expectations
+from common.python.artifacts import document_text
+from common.python.expectations import keep_expectations, read_expectations
 from common.python.gate import NO_CHANGE
 from common.python.noise import Floor, Noise, StepClass, Trial
 from common.python.results import Share, VerdictKind
@@ -142,8 +143,9 @@ def test_red_needs_more_evidence_among_many_gated_rows(accepted, tmp_path):
     accepted()
     few = a_plan(tmp_path)
     many = [few, *(a_plan(tmp_path, f"pair{number}") for number in range(99))]
-    for plan in many[1:]:
-        accepted(pair=plan.selection.pair.name)
+    kept = read_expectations(path := tmp_path / "expectations_h200.json")
+    pairs = {plan.selection.pair.name: kept.pairs["transpose"] for plan in many}
+    path.write_text(document_text(kept.model_copy(update={"pairs": pairs})))
     units = recorded_units(1.985, count=8, seed=3)
     alone, among = (standards_for(*plans).of(few, "default") for plans in ([few], many))
     change = alone.change(units, 0.5, None)
