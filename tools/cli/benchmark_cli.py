@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import json
@@ -208,15 +209,21 @@ def _suite(settings: Any) -> None:
     raise typer.Exit(outcome.exit_code)
 
 
+@functools.cache
 def _add_suite_commands() -> None:
+    """Once a process: typer keeps every command that it was ever given."""
     from common.python.options import command_of
 
     texts = {
         "run": "Verify and time targets; no target: everything.",
         "verify": "Check correctness and proofs on whatever is here; time nothing.",
     }
+
+    def suite(settings: Any) -> None:
+        _suite(settings)
+
     for name, text in texts.items():
-        app.command(name, cls=RunCommand)(command_of(name, _suite, text))
+        app.command(name, cls=RunCommand)(command_of(name, suite, text))
 
 
 def _tree(root: Path | None) -> Tree:
