@@ -42,13 +42,18 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if item not in left_out]
     items.sort(key=lambda item: item.get_closest_marker("unused_gpu") is None)
     marked = [item for item in items if item.get_closest_marker("gpu")]
-    if not marked:
-        return
-    import torch
-
-    if not torch.cuda.is_available():
+    if marked and not has_cuda():
         for item in marked:
             item.add_marker(pytest.mark.skip(reason="needs a CUDA device; torch finds none"))
+
+
+def has_cuda():
+    """Whether torch can use a GPU; it is not imported where NVML sees none."""
+    if not gpus():
+        return False
+    import torch
+
+    return torch.cuda.is_available()
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,13 @@
 """A test that must be alone waits until no other runs, and none begins while it waits or runs; one that needs an unused GPU goes first."""
 
+import os
+import shutil
 import subprocess
 import sys
 import threading
 import time
 
-from tests.commands import ROOT
+from tests.commands import ROOT, ROOT_FIRST
 from tests.conftest import turn
 
 
@@ -53,10 +55,26 @@ def test_one_that_must_be_alone_is_and_nobody_gets_past_it(tmp_path):
     assert log.join() == ["one begins", "one ends", "alone begins", "alone ends", "two begins", "two ends"]
 
 
-def test_what_needs_a_gpu_that_nobody_uses_goes_before_what_uses_it_in_this_process():
-    files = [f"tests/common/python/test_{name}.py" for name in ("dumps", "injected_slowdown")]
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", "-m", "gpu", *files]
-    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
-    named = [line.partition("::")[0] for line in found if "::" in line]
-    assert named[0] == files[1]
-    assert set(named[1:]) == {files[0]}
+USES = """import pytest
+
+pytestmark = pytest.mark.gpu
+
+
+def test_one(): ...
+
+
+@pytest.mark.unused_gpu
+def test_two(): ...
+"""
+
+
+def test_what_needs_a_gpu_that_nobody_uses_goes_before_what_uses_it_in_this_process(tmp_path):
+    """Among tests of two files, with this project's own conftest.py."""
+    shutil.copy(ROOT / "tests/conftest.py", tmp_path)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    gpu\n    unused_gpu\n")
+    for name in ("a", "b"):
+        (tmp_path / f"test_{name}.py").write_text(USES)
+    command = [sys.executable, "-m", "pytest", "-c", "pytest.ini", "--collect-only", "-q", "-n0", "--import-mode=importlib", "."]
+    found = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": ROOT_FIRST}, capture_output=True, text=True, check=True)
+    named = [line for line in found.stdout.splitlines() if "::" in line]
+    assert named == ["test_a.py::test_two", "test_b.py::test_two", "test_a.py::test_one", "test_b.py::test_one"]
