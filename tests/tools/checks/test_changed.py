@@ -13,7 +13,8 @@ from tools.checks import changed
 
 FILES = (
     "ch09/optimized_a.cu", "ch10/optimized_a.cu", "common/cuda/launch.cuh", "common/python/gate/statistics.py", "pyproject.toml",
-    "README.md", "tests/ch09/test_a.py", "tests/ch10/test_a.py", "tests/ch12/test_a.py", "tests/common/test_a.py", "tests/emulation/emulate.py",
+    "README.md", "tests/ch09/test_a.py", "tests/ch10/test_a.py", "tests/ch12/test_a.py", "tests/common/test_a.py",
+    "tests/emulation/emulate.py",
 )  # fmt: skip
 FOLDERS = ("tests/ch09", "tests/ch10", "tests/ch12", "tests/emulation")
 
