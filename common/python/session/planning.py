@@ -13,7 +13,7 @@ from common.python.machine.description import Gpu, Machine, unmet
 from common.python.machine.needs import parse_need
 from common.python.pairs.claims import Claim, read_claims
 from common.python.pairs.directives import Directives, read_directives
-from common.python.pairs.discovery import with_rungs
+from common.python.pairs.discovery import Pair, with_rungs
 from common.python.pairs.sources import digest_of
 from common.python.pairs.targets import Selection
 from common.python.processes import messages
@@ -71,24 +71,14 @@ class Plan:
 
     @cached_property
     def claims(self) -> dict[str, tuple[Claim, ...]]:
-        """What the sides of the row claim, by side.
-
-        What another pair's file, borrowed as the baseline or as a ladder's step, has that its own baseline has not is no claim of this row.
-        """
-        claims = {side: read_claims(self.file(side), directives) for side, directives in self.side_directives.items()}
-        return {
-            side: tuple(claim for claim in found if not (claim.separates and self._is_borrowed(side))) for side, found in claims.items()
-        }
+        """What the sides of the row claim, by side."""
+        return claims_of(self.selection.pair, self.side_directives)
 
     @property
     def counters_claimed(self) -> tuple[str, ...]:
         """The profiler's counters that the row's claims name."""
         measures = [claim.measure for claims in self.claims.values() for claim in claims]
         return tuple(dict.fromkeys(measure.names[0] for measure in measures if measure.kind == "counter"))
-
-    def _is_borrowed(self, side: str) -> bool:
-        own = self.selection.pair.workload.stem.removeprefix("workload_")
-        return side == BASELINE or not self.file(side).stem.partition("_")[2].startswith(own)
 
     def file(self, side: str) -> Path:
         """The source file of a side."""
@@ -135,6 +125,17 @@ def _swept(
         timed[name] = described.cpu_at if on_cpu else next(iter(described.timed.values()))
         work[name] = described.cpu_work if on_cpu else next(iter(described.work.values()))
     return (replace(plans[0], timed=timed if plans[0].timed else {}, work=work),)
+
+
+def claims_of(pair: Pair, directives: Mapping[str, Directives]) -> dict[str, tuple[Claim, ...]]:
+    """What the sides of `pair` claim, by side of `directives`.
+
+    What another pair's file, borrowed as the baseline or as a ladder's step, has that its own baseline has not is no claim of this pair.
+    """
+    own = pair.workload.stem.removeprefix("workload_")
+    borrowed = {side for side in directives if side == BASELINE or not pair.sides[side].stem.partition("_")[2].startswith(own)}
+    claims = {side: read_claims(pair.sides[side], each) for side, each in directives.items()}
+    return {side: tuple(claim for claim in found if not (claim.separates and side in borrowed)) for side, found in claims.items()}
 
 
 def gpus_for(directives: Iterable[Directives], machine: Machine) -> tuple[Gpu, ...]:
