@@ -1,0 +1,95 @@
+"""The harness's own processes, asked for one side at a time: a worker loads it, a referee that never imports it judges it."""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Self
+
+from common.python import protocol
+from common.python.environment import child_environment
+from common.python.identity import digest_of
+from common.python.isolation import Child, ForkServer
+from common.python.planning import uses_triton
+from common.python.project import PROJECT_ROOT
+from common.python.workload import Shape
+from tests.pairs.tree import Side, role_of
+
+LIMIT_S = 120
+SEEDS = (2, 3)  # of the inputs of two calls; `prepare` gets those of seed 1
+
+
+class Harness:
+    """A fork server with a referee, for CPU tensors."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._server = self._stack.enter_context(ForkServer(child_environment(PROJECT_ROOT, "cpu")))
+        self._folder = Path(self._stack.enter_context(TemporaryDirectory()))
+        self._memory = Path(self._stack.enter_context(TemporaryDirectory(dir="/dev/shm")))
+        self._numbers = itertools.count()
+        self._referee = self._stack.enter_context(self._server.fork("referee", self._folder / "referee.log"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stack.close()
+
+    def check(self, side: Side, shapes: list[Shape]) -> None:
+        """Compare the Python side with its reference at every shape, on two seeds. Raises SideFailure, and AssertionError for a mismatch."""
+        with self._server.fork("worker", self._folder / "log.txt") as worker:
+            load = protocol.Load(
+                workload=str(side.pair.workload),
+                side=str(side.file),
+                library="",
+                device="cpu",
+                interpret=uses_triton(side.file),
+                folder=str(self._folder),
+                cold=False,
+                triton=False,
+                watched=False,
+                digest=digest_of(side.pair.workload, side.file),
+            )
+            worker.ask(load, protocol.Loaded, LIMIT_S)
+            for shape in shapes:
+                self._check_at(worker, side, shape)
+
+    def _check_at(self, worker: Child, side: Side, shape: Shape) -> None:
+        worker.ask(protocol.Prepare(shape=dict(shape), seed=1, live_seed=SEEDS[0]), protocol.Prepared, LIMIT_S)
+        prefix = str(self._memory / str(next(self._numbers)))
+        checked = worker.ask(protocol.Check(seeds=list(SEEDS), prefix=prefix), protocol.Checked, LIMIT_S)
+        for call in checked.calls:
+            where = f"{side.file.name} at {dict(shape)}, seed {call.seed}"
+            assert not call.modified, f"{where}: changed its inputs {', '.join(call.modified)}"
+            assert not call.escaped, f"{where}: the output still changed after the step had returned"
+            request = protocol.Judge(
+                workload=str(side.pair.workload),
+                device="cpu",
+                folder=str(self._folder),
+                side=role_of(side.file),
+                shape=dict(shape),
+                prepare_seed=1,
+                seed=call.seed,
+                outputs=call.outputs,
+            )
+            judged = self._referee.ask(request, protocol.Judged, LIMIT_S)
+            assert judged.digest == call.digest, f"{where}: the inputs in its process are not those that the seed makes"
+            assert not judged.mismatch, f"{where}: {judged.mismatch}"
+
+    def compile(self, side: Side, shape: Shape, capability: tuple[int, int]) -> protocol.Observed:
+        """What a step of the Triton side launches on a GPU of `capability`, with its machine code. Raises SideFailure."""
+        request = protocol.Ahead(
+            workload=str(side.pair.workload),
+            side=str(side.file),
+            shape=dict(shape),
+            capability=capability,
+            prefix=str(self._memory / f"{next(self._numbers)}_"),
+        )
+        with self._server.fork("worker", self._folder / "log.txt") as worker:
+            return worker.ask(request, protocol.Observed, LIMIT_S)
+
+

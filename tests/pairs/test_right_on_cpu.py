@@ -1,0 +1,122 @@
+"""Every side that a CPU can run gives its reference's answer at every check shape, on two seeds that it has not seen.
+
+A PyTorch or Triton side runs as in a row: in a worker of the harness, Triton's in its interpreter, on poisoned memory, judged by the
+referee. A CUDA side runs in the emulation; what that does not have is skipped by name, and is for the chapter's own tests.
+"""
+
+import shutil
+
+import pytest
+
+from common.python.bench import BUILD_CACHE
+from common.python.directives import read_directives
+from common.python.errors import SideFailure
+from common.python.loader import load_workload
+from common.python.project import PROJECT_ROOT
+from tests.emulation.emulate import check_side
+from tests.emulation.translate import NotEmulated
+from tests.pairs.harness import Harness
+from tests.pairs.planted import BASELINE, IN_PYTHON, planted
+from tests.pairs.tree import Side, pairs_of, parameters, sides_of
+
+SIDES = sides_of(pairs_of())
+IN_CUDA = [side for side in SIDES if side.file.suffix == ".cu"]
+IN_PYTHON_OR_TRITON = [side for side in SIDES if side.file.suffix == ".py"]
+MOST_WORK = 2e9  # flops and bytes of a step at `cpu_at`: a core does as many in two seconds or less
+
+# Python sides without `needs:` that a CPU cannot run as they are, by path, and where they are checked instead.
+ELSEWHERE = {
+    "ch09/library_cutlass_gemm.py": "torch.mm has an out_dtype on a GPU alone",
+    "ch09/library_tensor_core.py": "torch.mm has an out_dtype on a GPU alone",
+    "ch10/baseline_warp_specialization_blackwell.py": "asks for a GPU's SMs; test_warp_specialization.py says how many there are",
+    "ch10/optimized_warp_specialization_blackwell.py": "asks for a GPU's SMs; test_warp_specialization.py says how many there are",
+}
+# How many of the check shapes a side is right at on a CPU, where that is not all of them.
+SHAPES = {"ch10/library_cluster_group.py": 3}  # PyTorch's sum on a CPU is not as precise in a row of 131072
+
+needs_gcc = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
+
+
+@pytest.fixture(scope="module")
+def harness():
+    with Harness() as started:
+        yield started
+
+
+def shapes_of(side):
+    """The check shapes of a side, and the shape that is timed on a CPU if that is little work."""
+    workload = load_workload(side.pair.workload)
+    shapes = list(workload.check_at[: SHAPES.get(name_of(side))])
+    small = workload.cpu_at is not None and sum(workload.work(**workload.cpu_at).values()) < MOST_WORK
+    return [*shapes, workload.cpu_at] if small else shapes
+
+
+def name_of(side):
+    """The side's path in the tree."""
+    return str(side.file.relative_to(PROJECT_ROOT)) if side.file.is_relative_to(PROJECT_ROOT) else side.file.name
+
+
+def emulate(side):
+    """Check a CUDA side in the emulation. Raises AssertionError and NotEmulated; skips what is too large for it."""
+    if notes := check_side(side.pair.workload, side.file, cache=BUILD_CACHE):
+        pytest.skip("; ".join(notes))
+
+
+@pytest.mark.parametrize("side", parameters(IN_PYTHON_OR_TRITON))
+def test_python_side(side, harness):
+    if needs := read_directives(side.file).needs:
+        pytest.skip(f"{name_of(side)} needs {', '.join(needs)}")
+    if name_of(side) in ELSEWHERE:
+        pytest.skip(ELSEWHERE[name_of(side)])
+    harness.check(side, shapes_of(side))
+
+
+@needs_gcc
+@pytest.mark.parametrize("side", parameters(IN_CUDA))
+def test_cuda_side(side):
+    try:
+        emulate(side)
+    except NotEmulated as reason:
+        pytest.skip(str(reason))
+
+
+def test_every_exception_is_a_side_of_the_tree():
+    assert {*ELSEWHERE, *SHAPES} <= {name_of(side) for side in IN_PYTHON_OR_TRITON}
+
+
+WRONG = {
+    "a wrong answer": ("x.sum(dim=1)", "x.sum(dim=1) + 1", "are outside"),
+    "less work": ("x.sum(dim=1)", "x[:, 2:].sum(dim=1)", "are outside"),
+    "another dtype": ("x.sum(dim=1)", "x.sum(dim=1).double()", "output y is torch.float64"),
+    "another layout": ("x.sum(dim=1)", "x.sum(dim=1).repeat_interleave(2)[::2]", "expected contiguous values"),
+    "a changed input": ("lambda: x.sum(dim=1)", "lambda: x.abs_().sum(dim=1)", "changed its inputs x"),
+    "an answer remembered": ("return lambda: x.sum(dim=1)", "y = x.sum(dim=1)\n    return lambda: y", "are outside"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_python_side_that_is_wrong_is_refused(wrong, harness, tmp_path):
+    before, after, message = WRONG[wrong]
+    pair = planted(tmp_path, baseline=IN_PYTHON.replace(before, after))
+    with pytest.raises((SideFailure, AssertionError), match=message):
+        harness.check(Side(pair, "baseline"), shapes_of(Side(pair, "baseline")))
+
+
+def test_a_python_side_that_is_right_is_not(harness, tmp_path):
+    pair = planted(tmp_path, baseline=IN_PYTHON)
+    harness.check(Side(pair, "baseline"), shapes_of(Side(pair, "baseline")))
+
+
+@needs_gcc
+@pytest.mark.parametrize(("before", "after", "message"), [("c < cols", "c < cols - 1", "are outside"), ("row >= rows", "row > rows", "x")])
+def test_a_cuda_side_that_is_wrong_is_refused(before, after, message, tmp_path):
+    pair = planted(tmp_path, baseline=BASELINE.replace(before, after))
+    with pytest.raises(AssertionError, match=message):
+        emulate(Side(pair, "baseline"))
+
+
+@needs_gcc
+def test_a_cuda_side_that_is_right_is_not(tmp_path):
+    pair = planted(tmp_path)
+    for name in pair.sides:
+        emulate(Side(pair, name))
