@@ -91,5 +91,3 @@ class Harness:
         )
         with self._server.fork("worker", self._folder / "log.txt") as worker:
             return worker.ask(request, protocol.Observed, LIMIT_S)
-
-

@@ -34,7 +34,11 @@ def test_arguments_bind(side, tmp_path):
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("const float* x, float* y, int rows, int cols, cuda", "const float* z, float* y, int rows, int cols, cuda", r"found argument `const"),
+        (
+            "const float* x, float* y, int rows, int cols, cuda",
+            "const float* z, float* y, int rows, int cols, cuda",
+            r"found argument `const",
+        ),
         ("LAUNCH(const float* x, float* y", "LAUNCH(const float* x, int* y", r"found argument `int\* y`"),
         ("LAUNCH(const float* x", "LAUNCH(float* x", r"found argument `float\* x`"),
         ("int rows, int cols, cuda", "float rows, int cols, cuda", r"found argument `float rows`"),

@@ -1,0 +1,95 @@
+"""Every workload's tolerances refuse wrong answers: zeros, a NaN, a shuffle, 1/64 of an input dropped, lower precision, (1 + 8 rtol)."""
+
+import pytest
+
+from common.python.loader import load_workload
+from tests.pairs.planted import WORKLOAD, planted
+from tests.pairs.tree import pairs_of
+from tests.pairs.wrong_answers import Options, Untestable, taken
+
+# What the workloads do not tell, by target.
+OPTIONS = {"ch10:flash_attention": Options(bits=3)}  # e4m3: scores of BF16 are off by as much as inputs of a bit less
+
+WORKLOADS = {pair.workload: f"{pair.directory}:{pair.workload.stem.removeprefix('workload_')}" for pair in pairs_of()}
+
+
+def tolerances():
+    """A parameter a tolerance: the one that both sides share, and the optimized side's where it changes the precision."""
+    shared = [pytest.param(path, "baseline", id=target) for path, target in WORKLOADS.items()]
+    changed = [(path, target) for path, target in WORKLOADS.items() if "changes=" in path.read_text()]
+    return shared + [pytest.param(path, "optimized", id=f"{target}-optimized") for path, target in changed]
+
+
+@pytest.mark.parametrize(("workload", "side"), tolerances())
+def test_tolerance_refuses_wrong_answers(workload, side):
+    loaded = load_workload(workload)
+    found = taken(loaded, side, OPTIONS.get(WORKLOADS[workload], Options()))
+    assert not found, (
+        f"{loaded.tolerance(side)} takes {', '.join(found)} at every check shape; expected a tighter one, or an entry in OPTIONS"
+    )
+
+
+def test_every_option_is_of_a_workload_of_the_tree():
+    assert OPTIONS.keys() <= set(WORKLOADS.values())
+
+
+def planted_workload(folder, before="", after=""):
+    assert before in WORKLOAD
+    return load_workload(planted(folder, workload=WORKLOAD.replace(before, after)).workload)
+
+
+def test_a_tolerance_with_teeth_takes_nothing_wrong(tmp_path):
+    assert taken(planted_workload(tmp_path), "baseline", Options()) == []
+
+
+def test_a_tolerance_without_any_takes_all_but_a_nan(tmp_path):
+    assert taken(planted_workload(tmp_path, "atol=1e-5", "atol=1e9"), "baseline", Options()) == [
+        "zeros in output 0",
+        "a shuffle in output 0",
+        "(1 + 8 rtol) times in output 0",
+        "1/64 of x along axis 0 dropped",
+        "1/64 of x along axis 1 dropped",
+        "inputs of 10 bits",
+    ]
+
+
+WITHOUT_TEETH = {
+    "inputs of 10 bits": ("rtol=1e-5", "rtol=0.02"),
+    "1/64 of x along axis 1 dropped": ("atol=1e-5", "atol=4.0"),
+    "zeros in output 0": ("rtol=1e-5", "rtol=1.0"),
+    "(1 + 8 rtol) times in output 0": ("atol=1e-5", "atol=0.1"),
+    "one value off by one in output 0": ("rtol=1e-5,\n    atol=1e-5", "rtol=0.0,\n    atol=1.0"),
+    "a shuffle in output 0": ("reference=lambda x: x.sum(dim=1)", "reference=lambda x: x.sum().expand(len(x)).clone()"),
+    "1/64 of unused along axis 0 dropped": ("cols)}", 'cols), "unused": rand.normal(cols)}'),
+}
+
+
+@pytest.mark.parametrize("wrong", WITHOUT_TEETH)
+def test_a_tolerance_without_teeth_is_refused(wrong, tmp_path):
+    assert wrong in taken(planted_workload(tmp_path, *WITHOUT_TEETH[wrong]), "baseline", Options())
+
+
+def test_integers_are_compared_exactly(tmp_path):
+    before, after = "reference=lambda x: x.sum(dim=1)", "reference=lambda x: (x > 0).sum(dim=1)"
+    path = planted(tmp_path, workload=WORKLOAD.replace(before, after).replace("torch.float32", "torch.int64")).workload
+    assert taken(load_workload(path), "baseline", Options(bits=1)) == []  # 8 rtol of some dozens are less than one
+    path.write_text(path.read_text().replace("atol=1e-5", "atol=1.0"))
+    assert taken(load_workload(path), "baseline", Options()) == ["one value off by one in output 0"]
+
+
+CHANGES = ("    atol=1e-5,\n", "    atol=1e-5,\n    changes=Precision(rtol=1e-2, atol=1e-2),\n")
+
+
+def test_a_pair_that_cannot_be_tested_fails_with_the_option_that_is_missing(tmp_path):
+    text = WORKLOAD.replace(*CHANGES).replace("import Spec", "import Precision, Spec")
+    workload = load_workload(planted(tmp_path, workload=text).workload)
+    with pytest.raises(Untestable, match="expected an entry with `bits`"):
+        taken(workload, "optimized", Options())
+    assert taken(workload, "optimized", Options(bits=3)) == []
+    with pytest.raises(Untestable, match="expected inputs and axes among"):
+        taken(workload, "baseline", Options(small={("z", 0): "no such input"}))
+
+
+def test_an_input_that_is_less_than_the_tolerance_needs_a_reason(tmp_path):
+    workload = planted_workload(tmp_path, "atol=1e-5", "atol=4.0")
+    assert "1/64 of x along axis 1 dropped" not in taken(workload, "baseline", Options(small={("x", 1): "of a planted pair"}))
