@@ -26,6 +26,7 @@ KERNEL = """__global__ void sum(const float* x, float* y, int rows, int cols) {
     const int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows) return;
     float total = 0;
+#pragma unroll 1
     for (int c = 0; c < cols; c++) total += x[size_t(row) * cols + c];
     y[row] = total;
 }
@@ -37,7 +38,7 @@ LAUNCH(const float* x, float* y, int rows, int cols, cudaStream_t stream) {
 """
 INCLUDE = '#include "common/cuda/launch.cuh"\n\n'
 BASELINE = f"// Baseline: a thread a row.\n{INCLUDE}{KERNEL}"
-UNROLLED = KERNEL.replace("    for", "#pragma unroll 8\n    for")
+UNROLLED = KERNEL.replace("unroll 1", "unroll 8")
 OPTIMIZED = f"// Optimized: eight columns at a time.\n// proves: more /FADD/\n{INCLUDE}{UNROLLED}"
 IN_PYTHON = '"""Baseline: one call."""\n\n\ndef prepare(x):\n    return lambda: x.sum(dim=1)\n'
 

@@ -1,0 +1,98 @@
+"""What the sides of a pair claim of their machine code is in it, and what the optimized side proves by it is not in the baseline's.
+
+The libraries are those of a run: they lie in its build cache, under a hash of all that went into them. Claims of launches, graphs,
+counters and overlaps are settled on a GPU alone, and must not be refuted here.
+"""
+
+import re
+
+import pytest
+
+from common.python.errors import BenchmarkError
+from tests.cuda_sides import skip_without_tools
+from tests.pairs.harness import Harness
+from tests.pairs.planted import BASELINE, IN_PYTHON, OPTIMIZED, planted
+from tests.pairs.proofs import read_pair
+from tests.pairs.tree import pairs_of
+
+CUTLASS = re.compile(r"^\s*#\s*include\s*<(?:cutlass|cute)/", re.MULTILINE)
+# What these pairs change, no machine code or trace shows: when the host reads a loss, and how it reads a file.
+PROVES_NOTHING = {"ch01:basic_benchmark", "ch05:sequential_io"}
+
+
+def marks_of(pair):
+    """CUTLASS and the pipelines of chapter 10 compile for minutes."""
+    texts = [file.read_text() for file in pair.sides.values()]
+    if pair.directory == "ch10" or any(map(CUTLASS.search, texts)):
+        return (pytest.mark.slow, pytest.mark.timeout(900))
+    return ()
+
+
+PAIRS = [pair for pair in pairs_of() if pair.target not in PROVES_NOTHING]
+
+
+@pytest.fixture(scope="module")
+def compile_ahead():
+    with Harness() as harness:
+        yield harness.compile
+
+
+@pytest.mark.parametrize("pair", [pytest.param(pair, id=pair.target, marks=marks_of(pair)) for pair in PAIRS])
+def test_claims_hold_in_machine_code(pair, compile_ahead):
+    skip_without_tools()
+    assert not list(read_pair(pair, compile_ahead).wrong())
+
+
+def test_every_exception_is_a_pair_of_the_tree():
+    assert {pair.target for pair in pairs_of()} >= PROVES_NOTHING
+
+
+def wrong_in(folder, compile_ahead, **sides):
+    skip_without_tools()
+    return list(read_pair(planted(folder, **sides), compile_ahead, folder).wrong())
+
+
+def claiming(*claims):
+    """The optimized side of the planted pair with other claims."""
+    return OPTIMIZED.replace("// proves: more /FADD/\n", "".join(f"// {claim}\n" for claim in claims))
+
+
+def test_claims_that_hold_are_not_refused(tmp_path, compile_ahead):
+    assert wrong_in(tmp_path, compile_ahead, optimized=claiming("proves: more /FADD/", "has: spills == 0", "proves: launches == 1")) == []
+
+
+WRONG = {
+    "what the baseline has too": ("proves: /FADD/", "optimized: `/FADD/` is failed: the same in the baseline: "),
+    "what is not there": ("proves: /HGMMA/", "optimized: `/HGMMA/` is failed: none in sum"),
+    "what is there and is denied": ("proves: not /FADD/", "optimized: `not /FADD/` is failed: "),
+    "as much as in the baseline": ("proves: fewer /LDG/", "optimized: `fewer /LDG/` is failed: "),
+    "fewer registers than any code has": ("proves: registers < 2", "optimized: `registers < 2` is failed: "),
+    "a kernel that is not there": ("proves: kernel gemm", "optimized: `kernel gemm` is failed: no kernel of the library has 'gemm'"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_claim_that_is_wrong_is_refused(wrong, tmp_path, compile_ahead):
+    claim, message = WRONG[wrong]
+    (found,) = wrong_in(tmp_path, compile_ahead, optimized=claiming(claim))
+    assert found.startswith(message)
+
+
+def test_what_a_baseline_has_must_be_there(tmp_path, compile_ahead):
+    (found,) = wrong_in(tmp_path, compile_ahead, baseline=f"// has: /HGMMA/\n{BASELINE}")
+    assert found.startswith("baseline: `/HGMMA/` is failed: ")
+
+
+def test_a_side_that_proves_nothing_is_refused(tmp_path, compile_ahead):
+    assert wrong_in(tmp_path, compile_ahead, optimized=claiming("has: /FADD/")) == ["the optimized side proves nothing"]
+
+
+def test_what_is_proved_against_pytorch_must_be_in_the_machine_code(tmp_path, compile_ahead):
+    claims = claiming("proves: /FADD/", "proves: /HGMMA/")
+    (found,) = wrong_in(tmp_path, compile_ahead, baseline=IN_PYTHON, optimized=claims)
+    assert found.startswith("optimized: `/HGMMA/` is failed: ")
+
+
+def test_a_claim_that_is_not_in_the_grammar_is_an_error(tmp_path, compile_ahead):
+    with pytest.raises(BenchmarkError, match="found `proves: /FADD`"):
+        wrong_in(tmp_path, compile_ahead, optimized=claiming("proves: /FADD"))
