@@ -1,15 +1,22 @@
-"""What tests read from a CUDA side: its constants, the arguments that bind, and its library, where there is a compiler."""
+"""What tests read from a CUDA side: its constants, its library as a run builds it, and its machine code, where there is a compiler."""
 
+import functools
+import hashlib
 import re
+import shutil
+import subprocess
 
 import pytest
 
-from common.python.cuda_build import build, find_nvcc
-from common.python.cuda_launch import Names, check_source
+from common.python.bench import BUILD_CACHE
+from common.python.cache_files import keep, kept
+from common.python.cuda_build import architectures_for, build, find_nvcc
 from common.python.directives import read_directives
+from common.python.disassembly import read_code
 from common.python.environment import find_tool
 from common.python.errors import SideFailure
 from common.python.random_inputs import Inputs
+from tests.pairs.tree import pairs_of, sides_of
 from tests.teeth import CPU, ROOT
 
 
@@ -26,13 +33,6 @@ def values_at(workload, shape):
     return Inputs(workload, shape, 1, CPU, ROOT).values
 
 
-def arguments_of(workload, side):
-    """The names of LAUNCH's arguments, once each is known to have something to bind."""
-    shape = workload.check_at[0]
-    names = Names.of(workload, read_directives(side), values_at(workload, shape), shape)
-    return [argument.name for argument in check_source(side, names).launch]
-
-
 def skip_without_tools():
     """Skip the test where a side cannot be built and disassembled."""
     try:
@@ -43,7 +43,55 @@ def skip_without_tools():
         pytest.skip("no cuobjdump")
 
 
-def built(side, folder, architecture="90a"):
-    """The side's library, built into `folder`; skips the test where it cannot be built and disassembled."""
+@functools.cache
+def _architectures():
+    """For each CUDA side of the tree, what a run builds it for where there is no GPU."""
+    found = {}
+    for side in sides_of(pairs_of()):
+        if side.file.suffix == ".cu":
+            needs = (*read_directives(side.pair.workload).needs, *read_directives(side.file).needs)
+            found[side.file] = max(found.get(side.file, ()), architectures_for(needs, None), key=len)
+    return found
+
+
+def built(side, architecture="90a", flags=()):
+    """The library of a source, as a run builds it if that is for `architecture` too; skips the test where it cannot be built and read."""
     skip_without_tools()
-    return build(side, [architecture], cache=folder, root=ROOT)
+    known = _architectures().get(side, ())
+    architectures = known if architecture in known else (architecture,)
+    return build(side, architectures, flags=(*read_directives(side).nvcc, *flags), cache=BUILD_CACHE, root=ROOT)
+
+
+def kernels_of(side, architecture="90a"):
+    """The kernels in a source's library, for one architecture."""
+    library = built(side, architecture)
+    return [kernel for kernel in read_code(library.library, library.log) if kernel.architecture == architecture]
+
+
+def listing_of(side, architecture="90a"):
+    """What cuobjdump prints of a source's library for one architecture, with addresses and control words."""
+    library = built(side, architecture).library
+    place = library.with_name(f"{library.name}.{architecture}.listing")
+    listing = kept(place)
+    if listing is None:
+        command = [find_tool("cuobjdump"), "-sass", "-arch", f"sm_{architecture}", library]
+        listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        keep(place, listing)
+    return listing
+
+
+def compiled(command, program, sources):
+    """The program that a shell's `command` makes, from the project's root, of `sources`; {} in it stands for the program's path.
+
+    It lies in the build cache, under a hash of the command, of the sources and of the compiler's version.
+    """
+    version = subprocess.run([find_nvcc(), "--version"], capture_output=True, text=True, check=True).stdout
+    texts = [path.read_text() for path in sorted(sources)]
+    key = hashlib.sha256("\0".join([command, version, *texts]).encode()).hexdigest()[:16]
+    made = BUILD_CACHE / f"{program}-{key}"
+    if not made.exists():
+        BUILD_CACHE.mkdir(parents=True, exist_ok=True)
+        unfinished = made.with_suffix(".building")
+        subprocess.run(["bash", "-ec", command.replace("{}", str(unfinished))], cwd=ROOT, check=True, capture_output=True)
+        shutil.move(unfinished, made)
+    return made

@@ -6,7 +6,7 @@ import pytest
 
 from common.python.loader import import_file, load_workload
 from common.python.random_inputs import Inputs
-from tests.teeth import CPU, ROOT, assert_accepts, assert_teeth
+from tests.teeth import CPU, ROOT, assert_accepts
 
 WORKLOAD = load_workload(ROOT / "ch05/workload_sequential_io.py")
 REQUEST = import_file(ROOT / "ch05/optimized_sequential_io.py").REQUEST
@@ -28,16 +28,6 @@ def requests_of(monkeypatch, tmp_path):
         return made
 
     return requests
-
-
-@pytest.mark.parametrize("side", ["baseline", "optimized"])
-@pytest.mark.parametrize("shape", WORKLOAD.check_at, ids=str)
-def test_side_is_right_on_bytes_and_an_order_it_had_not_seen(side, shape):
-    assert_accepts(WORKLOAD, f"ch05/{side}_sequential_io.py", shape)
-
-
-def test_comparison_is_exact():
-    assert_teeth(WORKLOAD, LARGEST)
 
 
 def test_baseline_makes_one_request_a_record_in_a_shuffled_order(requests_of):

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from tests.cuda_sides import arguments_of, constants_of
+from tests.cuda_sides import constants_of
 from tests.teeth import ROOT
 
 CHAPTER = ROOT / "ch07"
@@ -16,10 +16,6 @@ def text_of(side):
 
 def constants(side):
     return constants_of(CHAPTER / side)
-
-
-def arguments(workload, side):
-    return arguments_of(workload, CHAPTER / side)
 
 
 def wavefronts(addresses, width):

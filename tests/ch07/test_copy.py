@@ -1,15 +1,12 @@
-"""ch07:copy: the sides differ in which floats a thread takes, and that makes the sectors of a request what their comments count."""
+"""ch07:copy: the sides differ in which floats a thread takes, and that makes the sectors of a request 32 or 4."""
 
 import re
 
 import pytest
-import torch
 
-from common.python.disassembly import read_code
-from common.python.loader import import_file, load_workload
-from tests.ch07.sides import CHAPTER, SECTOR, WARP, arguments, constants, text_of
-from tests.cuda_sides import built
-from tests.teeth import assert_teeth
+from common.python.loader import load_workload
+from tests.ch07.sides import CHAPTER, SECTOR, WARP, constants, text_of
+from tests.cuda_sides import kernels_of
 
 WORKLOAD = load_workload(CHAPTER / "workload_copy.py")
 SECTORS = {"baseline_copy.cu": 32, "optimized_copy.cu": 4}
@@ -28,15 +25,6 @@ class Indices:
         return eval(self.index, {}, {**names, "first": eval(self.first, {}, names)})
 
 
-def inputs(shape):
-    return {"x": torch.arange(shape["n"], dtype=torch.float32)}
-
-
-@pytest.mark.parametrize("side", SECTORS)
-def test_every_argument_has_something_to_bind(side):
-    assert arguments(WORKLOAD, side) == ["x", "y", "n", "stream"]
-
-
 @pytest.mark.parametrize("side", SECTORS)
 def test_two_blocks_take_every_float_once(side):
     index = Indices(side)
@@ -46,21 +34,19 @@ def test_two_blocks_take_every_float_once(side):
 
 
 @pytest.mark.parametrize("side", SECTORS)
-def test_a_request_touches_the_sectors_that_the_comment_counts(side):
+def test_a_request_touches_32_sectors_or_4(side):
     index = Indices(side)
     for block, warp, k in [(0, 0, 0), (0, 3, 5), (7, 7, 7)]:
         sectors = {4 * index(block, 32 * warp + lane, k) // SECTOR for lane in WARP}
         assert len(sectors) == SECTORS[side]
-    assert f"{SECTORS[side]} sectors a request" in text_of(side).splitlines()[0]
 
 
 @pytest.mark.parametrize("side", SECTORS)
-def test_a_run_is_a_sector_and_seven_loads_are_56_kb_of_an_sm(side, tmp_path):
+def test_a_run_is_a_sector_and_seven_loads_are_56_kb_of_an_sm(side):
     run = constants(side)["RUN"]
     assert 4 * run == SECTOR  # so all runs under way are 64 KB of an SM's L1, and stay in it
     assert 2048 * 4 * (run - 1) == 56 << 10
-    assert "7 of its loads fly at once: 56 KB" in text_of(side)
-    (kernel,) = read_code(built(CHAPTER / side, tmp_path).library)
+    (kernel,) = kernels_of(CHAPTER / side)
     accesses = [text.split()[0][:3] for text in kernel.instructions if text.startswith(("LDG", "STG"))]
     assert accesses[: run + 1] == ["LDG"] * (run - 1) + ["STG"] * 2
 
@@ -70,15 +56,3 @@ def test_the_sides_differ_in_nothing_but_the_two_indices():
         return re.sub(r"int (first|i) = [^;]+;", r"int \1;", re.sub(r"//.*", "", text_of(side)))
 
     assert code("baseline_copy.cu").split() == code("optimized_copy.cu").split()
-
-
-def test_the_tolerance_takes_nothing_wrong():
-    assert_teeth(WORKLOAD, WORKLOAD.check_at[-1])
-
-
-@pytest.mark.parametrize("shape", WORKLOAD.check_at, ids=str)
-def test_the_library_gives_the_reference(shape):
-    x = inputs(shape)["x"]
-    answer = import_file(CHAPTER / "library_copy.py").prepare(x)()
-    assert torch.equal(answer, WORKLOAD.reference(x))
-    assert answer.data_ptr() != x.data_ptr()

@@ -1,15 +1,12 @@
 """Chapter 8: what the first lines say of spills, loads and registers is what the compiler made of them for an H200."""
 
 import re
-import subprocess
 
 import pytest
 
 from common.python.directives import read_directives
-from common.python.disassembly import read_code
-from common.python.environment import find_tool
 from common.python.loader import load_workload
-from tests import cuda_sides
+from tests.cuda_sides import kernels_of, listing_of
 from tests.teeth import ROOT
 
 CHAPTER = ROOT / "ch08"
@@ -17,34 +14,26 @@ LINE = re.compile(r"/\*([0-9a-f]{4,})\*/ +([^;]+?) *;")
 BRANCH = re.compile(r"\bBRA\S* (?:\S+, )?0x([0-9a-f]+)$")
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """A function from side and pair to its library and what nvcc printed."""
-    folder = tmp_path_factory.mktemp("built")
-    return lambda side, pair: cuda_sides.built(CHAPTER / f"{side}_{pair}.cu", folder)
-
-
-def listing(library):
+def listing(side, pair):
     """Addresses and instructions, with their predicates."""
-    text = subprocess.run([find_tool("cuobjdump"), "-sass", library], capture_output=True, text=True, check=True).stdout
-    return [(int(address, 16), instruction) for address, instruction in LINE.findall(text)]
+    return [(int(address, 16), instruction) for address, instruction in LINE.findall(listing_of(CHAPTER / f"{side}_{pair}.cu"))]
 
 
-def test_only_the_optimized_threshold_loads_the_gain_before_it_knows_the_value(built):
+def test_only_the_optimized_threshold_loads_the_gain_before_it_knows_the_value():
     for side, order in (("baseline", ["LDG", "FSETP", "@P0 LDG"]), ("optimized", ["LDG", "LDG", "FSETP"])):
-        found = [re.search(r"(@!?P\d )?(LDG|FSETP)", text) for _, text in listing(built(side, "threshold").library)]
+        found = [re.search(r"(@!?P\d )?(LDG|FSETP)", text) for _, text in listing(side, "threshold")]
         assert [match[0] for match in found if match] == order
 
 
 @pytest.mark.parametrize("side", ["baseline", "optimized"])
-def test_a_warp_that_decodes_has_one_request_for_codes_in_flight(built, side):
-    text = [text for _, text in listing(built(side, "occupancy").library)]
+def test_a_warp_that_decodes_has_one_request_for_codes_in_flight(side):
+    text = [text for _, text in listing(side, "occupancy")]
     decoding = text[max(i for i, instruction in enumerate(text) if "BAR.SYNC" in instruction) :]
     assert sum("LDG" in instruction for instruction in decoding) == 1
 
 
-def test_the_sum_asks_for_its_next_tile_before_it_has_added_the_last(built):
-    found = [re.search(r"LDG\.E\.128|FADD", text) for _, text in listing(built("optimized", "extreme_ilp").library)]
+def test_the_sum_asks_for_its_next_tile_before_it_has_added_the_last():
+    found = [re.search(r"LDG\.E\.128|FADD", text) for _, text in listing("optimized", "extreme_ilp")]
     order = "".join(match[0][0] for match in found if match)
     assert re.match(r"L{8}F{0,8}L{8}F{24,32}L{8}F", order)  # 32 additions of each tile: at most a quarter before the next tile's loads
 
@@ -71,11 +60,11 @@ def shortest_way_round(code, loads):
     return min(length for head in heads for length in ways(at[head], loads, 0, head))
 
 
-def test_the_ratio_of_loop_unrolling_is_that_of_the_instructions_of_a_center(built):
+def test_the_ratio_of_loop_unrolling_is_that_of_the_instructions_of_a_center():
     known, dims = load_workload(CHAPTER / "workload_loop_unrolling.py"), 8
     assert known.time_at["dims"] == dims
-    baseline = shortest_way_round(listing(built("baseline", "loop_unrolling").library), 2 * dims)
-    code = listing(built("optimized", "loop_unrolling").library)
+    baseline = shortest_way_round(listing("baseline", "loop_unrolling"), 2 * dims)
+    code = listing("optimized", "loop_unrolling")
     start = max(i for i, (address, _) in enumerate(code) if address == 0)  # kernels of 3 and of 8 dimensions
     optimized = shortest_way_round(code[start:], 2 * dims) / 2  # two centers at a time
     reason = (CHAPTER / "workload_loop_unrolling.py").read_text()
@@ -97,8 +86,8 @@ def main_loop(code):
     return min(loops, key=len)
 
 
-def test_the_ratio_of_register_pressure_is_that_of_the_instructions_counted(built):
-    first, second = (main_loop(listing(built(side, "register_pressure").library)) for side in ("baseline", "optimized"))
+def test_the_ratio_of_register_pressure_is_that_of_the_instructions_counted():
+    first, second = (main_loop(listing(side, "register_pressure")) for side in ("baseline", "optimized"))
 
     def count(body, *names):
         return sum(any(re.search(rf"\b{name}\b", line) for name in names) for line in body)
@@ -115,7 +104,6 @@ def test_the_ratio_of_register_pressure_is_that_of_the_instructions_counted(buil
 
 
 @pytest.mark.parametrize(("side", "registers"), [("baseline", 42), ("optimized", 32)])
-def test_the_bounds_save_ten_registers_and_spill_none(built, side, registers):
-    made = built(side, "launch_bounds")
-    (kernel,) = read_code(made.library, made.log)
+def test_the_bounds_save_ten_registers_and_spill_none(side, registers):
+    (kernel,) = kernels_of(CHAPTER / f"{side}_launch_bounds.cu")
     assert (kernel.registers, kernel.spill_bytes) == (registers, 0)

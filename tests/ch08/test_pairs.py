@@ -1,21 +1,18 @@
-"""Chapter 8: the sides are right, the tolerances have teeth, the sides differ in their idea alone, and what the comments count is so."""
+"""Chapter 8: the sides differ in their idea alone, and blocks, bytes and operations are as many as their constants make them."""
 
 import difflib
 import re
 
 import pytest
-import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from common.python.directives import read_directives
 from common.python.loader import import_file, load_workload
 from common.python.workload import call_by_name
 from tests import cuda_sides
-from tests.teeth import ROOT, accepts, assert_accepts, assert_teeth
+from tests.teeth import ROOT
 
 CHAPTER = ROOT / "ch08"
-SIDES = sorted(path for side in ("baseline", "optimized", "library") for path in CHAPTER.glob(f"{side}_*.cu"))
-IN_PYTORCH = ("occupancy_pytorch", "ilp_pytorch", "warp_divergence")
 REGISTERS, SHARED, RESERVED, MOST_WARPS = 65536, 228 << 10, 1 << 10, 64  # of an SM; shared memory that CUDA keeps of every block
 
 
@@ -46,57 +43,6 @@ def blocks_of_an_sm(threads, registers, shared=0):
     warps = threads // 32
     by_registers = REGISTERS // (-(-32 * registers // 256) * 256 * warps)
     return min(by_registers, MOST_WARPS // warps, SHARED // (shared + RESERVED))
-
-
-@pytest.mark.parametrize("side", SIDES, ids=lambda side: side.name)
-def test_every_argument_has_something_to_bind(side):
-    assert "stream" in cuda_sides.arguments_of(workload_of(side.stem.partition("_")[2]), side)
-
-
-@pytest.mark.parametrize("side", ["baseline", "optimized"])
-@pytest.mark.parametrize(("pair", "shape"), [(pair, shape) for pair in IN_PYTORCH for shape in workload_of(pair).check_at])
-def test_side_is_right_on_values_it_had_not_seen(pair, shape, side):
-    assert_accepts(workload_of(pair), f"ch08/{side}_{pair}.py", shape)
-
-
-@pytest.mark.parametrize("pair", ["launch_bounds", "register_pressure"])
-def test_library_is_right_on_values_it_had_not_seen(pair):
-    assert_accepts(workload_of(pair), f"ch08/library_{pair}.py", workload_of(pair).check_at[1])
-
-
-@pytest.mark.parametrize(
-    ("pair", "shape", "options"),
-    [
-        ("occupancy", {"n": 2049}, {}),
-        ("occupancy_pytorch", {"rows": 5, "cols": 1 << 17}, {}),
-        ("ilp_pytorch", {"steps": 512, "channels": 100}, {"reduced": ("x", 0)}),
-        ("loop_unrolling", {"n": 255, "count": 33, "dims": 8}, {}),
-        ("threshold", {"n": 257, "threshold": 43 / 64}, {}),
-        ("warp_divergence", {"steps": 32, "sequences": 65, "width": 64}, {"reduced": ("u", 0)}),
-        ("launch_bounds", {"rows": 3}, {"reduced": ("x", 1)}),
-        ("register_pressure", {"depth": 256, "rows": 33, "cols": 65}, {"reduced": ("x", 0)}),
-        ("hbm_vectorized", {"n": 4103, "factor": -2.5}, {}),
-    ],
-)
-def test_tolerances_have_teeth(pair, shape, options):
-    assert_teeth(workload_of(pair), shape, **options)
-
-
-def test_the_tolerance_of_a_single_sum_has_teeth():
-    workload = workload_of("extreme_ilp")
-    x = values_at("extreme_ilp", {"n": 1023})["x"].double()
-    right = workload.reference(x)
-    short, coarse = x.clone(), (x * 2**11).round() / 2**11
-    short[: len(x) // 64] = 0
-    for wrong in (
-        right * 0,
-        right * torch.nan,
-        right * (1 + 8 * workload.rtol),
-        short.sum(dim=0, keepdim=True),
-        coarse.sum(dim=0, keepdim=True),
-    ):
-        assert not accepts(workload.tolerance("optimized"), [wrong], [right])
-    assert accepts(workload.tolerance("optimized"), [right.float()], [right])
 
 
 @pytest.mark.parametrize(
