@@ -1,10 +1,9 @@
-"""Chapter 8: what the first lines say of spills, loads and registers is what the compiler made of them for an H200."""
+"""Chapter 8: what the compiler made of spills, loads, registers and the order of loads, for an H200."""
 
 import re
 
 import pytest
 
-from common.python.directives import read_directives
 from common.python.loader import load_workload
 from tests.cuda_sides import kernels_of, listing_of
 from tests.teeth import ROOT
@@ -60,18 +59,14 @@ def shortest_way_round(code, loads):
     return min(length for head in heads for length in ways(at[head], loads, 0, head))
 
 
-def test_the_ratio_of_loop_unrolling_is_that_of_the_instructions_of_a_center():
+def test_a_center_of_8_dimensions_takes_75_instructions_in_a_loop_and_28_unrolled():
     known, dims = load_workload(CHAPTER / "workload_loop_unrolling.py"), 8
     assert known.time_at["dims"] == dims
     baseline = shortest_way_round(listing("baseline", "loop_unrolling"), 2 * dims)
     code = listing("optimized", "loop_unrolling")
     start = max(i for i, (address, _) in enumerate(code) if address == 0)  # kernels of 3 and of 8 dimensions
     optimized = shortest_way_round(code[start:], 2 * dims) / 2  # two centers at a time
-    reason = (CHAPTER / "workload_loop_unrolling.py").read_text()
-    assert (int(re.search(r"the baseline runs (\d+)", reason)[1]), int(re.search(r"optimized side (\d+)", reason)[1])) == (
-        baseline,
-        optimized,
-    )
+    assert (baseline, optimized) == (75, 28)
 
 
 def main_loop(code):
@@ -86,21 +81,16 @@ def main_loop(code):
     return min(loops, key=len)
 
 
-def test_the_ratio_of_register_pressure_is_that_of_the_instructions_counted():
+def test_a_smaller_tile_spills_nothing_and_the_large_one_a_thousand_times():
     first, second = (main_loop(listing(side, "register_pressure")) for side in ("baseline", "optimized"))
 
     def count(body, *names):
         return sum(any(re.search(rf"\b{name}\b", line) for name in names) for line in body)
 
-    said = read_directives(CHAPTER / "optimized_register_pressure.cu").expects
-    ratio, fmas, cycles, spills, loads, busy, now = map(float, re.findall(r"\d+(?:\.\d+)?(?!-)", said.replace("loads of 4", "loads of")))
-    assert (count(first, "FFMA"), count(first, "LDS")) == (fmas, loads)
-    assert (count(second, "FFMA"), count(second, "LDL", "STL")) == (fmas / 4, 0)
-    assert cycles == fmas / 4  # four schedulers
-    assert count(first, "LDL", "STL") == pytest.approx(spills, rel=0.1)
-    assert busy == spills + 4 * loads + 32  # 16 floats are loaded, and stored for all
-    assert len(second) == pytest.approx(now, rel=0.02)  # four times as often, on four schedulers
-    assert ratio == pytest.approx(busy / now, abs=0.05)
+    assert (count(first, "FFMA"), count(first, "LDS")) == (2048, 64)
+    assert (count(second, "FFMA"), count(second, "LDL", "STL")) == (2048 / 4, 0)
+    assert count(first, "LDL", "STL") == pytest.approx(1148, rel=0.1)
+    assert len(second) == pytest.approx(615, rel=0.02)
 
 
 @pytest.mark.parametrize(("side", "registers"), [("baseline", 42), ("optimized", 32)])

@@ -1,4 +1,4 @@
-"""ch09:tensor_core: the cycles that the ratio is expected from are those of the machine code, and the fragments lie where PTX says."""
+"""ch09:tensor_core: its loads meet no bank conflict, its fragments lie where PTX says, and its sums are float32."""
 
 import re
 import shutil
@@ -6,25 +6,20 @@ import shutil
 import pytest
 import torch
 
-from common.python.directives import read_directives
+from common.python.bench import BUILD_CACHE
 from common.python.loader import load_workload
 from common.python.verification import upcast
 from tests.ch07.sides import wavefronts
 from tests.ch09.bf16_tiles import TILES, l1_cycles, loads_of_a_block, place_of
-from tests.ch09.sides import CHAPTER, arguments, code_of, constants, text_of, values_at
+from tests.ch09.sides import CHAPTER, code_of, constants, text_of, values_at
 from tests.ch10 import model
 from tests.emulation.emulate import check_side
-from tests.teeth import ROOT, accepts, assert_teeth
+from tests.teeth import ROOT, accepts
 
 WORKLOAD = load_workload(CHAPTER / "workload_tensor_core.py")
 BASELINE, OPTIMIZED = "baseline_tensor_core.cu", "optimized_tensor_core.cu"
 FP8_BITS = 3  # of mantissa of e4m3, the precision below
 DEEP = {"m": 32, "n": 32, "k": 4096}
-
-
-@pytest.mark.parametrize("side", [BASELINE, OPTIMIZED])
-def test_every_argument_has_something_to_bind(side):
-    assert arguments(WORKLOAD, side) == ["a", "b", "c", "m", "n", "k", "stream"]
 
 
 def test_the_sides_differ_in_what_they_do_with_a_tile():
@@ -40,36 +35,26 @@ def test_the_sides_differ_in_what_they_do_with_a_tile():
 
 
 @pytest.fixture(scope="module")
-def codes(tmp_path_factory):
-    return [code_of(side, tmp_path_factory.mktemp("built")) for side in (BASELINE, OPTIMIZED)]
+def codes():
+    return [code_of(side) for side in (BASELINE, OPTIMIZED)]
 
 
 def count(code, pattern):
     return sum(bool(re.search(pattern, text)) for text in code)
 
 
-def test_the_ratio_expected_is_that_of_the_cycles_a_pair_of_tiles_takes(codes):
-    """Prose against formula: the counts are those of the machine code, the rates are assumed."""
+def test_the_l1_takes_longer_for_a_pair_of_tiles_than_mma_sync(codes):
+    """The counts are those of the machine code, the rates are assumed."""
     tile, depth = constants(TILES)["TILE"], constants(TILES)["DEPTH"]
-    warps, kernels = 8, 2
+    kernels = 2
     assert count(codes[0], r"\bFFMA\b") == 2 * 64 * kernels  # two of `depth` steps
     assert count(codes[0], r"\bLDS(?!\.)") == 8 * kernels
     assert count(codes[0], r"\bLDS\.128\b") == 2 * kernels
     assert count(codes[1], r"\bHMMA\b") == 16 * depth // 16 * kernels
     assert count(codes[1], r"\bLDSM\b") == 6 * depth // 16 * kernels
 
-    counted = re.search(r"// (\d+) FMAs: (\d+) loads of 4 bytes, (\d+) of 16, and (\d+) conversions", text_of(BASELINE)).groups()
-    issued = warps * depth // 2 * sum(map(int, counted)) // model.SCHEDULERS
-    l1 = l1_cycles()
-    mma = tile * tile * depth / model.MMA_SYNC
     assert model.MMA_SYNC / model.WGMMA == 5 / 8
-    ratio, *cycles = re.search(
-        r"^(\d+)x, .* (\d+) cycles to issue, or (\d+) in the L1; mma.sync takes (\d+), at 5/8 of the wgmma rate$",
-        read_directives(CHAPTER / OPTIMIZED).expects,
-    ).groups()
-    assert [int(found) for found in cycles] == [issued, l1, round(mma)]
-    assert mma < l1
-    assert int(ratio) == round(issued / l1)
+    assert tile * tile * depth / model.MMA_SYNC < l1_cycles()
 
 
 @pytest.mark.parametrize("width", ["DEPTH", "TILE"])
@@ -103,11 +88,7 @@ def test_the_tensor_cores_side_is_right_with_fragments_as_ptx_describes_them(tmp
     for file in (OPTIMIZED, TILES):
         shutil.copy(CHAPTER / file, tmp_path)
     shutil.copy(ROOT / "tests/ch09/mma_emulated.cuh", tmp_path / "shared_mma.cuh")
-    assert check_side(CHAPTER / "workload_tensor_core.py", tmp_path / OPTIMIZED) == []
-
-
-def test_the_tolerance_has_teeth():
-    assert_teeth(WORKLOAD, DEEP, reduced=("a", 1), bits=FP8_BITS)
+    assert check_side(CHAPTER / "workload_tensor_core.py", tmp_path / OPTIMIZED, cache=BUILD_CACHE) == []
 
 
 def test_the_tolerance_rejects_sums_and_results_of_bf16():

