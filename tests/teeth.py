@@ -1,8 +1,7 @@
-"""Teeth: a tolerance is worth what it rejects, so each is shown wrong answers that it must not take, and each side's, which it must."""
+"""What tests of tolerances share: whether an answer is within one, values of fewer bits, and a Python side held against its reference."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -47,48 +46,6 @@ def assert_accepts(workload, side_file, shape):
             inputs.rewrite(seed)
             assert accepts(tolerance, _outputs(step()), _reference(workload, shape, inputs.values)), f"{side_file} at {shape}"
         side.close()
-
-
-def assert_teeth(workload, shape, *, side="baseline", reduced=None, identity=0.0, bits=TF32_BITS):
-    """The tolerance of `side` rejects zeros, a NaN, a shuffle, (1 + 8 rtol) times the reference, less work and lower precision.
-
-    reduced     (input, axis) that the answer sums over: 1/64 of it, at least one entry, is left out by setting it to `identity`
-    bits        of mantissa of the precision below the declared one, to which floating-point inputs are rounded
-    """
-    with TemporaryDirectory() as folder:
-        values = Inputs(workload, shape, 1, CPU, Path(folder)).values
-        expected = _reference(workload, shape, values)
-        wrong = {f"{label} in output {i}": answer for i in range(len(expected)) for label, answer in _spoiled(expected, i, workload, side)}
-        if any(output.dtype.is_floating_point for output in expected):
-            wrong[f"inputs of {bits} bits"] = _reference(workload, shape, rounded(values, bits))
-        if reduced is not None:
-            wrong["1/64 of the reduction dropped"] = _reference(workload, shape, _without(values, *reduced, identity))
-    tolerance = workload.tolerance(side)
-    taken = [label for label, found in wrong.items() if accepts(tolerance, found, expected)]
-    assert not taken, f"{tolerance} at {shape} takes {', '.join(taken)}"
-
-
-def _spoiled(expected, position, workload, side):
-    """Wrong answers, with a label each, in which only the output at `position` is wrong."""
-    right = expected[position]
-    assert right.numel() > 1, "a single element cannot be shuffled; expected a shape with larger outputs"
-    answers = {"zeros": torch.zeros_like(right), "a shuffle": right.reshape(-1).roll(1).view_as(right)}
-    if right.dtype.is_floating_point:
-        answers["a NaN"] = right.clone()
-        answers["a NaN"].view(-1)[-1] = torch.nan
-    if rtol := workload.tolerance(side).rtol:
-        answers["(1 + 8 rtol) times"] = right * (1 + 8 * rtol)
-    else:
-        answers["one value off by one"] = right.clone()
-        answers["one value off by one"].view(-1)[-1] += 1
-    for label, answer in answers.items():
-        yield label, [*expected[:position], answer, *expected[position + 1 :]]
-
-
-def _without(values, name, axis, identity):
-    changed = values[name].clone()
-    changed.narrow(axis, 0, math.ceil(changed.shape[axis] / 64)).fill_(identity)
-    return {**values, name: changed}
 
 
 def _reference(workload, shape, values):

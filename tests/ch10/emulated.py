@@ -1,19 +1,25 @@
 """Sides of chapter 10 on the CPU: their own code, with stand-ins for the headers that are PTX, as a library to launch."""
 
 import ctypes
+import functools
+import hashlib
+import os
 import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 import torch
 
+from common.python.bench import BUILD_CACHE
 from common.python.random_inputs import Inputs
 from tests.teeth import CPU, ROOT, accepts
 
 CHAPTER = ROOT / "ch10"
 STAND_INS = ROOT / "tests" / "ch10" / "on_cpu"
 SKELETON = "shared_triple_overlap.cuh"
+FLAGS = ("-std=c++17", "-O2", "-w", "-fno-strict-aliasing", "-fno-gnu-unique", "-Wl,-Bsymbolic", "-shared", "-fPIC")
 LAZINESS = {"at once": 0, "by chance": 1, "late": 2}
 
 
@@ -23,26 +29,29 @@ _SHARED = re.compile(r"__shared__ (\w+) (\w+)((?:\[[^]]+\])*);")
 
 
 def build(side, folder, home=CHAPTER):
-    """The library of a .cu side of chapter 10, or of a source in `home`, in `folder`."""
+    """The library of a .cu side of chapter 10, or of a source in `home`, in `folder`: a copy of its own of the one in the build cache."""
     texts = texts_of(side, home)
     clusters = {kernel: size for text in texts.values() for size, kernel in _CLUSTER.findall(text)}
     for file, text in texts.items():
         (folder / file).write_text(translated(text, clusters))
     library = folder / f"{side}.so"
-    flags = (
-        "-std=c++17",
-        "-O2",
-        "-w",
-        "-fno-strict-aliasing",
-        "-fno-gnu-unique",
-        "-Wl,-Bsymbolic",
-        "-shared",
-        "-fPIC",
-        f"-I{STAND_INS}",
-        f"-I{ROOT}",
-    )
-    subprocess.run(["g++", *flags, "-x", "c++", folder / side, "-o", library], check=True)
+    key = hashlib.sha256("\0".join([*FLAGS, _fixed_part(), *(f"{file}\n{(folder / file).read_text()}" for file in sorted(texts))]).encode())
+    made = BUILD_CACHE / f"on_cpu_{Path(side).stem}-{key.hexdigest()[:16]}.so"
+    if not made.exists():
+        BUILD_CACHE.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["g++", *FLAGS, f"-I{STAND_INS}", f"-I{ROOT}", "-x", "c++", folder / side, "-o", library], check=True)
+        shutil.copy(library, unfinished := made.with_suffix(f".{os.getpid()}"))
+        unfinished.replace(made)
+    shutil.copy(made, library)
     return Emulated(ctypes.CDLL(str(library)))
+
+
+@functools.cache
+def _fixed_part():
+    """What all sides are built from beside their own texts: the compiler, the stand-ins and the headers of common/cuda."""
+    version = subprocess.run(["g++", "--version"], capture_output=True, text=True, check=True).stdout
+    headers = [*STAND_INS.rglob("*.h*"), *STAND_INS.rglob("*.cuh"), *(ROOT / "common/cuda").rglob("*.cuh")]
+    return version + "".join(path.read_text() for path in sorted(headers))
 
 
 def texts_of(side, home=CHAPTER):

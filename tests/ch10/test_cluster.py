@@ -83,8 +83,8 @@ def test_what_a_cluster_must_not_do_is_an_error(tmp_path, old, new, message):
         _ = [is_right(wrong, seed=seed, laziness="late") for seed in range(8)]
 
 
-def test_machine_code_has_the_instructions_and_no_fence_of_the_gpu_for_an_arrival(tmp_path):
-    code = code_of(HOME / RING, tmp_path)
+def test_machine_code_has_the_instructions_and_no_fence_of_the_gpu_for_an_arrival():
+    code = code_of(HOME / RING)
 
     def count(pattern):
         return sum(bool(re.search(pattern, text)) for text in code)

@@ -129,6 +129,7 @@ def test_cutlass_gives_the_same_operands(ours, theirs, kind, rows):
         assert mine == theirs[f"{kind}_{address:x}_slice_{product}_of_{rows}_rows"], (hex(address), product)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("capability", "kind", "tile_n"), [(90, "wgmma", 128), (100, "tcgen05", 128), (100, "tcgen05", 256)])
 def test_triton_has_the_same_constants_in_its_ptx(ours, capability, kind, tile_n):
     ptx = output(sys.executable, HERE / "triton_matmul.py", str(capability), str(tile_n))

@@ -3,22 +3,16 @@
 import ctypes
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 
 import pytest
 import torch
 
-from common.python.cuda_build import build as build_library
-from common.python.cuda_build import find_nvcc
 from common.python.directives import read_directives
-from common.python.environment import find_tool
-from common.python.errors import SideFailure
 from common.python.loader import load_workload
 from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, waits
-from tests.cuda_sides import arguments_of, constants_of
-from tests.proved import states
-from tests.teeth import BF16_BITS, ROOT, accepts, assert_accepts, assert_teeth
+from tests.cuda_sides import built, constants_of, listing_of
+from tests.teeth import ROOT, accepts
 
 pytestmark = pytest.mark.slow
 
@@ -45,9 +39,6 @@ WORKLOADS = {
         MATMUL: "matmul",
     }.items()
 }
-NAIVE = "baseline_matmul.cu"
-STEPS = (WGMMA, LOADER, WALK, SHARING)  # of the ladder, of no other pair
-PAIRS = {**dict.fromkeys(STEPS, NAIVE), SPECIALIZED: WGMMA, MULTICAST: ALONE, PERSISTENT: PER_TILE, MATMUL: NAIVE}
 SOURCES = [
     ROOT / "common/cuda/operands.cuh",
     ROOT / "common/cuda/warpgroup.cuh",
@@ -230,41 +221,24 @@ def test_no_more_blocks_are_launched_than_run_at_once(emulated, side, multiproce
 
 
 @pytest.mark.parametrize("side", SIDES)
-def test_every_argument_has_something_to_bind(side):
-    named = ["clusterDim"] * (side in CLUSTERED) + ["partial", "ready"] * (side == MATMUL)
-    assert arguments_of(WORKLOADS[side], CHAPTER / side) == ["a", "b", "c", "m", "n", "k", *named, "stream"]
-
-
-@pytest.fixture(scope="module")
-def cache(tmp_path_factory):
-    try:
-        find_nvcc()
-    except SideFailure as missing:
-        pytest.skip(missing.reason)
-    return tmp_path_factory.mktemp("built")
-
-
-@pytest.mark.parametrize("side", SIDES)
-def test_ptxas_spills_nothing_and_does_not_serialize(side, cache):
-    log = build_library(CHAPTER / side, ["90a"], cache=cache, root=ROOT).log
+def test_ptxas_spills_nothing_and_does_not_serialize(side):
+    log = built(CHAPTER / side).log
     assert "0 bytes spill stores, 0 bytes spill loads" in log
     assert "warning" not in log.lower()
     assert "serialized" not in log
 
 
 @pytest.mark.parametrize("side", [PERSISTENT, MATMUL])
-def test_a_tile_is_stored_between_the_start_of_the_next_ones_products_and_the_wait_for_them(side, cache):
-    library = build_library(CHAPTER / side, ["90a"], cache=cache, root=ROOT).library
-    listing = subprocess.run([find_tool("cuobjdump"), "-sass", library], capture_output=True, text=True, check=True).stdout
+def test_a_tile_is_stored_between_the_start_of_the_next_ones_products_and_the_wait_for_them(side):
+    listing = listing_of(CHAPTER / side)
     steps = [step.split("WARPGROUP.DEPBAR")[0] for step in listing.split("WARPGROUP.ARRIVE")[1:]]
     found = [[len(re.findall(rf"\b{name}\b", step)) for name in ("HGMMA", "STS", "UTMASTG")] for step in steps]
     assert found == [[4, 16, 1]] * 4 + [[4, 0, 0]]
 
 
 @pytest.mark.parametrize("side", [SPECIALIZED, SHARING, ALONE, MULTICAST, PER_TILE])
-def test_a_tiles_last_stage_is_given_back_before_the_tile_is_stored_and_the_tma_is_shown_what_it_stores(side, cache):
-    library = build_library(CHAPTER / side, ["90a"], cache=cache, root=ROOT).library
-    listing = subprocess.run([find_tool("cuobjdump"), "-sass", library], capture_output=True, text=True, check=True).stdout
+def test_a_tiles_last_stage_is_given_back_before_the_tile_is_stored_and_the_tma_is_shown_what_it_stores(side):
+    listing = listing_of(CHAPTER / side)
     names = (
         "HGMMA",
         r"WARPGROUP\.DEPBAR",
@@ -287,32 +261,10 @@ def test_a_tiles_last_stage_is_given_back_before_the_tile_is_stored_and_the_tma_
     assert of_a_tile[end:].index("DEPBAR.LE") < len(of_a_tile[end:]) - 1, "the block does not end before its last panels are read"
 
 
-@pytest.mark.parametrize("side", PAIRS)
-def test_what_a_side_claims_is_in_its_machine_code_and_not_in_its_baselines(side, cache):
-    found = states(CHAPTER / side, CHAPTER / PAIRS[side], "90a", cache)
-    for_a_gpu = {"grid <= 132", "counter lts__t_sectors_srcunit_tex.sum < 0.7 x baseline"}
-    assert {claim for claim, state in found.items() if state != "proven"} == for_a_gpu & found.keys()
-    if side == SPECIALIZED:
-        assert read_directives(WORKLOADS_OF[side]).baseline == f"ch10/{PAIRS[side]}"
-
-
-WORKLOADS_OF = {side: CHAPTER / side.replace("optimized_", "workload_").replace(".cu", ".py") for side in PAIRS}
-
-
 def test_the_registers_of_the_roles_fit_what_the_block_began_with():
     for side in {LOADER, WALK, SPECIALIZED, *CLUSTERED} - {MULTICAST}:
         load, multiply = (int(number) for number in re.findall(r"_registers<(\d+)>", (CHAPTER / side).read_text()))
         assert load + 2 * multiply <= 3 * (65536 // 384 // 8 * 8) == 504
-
-
-def test_the_tolerance_has_teeth():
-    assert_teeth(WORKLOADS[MATMUL], {"m": 64, "n": 64, "k": 512, "clusterDim": 2}, reduced=("a", 1), bits=BF16_BITS - 1)
-
-
-@pytest.mark.parametrize("pair", ["warp_specialized_pipeline", "cluster_multicast", "persistent_matmul", "matmul"])
-def test_the_library_is_right_on_values_it_had_not_seen(pair):
-    workload = load_workload(CHAPTER / f"workload_{pair}.py")
-    assert_accepts(workload, f"ch10/library_{pair}.py", workload.check_at[3])
 
 
 def test_clusters_of_every_size_are_checked_and_those_of_two_timed_or_of_four_where_they_gain():

@@ -5,12 +5,9 @@ import re
 
 import pytest
 
-from common.python.directives import read_directives
 from common.python.loader import load_workload
-from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
-from tests.cuda_sides import arguments_of, constants_of
-from tests.proved import states
+from tests.cuda_sides import constants_of
 
 pytestmark = pytest.mark.slow
 
@@ -55,28 +52,6 @@ def test_no_wait_can_be_left_out(side, place, text):
         if not right(c, values):
             return
     pytest.fail(f"{place}: right without `{text}`, in every order that was tried")
-
-
-def test_every_argument_has_something_to_bind():
-    assert arguments_of(WORKLOAD, CHAPTER / SIDE) == ["a", "b", "c", "m", "n", "k", "stream"]
-
-
-def test_all_that_is_claimed_is_in_the_machine_code_and_separates_the_sides(tmp_path):
-    found = states(CHAPTER / SIDE, CHAPTER / BASELINE, "100a", tmp_path)
-    assert {claim for claim, state in found.items() if state != "proven"} == set()
-
-
-def test_the_ratio_expected_is_that_of_the_baselines_step_and_of_the_bytes_an_sm_loads():
-    """Prose against formula."""
-    mine, tiles = constants_of(CHAPTER / SIDE), constants_of(CHAPTER / "shared_tile.cuh")
-    pattern = r"([\d.]+)x, a step takes two blocks of the baseline (\d+) cycles .* pair's, (\d+) KB at (\d+) bytes a cycle, takes (\d+)$"
-    ratio, slow, part, rate, fast = map(float, re.match(pattern, read_directives(CHAPTER / SIDE).expects).groups())
-    row, products = 2 * tiles["TILE_K"], tiles["TILE_M"] * mine["TILE_N"] * tiles["TILE_K"] / model.TCGEN05
-    assert part == (tiles["TILE_M"] + mine["HALF_N"]) * row / 1024
-    assert rate == model.L2_PORT
-    assert fast == part * 1024 / rate == products
-    assert slow == (model.loaded_by_threads((tiles["TILE_M"] + mine["TILE_N"]) * row) + products) / 2
-    assert ratio == round(slow / fast, 1)
 
 
 def test_what_a_block_keeps_fits_its_shared_memory():

@@ -5,16 +5,10 @@ import re
 import pytest
 import torch
 
-from common.python.cuda_build import build as build_library
-from common.python.cuda_launch import Names, check_source
 from common.python.directives import read_directives
-from common.python.expectations import read_expectations
 from common.python.loader import load_workload
-from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER, LAZINESS, SKELETON, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
-from tests.cuda_sides import constants_of
-from tests.proved import unexpected
-from tests.teeth import BF16_BITS, ROOT, assert_accepts, assert_teeth
+from tests.cuda_sides import built
 
 pytestmark = pytest.mark.slow
 
@@ -84,97 +78,11 @@ def test_rows_that_no_tensor_map_takes_are_refused(emulated):
         emulated[WGMMA].run(inputs_of(WORKLOAD, shape), shape)
 
 
-@pytest.mark.parametrize("side", SIDES)
-def test_every_argument_has_something_to_bind(side):
-    shape = WORKLOAD.check_at[0]
-    names = Names.of(WORKLOAD, read_directives(CHAPTER / side), inputs_of(WORKLOAD, shape), shape)
-    assert [argument.name for argument in check_source(CHAPTER / side, names).launch] == ["a", "b", "c", "m", "n", "k", "stream"]
-
-
 def test_both_workloads_are_the_same_work():
     other = load_workload(CHAPTER / "workload_tmem_triple_overlap.py")
     assert other.time_at == WORKLOAD.time_at
     assert other.tolerance("optimized") == WORKLOAD.tolerance("optimized")
     assert read_directives(CHAPTER / "workload_tmem_triple_overlap.py").instead == "ch10:wgmma_triple_overlap"
-
-
-def test_the_ratios_expected_are_those_of_the_times_that_are_named_and_of_the_tiles_that_took_them():
-    """Prose against formula, and against the rows that were accepted since."""
-    deep, at, shallow, at_shallow, *times = (
-        float(number) for number in re.findall(r"\d+(?:\.\d+)?", expected_of(WGMMA).replace("H200", ""))
-    )
-    assert [at, at_shallow] == [WORKLOAD.timed_shapes[name]["k"] for name in ("deep", "shallow")]
-    baseline, optimized = times[:2], times[2:]
-    assert [deep, shallow] == [pytest.approx(before / after, abs=0.006) for before, after in zip(baseline, optimized, strict=True)]
-    columns = {side: columns_of(side) for side in (WGMMA, "baseline_wgmma_triple_overlap.cu")}
-    assert list(columns.values()) == [192, 128]
-    said = " ".join((CHAPTER / "workload_wgmma_triple_overlap.py").read_text().split())
-    of_the_baseline = [(columns * 128 // 256, (128 + columns) * 64 * 2 // 256 // 4) for columns in (128, 192)]  # sums, chunks: registers
-    assert (
-        "with 128 columns {} and {} registers, with 192 columns {} and {}, of the 128".format(*of_the_baseline[0], *of_the_baseline[1])
-        in said
-    )
-    assert "one of 128 another H200 {:.2f} ms and {:.2f} ms (938acf7)".format(*(took / 1000 for took in baseline)) in said
-    assert "{:.2f} ms and {:.2f} ms for the optimized side".format(*(took / 1000 for took in optimized)) in said
-    assert f"{deep}x and {shallow}x were expected" in said
-    assert_rows_are(said)
-
-
-def assert_rows_are(said):
-    """Whether the ratios and the times, in ms, that are told of both sides on one GPU are those accepted."""
-    rows = read_expectations(CHAPTER / "expectations_h200.json").pairs["wgmma_triple_overlap"]
-    accepted = [rows[name] for name in ("deep", "shallow")]
-    pattern = r"([\d.]+) ms became ([\d.]+) ms, ([\d.]+)x, and ([\d.]+) ms ([\d.]+) ms, ([\d.]+)x\."
-    told = [float(number) for number in re.search(pattern, said).groups()]
-    for row, (baseline, optimized, ratio) in zip(accepted, (told[:3], told[3:]), strict=True):
-        assert ratio == pytest.approx(row.ratio.estimate, rel=0.02)
-        times = [row.sides[half].time_ns.estimate / 1e6 for half in ("baseline", "optimized")]
-        assert [baseline, optimized] == pytest.approx(times, rel=0.03)
-
-
-def expected_of(side):
-    return read_directives(CHAPTER / side).expects
-
-
-def columns_of(side):
-    """Of the tiles of c that a side multiplies."""
-    if found := re.search(r"WgmmaSums<2, AsItIs, (\d+)>", (CHAPTER / side).read_text()):
-        return int(found[1])
-    return constants_of(CHAPTER / side)["TILE_N"]
-
-
-def test_a_step_takes_shared_memory_as_long_as_is_said():
-    """Prose against formula."""
-    columns = columns_of(WGMMA)
-    read, written = 2 * 4 * (64 + columns) * 32, (128 + columns) * 128  # bytes: products of 64 rows, 16 deep, and a step's tiles
-    said = (CHAPTER / WGMMA).read_text()
-    assert f"a step's products, {128 * columns // 32} cycles, which read {read >> 10} KB while the TMA writes {written >> 10} KB" in said
-    assert f"it takes {(read + written) // model.SHARED}." in said
-    assert f"With 128 columns it would take {(2 * 4 * (64 + 128) * 32 + 256 * 128) // model.SHARED} for {128 * 128 // 32}." in said
-
-
-def test_blackwells_ratio_is_that_of_a_step_that_waits_and_of_one_whose_loads_never_do():
-    """Prose against formula: of the baseline's two blocks one may load while the other multiplies, and neither hides its own wait."""
-    pattern = r"([\d.]+)x, a step .* (\d+) \+ (\d+) \+ (\d+) cycles to load and (\d+) to multiply, two an SM (\d+) each; here (\d+)$"
-    ratio, latency, passing, storing, products, shared, here = map(float, re.match(pattern, expected_of(TMEM)).groups())
-    rows, depth, columns = 128, 64, constants_of(CHAPTER / "baseline_tmem_triple_overlap.cu")["TILE_N"]
-    assert f"TILE_N = {columns};" in (CHAPTER / TMEM).read_text()
-    assert "__launch_bounds__(THREADS, 2)" in (CHAPTER / "baseline_tmem_triple_overlap.cu").read_text()
-    loaded = (rows + columns) * depth * 2
-    assert (latency, passing, storing) == (model.LATENCY, loaded / model.L2_PORT, loaded / model.SHARED)
-    assert latency + passing + storing == model.loaded_by_threads(loaded)
-    assert products == rows * columns * depth / model.TCGEN05
-    assert shared == (latency + passing + storing + products) / 2 > passing  # else the port would be what two blocks wait for
-    assert here == max(passing, products)
-    assert ratio == round(shared / here, 1)
-
-
-def test_what_is_not_proved_of_blackwells_sides_is_said_at_their_head():
-    heads = {path.name: re.match(r"(//.*\n)+", path.read_text())[0] for path in CHAPTER.glob("optimized_t*.cu")}
-    blackwells = {name: head for name, head in heads.items() if "tcgen05_ld" in head}
-    assert set(blackwells) == {TMEM, "optimized_tmem_triple_overlap_two_cta.cu", "optimized_tcgen05.cu"}
-    assert all("\n// Nothing of this has run on a GPU. " in head for head in blackwells.values())
-    assert all(f"head of {TMEM}" in head for name, head in blackwells.items() if name != TMEM)
 
 
 def test_the_last_check_goes_round_on_every_gpu_that_can_run_it():
@@ -192,26 +100,11 @@ def test_the_registers_of_the_roles_fit_what_the_block_began_with():
 
 
 @pytest.mark.parametrize(("side", "architecture"), [(WGMMA, "90a"), (TMEM, "100a"), ("baseline_wgmma_triple_overlap.cu", "90a")])
-def test_ptxas_spills_nothing_and_does_not_serialize(side, architecture, tmp_path):
-    log = build_library(CHAPTER / side, [architecture], cache=tmp_path, root=ROOT).log
+def test_ptxas_spills_nothing_and_does_not_serialize(side, architecture):
+    log = built(CHAPTER / side, architecture).log
     assert "0 bytes spill stores, 0 bytes spill loads" in log
     assert "warning" not in log.lower()
     assert "serialized" not in log
-
-
-@pytest.mark.parametrize(("pair", "architecture"), [("wgmma", "90a"), ("tmem", "100a")])
-def test_all_that_is_claimed_is_in_the_machine_code_and_separates_the_sides(pair, architecture, tmp_path):
-    optimized, baseline = (CHAPTER / f"{half}_{pair}_triple_overlap.cu" for half in ("optimized", "baseline"))
-    assert unexpected(optimized, baseline, architecture, tmp_path) == {}
-
-
-def test_the_tolerance_has_teeth():
-    assert_teeth(WORKLOAD, {"m": 64, "n": 64, "k": 512}, reduced=("a", 1), bits=BF16_BITS - 1)
-
-
-@pytest.mark.parametrize("pair", ["wgmma", "tmem"])
-def test_the_library_is_right_on_values_it_had_not_seen(pair):
-    assert_accepts(WORKLOAD, f"ch10/library_{pair}_triple_overlap.py", WORKLOAD.check_at[3])
 
 
 def test_the_answer_of_a_product_is_rounded_to_bf16(emulated):

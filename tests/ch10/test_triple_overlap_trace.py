@@ -10,11 +10,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from common.python.environment import find_tool
 from common.python.loader import load_workload
 from common.python.role_trace import SETS, read_role_trace
 from tests.ch10.emulated import CHAPTER, LAZINESS, STAND_INS, build, inputs_of
-from tests.cuda_sides import built, skip_without_tools
+from tests.cuda_sides import compiled, listing_of, skip_without_tools
 from tests.teeth import ROOT, accepts
 
 pytestmark = pytest.mark.slow
@@ -258,10 +257,8 @@ def test_every_step_and_tile_is_stamped_in_order_and_the_product_is_right(traced
     assert sum(shares_of(host, stamps)[0].values()) == pytest.approx(1)
 
 
-def code_of(side, folder, architecture):
-    library = built(side, folder, architecture).library
-    listing = subprocess.run([find_tool("cuobjdump"), "-sass", library], capture_output=True, text=True, check=True).stdout
-    return re.findall(r"/\*[0-9a-f]{4,}\*/ +([^;]+?) *;", listing)
+def code_of(side, architecture):
+    return re.findall(r"/\*[0-9a-f]{4,}\*/ +([^;]+?) *;", listing_of(side, architecture))
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -274,23 +271,24 @@ def test_without_trace_the_machine_code_is_as_if_no_stamp_were_there(side, tmp_p
     assert len(lines) - len(kept) == 8
     (tmp_path / SKELETON).write_text("\n".join(kept) + "\n")
     architecture = SIDES[side][0]
-    code = code_of(CHAPTER / side, tmp_path / "a", architecture)
+    code = code_of(CHAPTER / side, architecture)
     assert len(code) > 500
-    assert code == code_of(tmp_path / side, tmp_path / "b", architecture)
+    assert code == code_of(tmp_path / side, architecture)
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
 @pytest.mark.parametrize("side", SIDES)
-def test_the_demo_builds_with_its_own_line_and_checks_its_calls(side, tmp_path):
+def test_the_demo_builds_with_its_own_line_and_checks_its_calls(side):
     first, _, blackwell = (CHAPTER / DEMO).read_text().splitlines()[1:4]
     folder, command, run = first.removeprefix("// ").split(" && ")
     assert folder == "mkdir -p build"
-    words = [str(tmp_path / "demo") if word == run else word for word in shlex.split(command)]
+    words = ["{}" if word == run else word for word in shlex.split(command)]
     if side != "optimized_wgmma_triple_overlap.cu":
         target, mma, define = re.search(r"(arch=\S+), (-DMMA=\S+) and (-DSIDE=\S+)\.$", blackwell).groups()
         words = [*(target if word.startswith("arch=") else word for word in words), mma, *shlex.split(define)]
         assert side in words[-1]
-    subprocess.run(words, cwd=ROOT, check=True, capture_output=True)
-    ended = subprocess.run([tmp_path / "demo"], capture_output=True, text=True, check=False)
+    sources = [CHAPTER / DEMO, CHAPTER / side, *CHAPTER.glob("*.cuh"), *(ROOT / "common/cuda").glob("*.cuh")]
+    program = compiled(shlex.join(words).replace("'{}'", "{}"), "triple_overlap_trace", sources)
+    ended = subprocess.run([program], capture_output=True, text=True, check=False)
     no_gpu = ("CUDA driver", "no CUDA-capable device", "no kernel image")
     assert (ended.returncode == 0) or any(reason in ended.stderr for reason in no_gpu)

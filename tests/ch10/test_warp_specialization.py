@@ -1,4 +1,4 @@
-"""The two warp-specialized Triton pairs: right in Triton's interpreter, their roles in the machine code, their ratios from its cycles."""
+"""The two warp-specialized Triton pairs: right in Triton's interpreter, with their roles, launches and stages in the machine code."""
 
 import json
 import math
@@ -11,16 +11,13 @@ from pathlib import Path
 import pytest
 
 from common.python import protocol
-from common.python.claims import read_claims
-from common.python.directives import read_directives
 from common.python.disassembly import read_code
 from common.python.environment import child_environment
-from common.python.evidence import Seen, prove
+from common.python.evidence import Seen
 from common.python.isolation import ForkServer
-from common.python.loader import import_file, load_workload
-from tests.ch10 import model
+from common.python.loader import load_workload
 from tests.commands import ROOT_FIRST
-from tests.teeth import BF16_BITS, ROOT, assert_accepts, assert_teeth
+from tests.teeth import ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -35,17 +32,14 @@ FEW_BLOCKS = 2  # of the persistent loop in the interpreter
 FEW_TILES = {"m": 257, "n": 264, "k": 136}  # 6, three a block, the last of either kind in part outside
 
 CHECK = f"""
-import sys
 import torch
 from types import SimpleNamespace
 from tests.ch10.test_warp_specialization import FEW_TILES, PERSISTENT, WORKLOADS
 from tests.teeth import assert_accepts
 torch.cuda.get_device_properties = lambda _device: SimpleNamespace(multi_processor_count={FEW_BLOCKS})
-pair = sys.argv[1]
-shapes = WORKLOADS[pair].check_at
-for shape in (*shapes[:-1], FEW_TILES) if pair == PERSISTENT else shapes:
+for shape in (*WORKLOADS[PERSISTENT].check_at[:-1], FEW_TILES):
     for side in ("baseline", "optimized"):
-        assert_accepts(WORKLOADS[pair], f"ch10/{{side}}_{{pair}}.py", shape)
+        assert_accepts(WORKLOADS[PERSISTENT], f"ch10/{{side}}_{{PERSISTENT}}.py", shape)
 """
 
 # Prints, as JSON, the warps and the TTGIR of the kernel with roles, for Hopper, launched with 4 warps and with 8.
@@ -81,20 +75,8 @@ def python(program, *arguments, cache, interpret):
     return done.stdout
 
 
-@pytest.mark.parametrize("pair", WORKLOADS)
-def test_both_sides_are_right_in_the_interpreter(pair, tmp_path):
-    python(CHECK, pair, cache=tmp_path, interpret=True)
-
-
-@pytest.mark.parametrize(("pair", "shape"), [(pair, shape) for pair in WORKLOADS for shape in WORKLOADS[pair].check_at], ids=str)
-def test_the_library_is_right(pair, shape):
-    assert_accepts(WORKLOADS[pair], f"ch10/library_{pair}.py", shape)
-
-
-@pytest.mark.parametrize(("pair", "input_"), [(DEQUANTIZED, "x"), (DEQUANTIZED, "w"), (PERSISTENT, "a")])
-def test_tolerance_has_teeth(pair, input_):
-    for shape in WORKLOADS[pair].check_at[1:3]:
-        assert_teeth(WORKLOADS[pair], shape, reduced=(input_, 1), bits=BF16_BITS)
+def test_the_persistent_sides_are_right_in_the_interpreter_on_a_gpu_of_two_sms(tmp_path):
+    python(CHECK, cache=tmp_path, interpret=True)
 
 
 @pytest.fixture(scope="module")
@@ -121,17 +103,6 @@ def seen(tmp_path_factory):
 def count(seen, pattern):
     (kernel,) = seen.launched_kernels
     return sum(bool(re.search(pattern, text)) for text in kernel.instructions)
-
-
-@pytest.mark.parametrize(("pair", "architecture"), [(DEQUANTIZED, "90a"), (DEQUANTIZED, "100a"), (PERSISTENT, "100a")])
-def test_claims_hold_and_separate_the_sides(seen, pair, architecture):
-    file = CHAPTER / f"optimized_{pair}.py"
-    sides = {side: {architecture: seen[pair, side, architecture]} for side in ("baseline", "optimized")}
-    swapped = {"baseline": sides["optimized"], "optimized": sides["baseline"]}
-    for claim in read_claims(file, read_directives(file)):
-        assert prove(claim, "optimized", sides).state == "proven", claim.text
-        if claim.separates:
-            assert prove(claim, "optimized", swapped).state == "failed", claim.text
 
 
 @pytest.mark.parametrize(("pair", "architecture"), [(DEQUANTIZED, "90a"), (DEQUANTIZED, "100a"), (PERSISTENT, "100a")])
@@ -203,31 +174,3 @@ def test_with_eight_warps_the_option_does_nothing_on_hopper(on_hopper):
     _, (warps, ttgir) = on_hopper
     assert warps == 8
     assert "ttg.warp_specialize(" not in ttgir
-
-
-def test_cycles_expected_of_the_dequantized_product_are_those_of_its_code(seen):
-    """Prose against formula."""
-    warps, rate = 8, 16  # lanes of a scheduler that permute bytes
-    wgmma = 128 * 256 * 64 // model.WGMMA  # two warpgroups, of 64 rows each
-    permutes = count(seen[DEQUANTIZED, "baseline", "90a"], r"^PRMT\b")
-    assert count(seen[DEQUANTIZED, "optimized", "90a"], r"^PRMT\b") == 2 * permutes  # of twice the code, in half the warps
-    waits = 100  # an estimate: for a tile to convert, and at two barriers of the block
-    before, after = map(int, re.search(r"(\d+) cycles a step against (\d+)", _expects(DEQUANTIZED)).groups())
-    assert after == wgmma
-    assert before == wgmma + permutes * 32 // rate * warps // model.SCHEDULERS + waits
-    assert 1 < float(_expects(DEQUANTIZED).partition("x")[0]) < before / after
-
-
-def test_cycles_expected_of_the_persistent_product_follow_from_its_tile():
-    """Prose against formula."""
-    side = import_file(CHAPTER / f"optimized_{PERSISTENT}.py")
-    step = side.ROWS * side.COLS * side.STEP // model.TCGEN05
-    shallow, products, drain, hidden, deep = map(float, re.findall(r"(?:^|\D)(\d[\d.]*)(?=x| cycles| of )", _expects(PERSISTENT)))
-    depths = [shape["k"] for shape in WORKLOADS[PERSISTENT].timed_shapes.values()]
-    cycles = [step * math.ceil(depth / side.STEP) for depth in depths]
-    assert (cycles[0], step) == (products, hidden)
-    assert [shallow, deep] == pytest.approx([1 + (drain - hidden) / each for each in cycles], abs=0.006)
-
-
-def _expects(pair):
-    return read_directives(CHAPTER / f"optimized_{pair}.py").expects

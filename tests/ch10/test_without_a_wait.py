@@ -160,6 +160,7 @@ def child(emulated, monkeypatch):
     return run
 
 
+@pytest.mark.slow
 def test_a_child_runs_as_often_as_it_is_told_where_all_is_right(child):
     assert child() == [*({"run": run, "shape": "small"} for run in (1, 2)), {"found": "SURVIVED", "gpu": "a GPU"}]
 
@@ -168,10 +169,12 @@ def place_of(words):
     return next(wait.place for wait in waits_of(side_of(TARGETS[0])) if words in wait.text)
 
 
+@pytest.mark.slow
 def test_a_child_ends_at_the_first_product_that_is_wrong(child):
     assert child(place_of("if (leads)")) == [{"run": 1, "shape": "small"}, {"found": "WRONG_RESULT"}]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("hangs", "found"), [(0, "CRASHED"), (1, "TIMEOUT")])
 def test_a_launch_that_fails_is_a_hang_where_a_wait_says_so(child, hangs, found):
     at, end = child(hangs=hangs, shapes={"refused": {"m": 8, "n": 12, "k": 8}})
@@ -211,6 +214,7 @@ def test_a_child_that_never_ran_says_nothing_of_a_wait(log):
         judged(1, log)
 
 
+@pytest.mark.slow
 def test_a_child_without_a_gpu_or_a_library_never_runs(tmp_path):
     job = job_of(TARGETS[0], tmp_path / "side.cu", tmp_path / "no.so")
     with pytest.raises(ToolFailed, match=r"no\.so"):

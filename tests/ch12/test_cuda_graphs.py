@@ -5,12 +5,13 @@ import shutil
 
 import pytest
 
+from common.python.bench import BUILD_CACHE
 from common.python.cuda_build import architectures_for, build
 from common.python.cuda_launch import CudaSide, Names, check_source
 from common.python.directives import read_directives
 from common.python.loader import load_workload
 from common.python.random_inputs import Inputs
-from tests.teeth import CPU, ROOT, assert_teeth
+from tests.teeth import CPU, ROOT
 
 CHAPTER = ROOT / "ch12"
 WORKLOAD = load_workload(CHAPTER / "workload_cuda_graphs.py")
@@ -61,17 +62,12 @@ def test_the_last_step_writes_y_and_none_reads_what_it_writes(steps):
     assert all(source != target for source, target in zip(read, written, strict=True))
 
 
-def test_the_timed_grid_has_the_blocks_that_the_prediction_counts():
+def test_the_timed_grid_has_more_blocks_than_a_gpu_has_sms():
     wide, high = map(int, re.search(r"WIDE = (\d+), HIGH = (\d+)", BASELINE.read_text()).groups())
     shape = WORKLOAD.time_at
     blocks = shape["rows"] // high * (shape["cols"] // wide)
-    assert f"one of {blocks} blocks" in read_directives(OPTIMIZED).expects
     assert blocks > 132  # more than an H200 has SMs
     assert 4 * shape["rows"] * shape["cols"] == 256 << 10
-
-
-def test_the_tolerance_has_teeth():
-    assert_teeth(WORKLOAD, WORKLOAD.check_at[3])
 
 
 def test_one_step_fewer_is_wrong():
@@ -82,6 +78,6 @@ def test_one_step_fewer_is_wrong():
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc")
-def test_it_builds_and_says_what_it_was_built_as(tmp_path):
-    built = build(OPTIMIZED, architectures_for((), None), cache=tmp_path, root=ROOT)
+def test_it_builds_and_says_what_it_was_built_as():
+    built = build(OPTIMIZED, architectures_for((), None), cache=BUILD_CACHE, root=ROOT)
     CudaSide(OPTIMIZED, built.library, WORKLOAD, read_directives(OPTIMIZED))

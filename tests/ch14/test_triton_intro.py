@@ -1,76 +1,26 @@
-"""ch14:triton_intro: right in Triton's interpreter, and one read and one write of every value in the code for sm_90 and sm_100."""
+"""ch14:triton_intro: one read and one write of every value in the code for sm_90 and sm_100."""
 
-import math
-import os
-import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 
-from common.python.loader import load_workload
-from tests.commands import ROOT_FIRST
-from tests.teeth import ROOT, assert_accepts, assert_teeth
-
-WORKLOAD = load_workload(ROOT / "ch14/workload_triton_intro.py")
-
-CHECK = """
-from tests.teeth import assert_accepts
-from tests.ch14.test_triton_intro import WORKLOAD
-for shape in WORKLOAD.check_at:
-    assert_accepts(WORKLOAD, "ch14/optimized_triton_intro.py", shape)
-"""
-
-# Prints 128-bit loads, 128-bit stores, all loads, all stores, and spills, of a program of 16 warps with a row of 16384.
-COMPILE = """
-import sys
-import triton
-from triton.backends.compiler import GPUTarget
-from common.python.loader import import_file
-from tests.teeth import ROOT
-kernel = import_file(ROOT / "ch14/optimized_triton_intro.py").softmax_row
-source = triton.compiler.ASTSource(
-    fn=kernel,
-    signature={"x": "*fp32", "y": "*fp32", "cols": "i32", "BLOCK": "constexpr"},
-    constexprs={"BLOCK": 16384},
-    attrs={(i,): [["tt.divisibility", 16]] for i in range(3)},
-)
-sass = triton.compile(source, target=GPUTarget("cuda", int(sys.argv[1]), 32), options={"num_warps": 16}).asm["sass"]
-print(*(sum(mark in line for line in sass.splitlines()) for mark in ("LDG.E.128", "STG.E.128", "LDG", "STG", "STL")))
-"""
+from common.python.bench import BUILD_CACHE
+from common.python.cache_files import keep_by_content
+from common.python.disassembly import read_code
+from tests.pairs.harness import Harness
+from tests.pairs.tree import Side, pairs_of
 
 
-def python(program, *arguments, cache, interpret):
-    """What `program` prints in a process of its own: the interpreter and the compiler cannot share one."""
-    environment = {**os.environ, "PYTHONPATH": ROOT_FIRST, "TRITON_CACHE_DIR": str(cache)}
-    environment.pop("TRITON_INTERPRET", None)
-    if interpret:
-        environment["TRITON_INTERPRET"] = "1"
-    command = [sys.executable, "-c", program, *arguments]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
+@pytest.fixture(scope="module")
+def harness():
+    with Harness() as started:
+        yield started
 
 
-@pytest.mark.parametrize("shape", WORKLOAD.check_at, ids=str)
-def test_baseline_is_right_on_values_it_had_not_seen(shape):
-    assert_accepts(WORKLOAD, "ch14/baseline_triton_intro.py", shape)
-
-
-@pytest.mark.parametrize("shape", WORKLOAD.check_at, ids=str)
-def test_the_library_is_right(shape):
-    assert_accepts(WORKLOAD, "ch14/library_triton_intro.py", shape)
-
-
-def test_optimized_side_is_right_in_the_interpreter(tmp_path):
-    python(CHECK, cache=tmp_path, interpret=True)
-
-
-@pytest.mark.parametrize("shape", WORKLOAD.check_at[1:], ids=str)
-def test_tolerance_has_teeth(shape):
-    assert_teeth(WORKLOAD, shape, reduced=("x", 1), identity=-math.inf)
-
-
-@pytest.mark.parametrize("capability", ["90", "100"])
-def test_each_value_is_read_once_and_written_once_and_stays_in_registers(tmp_path, capability):
-    # 16384 values are 32 a thread, so 8 accesses of 4.
-    assert python(COMPILE, capability, cache=tmp_path, interpret=False) == ["8", "8", "8", "8", "0"]
+@pytest.mark.parametrize("capability", [(9, 0), (10, 0)])
+def test_each_value_is_read_once_and_written_once_and_stays_in_registers(harness, capability):
+    (pair,) = [pair for pair in pairs_of() if pair.target == "ch14:triton_intro"]
+    observed = harness.compile(Side(pair, "optimized"), {"rows": 4096, "cols": 16384}, capability)
+    (kernel,) = [kernel for cubin in observed.cubins for kernel in read_code(keep_by_content(Path(cubin), BUILD_CACHE))]
+    counts = [sum(mark in text for text in kernel.instructions) for mark in ("LDG.E.128", "STG.E.128", "LDG", "STG", "STL")]
+    assert counts == [8, 8, 8, 8, 0]  # 16384 values are 32 a thread, so 8 accesses of 4
