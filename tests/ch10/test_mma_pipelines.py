@@ -1,4 +1,4 @@
-"""The lower rungs of chapter 10's product: on the CPU right, wrong without any one of their waits, their loops as long as their tiles want."""
+"""The lower rungs of chapter 10's product: on the CPU right, wrong without any one of their waits, and with the loops that they want."""
 
 import ctypes
 import functools

@@ -40,7 +40,7 @@ class Harness:
         self._stack.close()
 
     def check(self, side: Side, shapes: list[Shape]) -> None:
-        """Compare the Python side with its reference at every shape, on two seeds. Raises SideFailure, and AssertionError for a mismatch."""
+        """Compare the Python side with its reference at every shape, on two seeds. Raises SideFailure and AssertionError."""
         with self._server.fork("worker", self._folder / "log.txt") as worker:
             load = protocol.Load(
                 workload=str(side.pair.workload),

@@ -81,7 +81,7 @@ def _tuple(returned: Any) -> tuple[torch.Tensor, ...]:
 
 
 def cases_of(workload: Workload, folder: Path) -> list[Case]:
-    """A case a check shape, the smallest first, but for those in which one element would decide, and for large ones, if there are others."""
+    """A case a check shape, the smallest first; where there are others, none in which one element decides, and no large one."""
     found = []
     for shape in workload.check_at:
         inputs = Inputs(workload, shape, 1, CPU, folder)
