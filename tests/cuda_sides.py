@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -91,7 +92,7 @@ def compiled(command, program, sources):
     made = BUILD_CACHE / f"{program}-{key}"
     if not made.exists():
         BUILD_CACHE.mkdir(parents=True, exist_ok=True)
-        unfinished = made.with_suffix(".building")
+        unfinished = made.with_suffix(f".{os.getpid()}")
         subprocess.run(["bash", "-ec", command.replace("{}", str(unfinished))], cwd=ROOT, check=True, capture_output=True)
         shutil.move(unfinished, made)
     return made

@@ -110,7 +110,10 @@ def test_a_python_side_that_is_right_is_not(harness, tmp_path):
 
 
 @needs_gcc
-@pytest.mark.parametrize(("before", "after", "message"), [("c < cols", "c < cols - 1", "are outside"), ("row >= rows", "row > rows", "x")])
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [("c < cols", "c < cols - 1", "are outside"), ("row >= rows", "row > rows", "reads 4 bytes at byte 8 of x, which has 8")],
+)
 def test_a_cuda_side_that_is_wrong_is_refused(before, after, message, tmp_path):
     pair = planted(tmp_path, baseline=BASELINE.replace(before, after))
     with pytest.raises(AssertionError, match=message):
