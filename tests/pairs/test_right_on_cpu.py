@@ -34,6 +34,12 @@ ELSEWHERE = {
 # How many of the check shapes a side is right at on a CPU, where that is not all of them.
 SHAPES = {"ch10/library_cluster_group.py": 3}  # PyTorch's sum on a CPU is not as precise in a row of 131072
 
+
+def marks_of(side):
+    """The tiles of chapter 10 take the emulation some ten seconds."""
+    return (pytest.mark.slow,) if side.pair.directory == "ch10" else ()
+
+
 needs_gcc = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
 
 
@@ -74,7 +80,7 @@ def test_python_side(side, harness):
 
 
 @needs_gcc
-@pytest.mark.parametrize("side", parameters(IN_CUDA))
+@pytest.mark.parametrize("side", parameters(IN_CUDA, marks_of))
 def test_cuda_side(side):
     try:
         emulate(side)
