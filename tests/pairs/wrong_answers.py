@@ -94,7 +94,7 @@ def cases_of(workload: Workload, shapes: Sequence[Shape], folder: Path) -> list[
 
 
 def taken(workload: Workload, side: str, options: Options, shapes: Sequence[Shape] = ()) -> list[str]:
-    """The wrong answers that the tolerance of `side` takes for right at each of `shapes`, or else at every check shape. Raises Untestable."""
+    """The wrong answers that `side`'s tolerance takes for right at each of `shapes`, or else at every check shape. Raises Untestable."""
     with TemporaryDirectory() as folder:
         cases = cases_of(workload, shapes or workload.check_at, Path(folder))
         wrong = dict(_wrong_answers(workload, side, options, cases))
