@@ -24,7 +24,7 @@ import torch
 
 from common.python.child.describer import Describer
 from common.python.child.referee import Referee
-from common.python.child.sides.triton import start_triton
+from common.python.child.sides.triton import start_compiler, start_triton
 from common.python.child.survey.gpu import Surveyor
 from common.python.child.tamper import seal
 from common.python.child.worker import Worker
@@ -71,6 +71,8 @@ def serve_forks(connection: Connection) -> None:
         if isinstance(request, messages.Fork):
             if request.triton:
                 start_triton()
+            if request.compiler:
+                start_compiler()
             pid = os.fork()
             if pid == 0:
                 connection.socket.close()

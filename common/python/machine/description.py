@@ -294,6 +294,7 @@ def child_environment(project_root: Path, device: str, variables: Mapping[str, s
         "MALLOC_MMAP_THRESHOLD_": str(1 << 40),
         "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
         "MALLOC_TOP_PAD_": str(64 << 20),
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # more are processes that outlive the step which compiled
     }
     if device == "cpu":
         one_thread = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}  # more would time the scheduler
@@ -317,15 +318,15 @@ def profiler_attached(variables: Mapping[str, str] = os.environ) -> bool:
     return any(variables.get(name) for name in PROFILER_VARIABLES)
 
 
-def set_compile_environment(*, interpret: bool, cold_caches: Path | None) -> None:
-    """Prepare this process for a side that compiles: in Triton's interpreter, or with compile caches of its own in a new folder.
+def set_compile_environment(*, interpret: bool, caches: Path | None) -> None:
+    """Prepare this process for a side that compiles: in Triton's interpreter, or with its compile caches in the folder `caches`.
 
     Must come before the side imports triton, which reads both when it is imported.
     """
     if interpret:
         os.environ["TRITON_INTERPRET"] = "1"
-    if cold_caches is not None:
-        folder = tempfile.mkdtemp(prefix="compile_caches_", dir=cold_caches)
+    if caches is not None:
+        folder = str(caches)
         os.environ |= {
             "TRITON_CACHE_DIR": f"{folder}/triton",
             "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",

@@ -48,14 +48,19 @@ class ForkServer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
 
-    def fork(self, role: RoleName, log: Path, core: int = ANY_CORE, *, triton: bool = False) -> Child:
+    def another(self) -> ForkServer:
+        """A second one like this, with children of its own; not started yet."""
+        return ForkServer(self._environment)
+
+    def fork(self, role: RoleName, log: Path, core: int = ANY_CORE, *, triton: bool = False, compiler: bool = False) -> Child:
         """A new child that writes its stdout and stderr to `log`; one with a `core` runs on that alone, with memory to match.
 
-        With `triton` it finds Triton imported, and so do all that come after it: none of them can have its interpreter.
+        With `triton` or `compiler` it finds Triton, or torch's compiler too, imported, and so do all that come after it: none of them can
+        have Triton's interpreter.
         """
         log.parent.mkdir(parents=True, exist_ok=True)
         ours, theirs = socket.socketpair()
-        request = messages.Fork(role=role, log=str(log), core=core, triton=triton)
+        request = messages.Fork(role=role, log=str(log), core=core, triton=triton, compiler=compiler)
         with theirs:
             try:
                 forked = self._forked(request, theirs)

@@ -113,6 +113,7 @@ class Open(Request):
 class Load(Request):
     """Import a workload and one side of it. `library` is the built .cu, empty for Python; `folder` takes input files.
 
+    Compile caches are new with `cold`, lie in the folder `caches` where that is named, and else where the compilers have them.
     `digest` is of both files' text as the run began, so that what is loaded is what was planned. With `watched`, CUPTI is
     started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`.
     """
@@ -125,6 +126,7 @@ class Load(Request):
     interpret: bool
     folder: str
     cold: bool
+    caches: str
     triton: bool
     watched: bool
     digest: str
@@ -385,13 +387,17 @@ class Surveyed(Answer):
 
 
 class Fork(Request):
-    """Asks the fork server for a child whose socket comes with the message; `triton`: one that finds Triton ready, as torch is."""
+    """Asks the fork server for a child whose socket comes with the message.
+
+    `triton` and `compiler`: one that finds Triton, or torch's compiler, imported, as torch is.
+    """
 
     kind: Literal["fork"] = "fork"
     role: Literal["worker", "referee", "describer", "surveyor"]
     log: str
     core: int
     triton: bool
+    compiler: bool
 
 
 class Forked(Answer):

@@ -80,6 +80,10 @@ class Plan:
         measures = [claim.measure for claims in self.claims.values() for claim in claims]
         return tuple(dict.fromkeys(measure.names[0] for measure in measures if measure.kind == "counter"))
 
+    def compiles(self, side: str) -> bool:
+        """Whether a side is compiled by torch.compile."""
+        return uses_compiler(self.file(side))
+
     def file(self, side: str) -> Path:
         """The source file of a side."""
         return self.selection.pair.sides[side]
@@ -196,6 +200,11 @@ def _skip_reason(
 def uses_triton(path: Path) -> bool:
     """Whether the side in the file at `path` has Triton kernels of its own."""
     return path.suffix == ".py" and "import triton" in path.read_text(encoding="utf-8")
+
+
+def uses_compiler(path: Path) -> bool:
+    """Whether the side in the file at `path` asks for torch.compile."""
+    return path.suffix == ".py" and "torch.compile" in path.read_text(encoding="utf-8")
 
 
 def _directives_of(path: Path, root: Path) -> Directives:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import random
+import re
 import shutil
 import tempfile
 import time
@@ -67,6 +68,8 @@ class Session:
         self.builds: dict[str, messages.BuildDone] = {}
         self.sanitized: dict[str, tuple[Sanitized, ...]] = {}  # by target, one a tool
         self._random = random.Random(seed)
+        self._until_end = ExitStack()
+        self._with_compiler: ForkServer | None = None
         self._dumps = 0
         sweep()
         # Outputs go to the referee through memory; input files lie on the disk that is being measured.
@@ -77,6 +80,7 @@ class Session:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._until_end.close()
         self._memory.cleanup()
         self._disk.cleanup()
 
@@ -110,15 +114,36 @@ class Session:
         """Whether Triton is there before a side is loaded. A cold start has that to do itself, and its interpreter must not find it."""
         return plan.launches_triton(side) and not self.settings.cold_start
 
+    def starts_compiler(self, plan: Plan, side: str) -> bool:
+        """Whether torch's compiler is there before a side is loaded. A cold start has that to do itself."""
+        return plan.compiles(side) and not self.settings.cold_start
+
+    def _server_for(self, plan: Plan, side: str) -> ForkServer:
+        """The fork server for workers of `side`. The compiler brings Triton, without its interpreter, so it has a server of its own."""
+        if not self.starts_compiler(plan, side):
+            return self.server
+        if self._with_compiler is None:
+            self._with_compiler = self._until_end.enter_context(self.server.another())
+        return self._with_compiler
+
+    def caches_of(self, plan: Plan, side: str) -> str:
+        """The folder of the compile caches that the processes of a compiled side share in this run; "" for any other side."""
+        if not self.starts_compiler(plan, side):
+            return ""
+        folder = self.inputs_folder / "compile_caches" / re.sub(r"[:/]", "_", plan.target) / side
+        folder.mkdir(parents=True, exist_ok=True)
+        return str(folder)
+
     def fork_side(self, plan: Plan, side: str, *, cold: bool = False, watched: bool = False, ranks: int = 1) -> SideAtWork:
         """A fresh worker for `side`, which has loaded nothing yet, or several; `cold`: compile caches are empty; `watched`: by CUPTI."""
         folder = self.logs(plan.target, side)
+        server, compiler = self._server_for(plan, side), self.starts_compiler(plan, side)
         triton = self.starts_triton(plan, side)
         with ExitStack() as until_all:
             children = []
             for rank in range(ranks):
                 log = folder / (f"log_rank{rank}.txt" if rank else "log.txt")
-                children.append(until_all.enter_context(self.server.fork("worker", log, self.core_for(plan), triton=triton)))
+                children.append(until_all.enter_context(server.fork("worker", log, self.core_for(plan), triton=triton, compiler=compiler)))
             until_all.pop_all()
         return SideAtWork(RankGroup(children), self, plan, side, cold, watched)
 
@@ -190,6 +215,7 @@ class SideAtWork:
             interpret=self._plan.interpreted,
             folder=str(self._session.inputs_folder),
             cold=self._cold,
+            caches="" if self._cold else self._session.caches_of(self._plan, self._side),
             triton=self._session.starts_triton(self._plan, self._side),
             watched=self._watched,
             digest=self._plan.digests[self._side],

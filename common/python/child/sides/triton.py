@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import importlib
 import os
 import sys
 import sysconfig
@@ -196,3 +197,15 @@ def start_triton() -> float:
         triton_key()
         gc.freeze()
     return time.perf_counter() - begin
+
+
+@functools.cache
+def start_compiler() -> None:
+    """Import what torch.compile imports when it is first called, which takes 3 to 5 s: it is torch's, so no side pays for it.
+
+    It is not there in every torch; a side that needs it says so better.
+    """
+    with contextlib.suppress(ImportError):
+        for name in ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.codecache", "torch._functorch.aot_autograd"):
+            importlib.import_module(name)
+    gc.freeze()
