@@ -8,5 +8,5 @@ from torch.nn.functional import gelu
 
 
 def prepare(x, w1, w2):
-    assert scipy.optimize and scipy.stats and torch._dynamo and torch.distributed.tensor
+    assert all((scipy.optimize, scipy.stats, torch._dynamo, torch.distributed.tensor))
     return lambda: gelu(x @ w1) @ w2
