@@ -92,7 +92,7 @@ def compiled(command, program, sources):
     made = BUILD_CACHE / f"{program}-{key}"
     if not made.exists():
         BUILD_CACHE.mkdir(parents=True, exist_ok=True)
-        unfinished = made.with_name(f"{made.name}.{os.getpid()}")  # of two at once the later one takes the place
+        unfinished = made.with_suffix(f".{os.getpid()}")
         subprocess.run(["bash", "-ec", command.replace("{}", str(unfinished))], cwd=ROOT, check=True, capture_output=True)
         shutil.move(unfinished, made)
     return made

@@ -2,13 +2,11 @@
 
 import re
 
-from common.python.child.sides.loader import load_workload
 from common.python.session.session import BUILD_CACHE
 from tests.ch07.sides import CHAPTER, text_of
 from tests.cuda_sides import kernels_of
 from tests.emulation.emulate import check_side
 
-WORKLOAD = load_workload(CHAPTER / "workload_l2_streaming.py")
 SIDES = BASELINE, OPTIMIZED = "baseline_l2_streaming.cu", "optimized_l2_streaming.cu"
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from common.python.build.nvcc import find_nvcc
+from tests.cuda_sides import compiled
 from tests.teeth import ROOT
 
 HERE = Path(__file__).parent
@@ -102,14 +103,14 @@ def test_a_product_finds_what_was_stored_in_the_swizzle(ours, kind, product):
 
 
 @pytest.fixture(scope="module")
-def theirs(tmp_path_factory):
+def theirs():
     """What CUTLASS gives. CI, which runs what is slow, installs all that this needs, so what is missing is a failure and no skip."""
     package = importlib.util.find_spec("cutlass_library")
     assert package, "no package nvidia-cutlass, whose headers this compares with: ./setup.sh"
     headers = Path(package.origin).parent / "source" / "include"
-    program = tmp_path_factory.mktemp("theirs") / "cutlass_descriptors"
-    output(find_nvcc(), "-std=c++17", "-arch=sm_100a", "-w", "-isystem", headers, HERE / "cutlass_descriptors.cu", "-o", program)
-    return numbers(output(program))
+    source = HERE / "cutlass_descriptors.cu"
+    command = f"{find_nvcc()} -std=c++17 -arch=sm_100a -w -isystem {headers} {source} -o {{}}"
+    return numbers(output(compiled(command, "cutlass_descriptors", [source])))
 
 
 @pytest.mark.slow

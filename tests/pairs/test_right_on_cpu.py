@@ -15,7 +15,6 @@ from common.python.project import PROJECT_ROOT
 from common.python.session.session import BUILD_CACHE
 from tests.emulation.emulate import check_side
 from tests.emulation.translate import NotEmulated
-from tests.pairs.harness import Harness
 from tests.pairs.planted import BASELINE, IN_PYTHON, planted
 from tests.pairs.tree import Side, pairs_of, parameters, sides_of
 
@@ -34,13 +33,13 @@ ELSEWHERE = {
 # How many of the check shapes a side is right at on a CPU, where that is not all of them.
 SHAPES = {"ch10/library_cluster_group.py": 3}  # PyTorch's sum on a CPU is not as precise in a row of 131072
 
+
+def marks_of(side):
+    """The tiles of chapter 10 take the emulation some ten seconds."""
+    return (pytest.mark.slow,) if side.pair.directory == "ch10" else ()
+
+
 needs_gcc = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
-
-
-@pytest.fixture(scope="module")
-def harness():
-    with Harness() as started:
-        yield started
 
 
 def shapes_of(side):
@@ -74,7 +73,7 @@ def test_python_side(side, harness):
 
 
 @needs_gcc
-@pytest.mark.parametrize("side", parameters(IN_CUDA))
+@pytest.mark.parametrize("side", parameters(IN_CUDA, marks_of))
 def test_cuda_side(side):
     try:
         emulate(side)
@@ -110,7 +109,10 @@ def test_a_python_side_that_is_right_is_not(harness, tmp_path):
 
 
 @needs_gcc
-@pytest.mark.parametrize(("before", "after", "message"), [("c < cols", "c < cols - 1", "are outside"), ("row >= rows", "row > rows", "x")])
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [("c < cols", "c < cols - 1", "are outside"), ("row >= rows", "row > rows", "reads 4 bytes at byte 8 of x, which has 8")],
+)
 def test_a_cuda_side_that_is_wrong_is_refused(before, after, message, tmp_path):
     pair = planted(tmp_path, baseline=BASELINE.replace(before, after))
     with pytest.raises(AssertionError, match=message):

@@ -7,7 +7,7 @@ which it can be told, so that the others cost nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -80,10 +80,10 @@ def _tuple(returned: Any) -> tuple[torch.Tensor, ...]:
     return (returned,) if isinstance(returned, torch.Tensor) else tuple(returned or ())
 
 
-def cases_of(workload: Workload, folder: Path) -> list[Case]:
-    """A case a check shape, the smallest first; where there are others, none in which one element decides, and no large one."""
+def cases_of(workload: Workload, shapes: Sequence[Shape], folder: Path) -> list[Case]:
+    """A case a shape, the smallest first; where there are others, none in which one element decides, and no large one."""
     found = []
-    for shape in workload.check_at:
+    for shape in shapes:
         inputs = Inputs(workload, shape, 1, CPU, folder)
         answers = [spec.elements for spec in inputs.answers().values()]
         found.append((sum(tensor.numel() for _, tensor in inputs.tensors()) + sum(answers), max(answers), shape, inputs.values))
@@ -93,12 +93,17 @@ def cases_of(workload: Workload, folder: Path) -> list[Case]:
     return [Case(workload, shape, values, answer(workload, shape, values)) for *_, shape, values in telling]
 
 
-def taken(workload: Workload, side: str, options: Options) -> list[str]:
-    """The wrong answers that the tolerance of `side` takes for right at every check shape. Raises Untestable."""
-    with TemporaryDirectory() as folder:
-        cases = cases_of(workload, Path(folder))
-        wrong = dict(_wrong_answers(workload, side, options, cases))
-        return [label for label, make in wrong.items() if not _is_refused(make, cases, workload.tolerance(side))]
+def taken(workload: Workload, side: str, options: Options, shapes: Sequence[Shape] = ()) -> list[str]:
+    """The wrong answers that `side`'s tolerance takes for right at each of `shapes`, or else at every check shape. Raises Untestable."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # on tensors this small, several threads do little but wait for each other
+    try:
+        with TemporaryDirectory() as folder:
+            cases = cases_of(workload, shapes or workload.check_at, Path(folder))
+            wrong = dict(_wrong_answers(workload, side, options, cases))
+            return [label for label, make in wrong.items() if not _is_refused(make, cases, workload.tolerance(side))]
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _is_refused(make: Wrong, cases: list[Case], tolerance: Any) -> bool:
