@@ -6,17 +6,15 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from common.python import protocol
-from common.python.disassembly import read_code
-from common.python.environment import child_environment
-from common.python.evidence import Seen
-from common.python.isolation import ForkServer
+from common.python.bench import BUILD_CACHE
 from common.python.loader import load_workload
 from tests.commands import ROOT_FIRST
+from tests.pairs.harness import Harness
+from tests.pairs.proofs import read_pair
+from tests.pairs.tree import pairs_of
 from tests.teeth import ROOT
 
 pytestmark = pytest.mark.slow
@@ -25,7 +23,6 @@ CHAPTER = ROOT / "ch10"
 DEQUANTIZED, PERSISTENT = "warp_specialization_producer_consumer", "warp_specialization_blackwell"
 WORKLOADS = {pair: load_workload(CHAPTER / f"workload_{pair}.py") for pair in (DEQUANTIZED, PERSISTENT)}
 SIDES = [(pair, side) for pair in WORKLOADS for side in ("baseline", "optimized")]
-ARCHITECTURES = {"90a": (9, 0), "100a": (10, 0)}
 BUILT = [*((*each, "90a") for each in SIDES if each[0] == DEQUANTIZED), *((*each, "100a") for each in SIDES)]
 SHARED_BYTES = 227 << 10  # that a block may ask for
 FEW_BLOCKS = 2  # of the persistent loop in the interpreter
@@ -80,24 +77,12 @@ def test_the_persistent_sides_are_right_in_the_interpreter_on_a_gpu_of_two_sms(t
 
 
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory):
-    """What a step of each side launches, and its machine code, compiled ahead as the harness does it."""
-    folder = tmp_path_factory.mktemp("ahead")
-    found = {}
-    with ForkServer(child_environment(ROOT, "cpu")) as server:
-        for pair, side, architecture in BUILT:
-            request = protocol.Ahead(
-                workload=str(CHAPTER / f"workload_{pair}.py"),
-                side=str(CHAPTER / f"{side}_{pair}.py"),
-                shape=next(iter(WORKLOADS[pair].timed_shapes.values())),
-                capability=ARCHITECTURES[architecture],
-                prefix=str(folder / f"{pair}_{side}_{architecture}_"),
-            )
-            with server.fork("worker", folder / "log.txt") as child:
-                observed = child.ask(request, protocol.Observed, 240)
-            kernels = tuple(kernel for cubin in observed.cubins for kernel in read_code(Path(cubin)))
-            found[pair, side, architecture] = Seen(kernels, tuple(observed.launches), hidden=observed.missed, no_code=observed.missed)
-    return found
+def seen():
+    """What a step of each side launches, and its machine code, compiled ahead as the harness does it, by pair, side and architecture."""
+    pairs = [pair for pair in pairs_of() if pair.name in WORKLOADS]
+    with Harness() as harness:
+        read = {pair.name: read_pair(pair, harness.compile).evidence for pair in pairs}
+    return {(name, side, architecture): read[name][side][architecture] for name, side, architecture in BUILT}
 
 
 def count(seen, pattern):
@@ -151,8 +136,8 @@ def first_row(ttgir, name):
 
 
 @pytest.fixture(scope="module")
-def on_hopper(tmp_path_factory):
-    return json.loads(python(ON_HOPPER, cache=tmp_path_factory.mktemp("cache"), interpret=False))
+def on_hopper():
+    return json.loads(python(ON_HOPPER, cache=BUILD_CACHE / "triton", interpret=False))
 
 
 def test_on_hopper_each_half_of_a_tile_is_scaled_by_its_own_rows(on_hopper):

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from common.python.bench import BUILD_CACHE
 from common.python.disassembly import read_code
 from common.python.errors import SideFailure
 from common.python.profiled_process import ToolFailed
@@ -106,12 +107,12 @@ def test_what_is_expected_to_survive_is_the_line_of_a_wait():
 def test_the_control_compiles_as_the_side_does_and_a_mutant_only_with_its_wait_as_before(tmp_path):
     skip_without_tools()
     target = TARGETS[0]
-    control = made(target, tmp_path)[1]
+    control = made(target, tmp_path, cache=BUILD_CACHE)[1]
     assert "serialized" not in control.log
     assert "0 bytes spill stores" in control.log
     waits = {wait.text: wait for wait in waits_of(side_of(target))}
     trace, turn, fence = (next(wait for text, wait in waits.items() if words in text) for words in ("step % ", "tile >= 1", "wgmma_fence"))
-    without_trace, without_turn, without_fence = (made(target, tmp_path, wait)[1].library for wait in (trace, turn, fence))
+    without_trace, without_turn, without_fence = (made(target, tmp_path, wait, BUILD_CACHE)[1].library for wait in (trace, turn, fence))
     assert read_code(without_trace) == read_code(control.library), "is built with -DTRACE alone"
     assert waiting(without_turn) == waiting(control.library) - 1
     assert for_products(without_fence) >= for_products(control.library), "ptxas puts it back"

@@ -91,11 +91,11 @@ class Outcome:
 # --- ahead, without a GPU
 
 
-def made(target, folder, wait=None):
-    """The side without `wait`, built into a folder of its own: its source, and what became of it."""
+def made(target, folder, wait=None, cache=None):
+    """The side without `wait`, in a folder of its own, built into `cache` or beside it: its source, and what became of it."""
     name = "control" if wait is None else wait.place.replace(":", "_").replace(".", "_")
     source = write(f"optimized_{target}.cu", folder / target / name, wait)
-    built = build(source, ["90a"], cache=folder / target / "libraries", root=source.parent)
+    built = build(source, ["90a"], cache=cache or folder / target / "libraries", root=source.parent)
     read_code(built.library)  # keeps what it finds; here others are read at the same time
     return source, built
 
