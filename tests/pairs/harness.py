@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,7 +24,7 @@ SEEDS = (2, 3)  # of the inputs of two calls; `prepare` gets those of seed 1
 
 
 class Harness:
-    """A fork server with a referee, for CPU tensors."""
+    """A fork server with a referee, for CPU tensors; both start when they are first asked."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -31,13 +32,16 @@ class Harness:
         self._folder = Path(self._stack.enter_context(TemporaryDirectory()))
         self._memory = Path(self._stack.enter_context(TemporaryDirectory(dir="/dev/shm")))
         self._numbers = itertools.count()
-        self._referee = self._stack.enter_context(self._server.fork("referee", self._folder / "referee.log"))
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._stack.close()
+
+    @functools.cached_property
+    def _referee(self) -> Child:
+        return self._stack.enter_context(self._server.fork("referee", self._folder / "referee.log"))
 
     def check(self, side: Side, shapes: list[Shape]) -> None:
         """Compare the Python side with its reference at every shape, on two seeds. Raises SideFailure and AssertionError."""

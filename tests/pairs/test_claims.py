@@ -10,7 +10,6 @@ import pytest
 
 from common.python.errors import BenchmarkError
 from tests.cuda_sides import skip_without_tools
-from tests.pairs.harness import Harness
 from tests.pairs.planted import BASELINE, IN_PYTHON, OPTIMIZED, planted
 from tests.pairs.proofs import read_pair
 from tests.pairs.tree import pairs_of
@@ -31,25 +30,19 @@ def marks_of(pair):
 PAIRS = [pair for pair in pairs_of() if pair.target not in PROVES_NOTHING]
 
 
-@pytest.fixture(scope="module")
-def compile_ahead():
-    with Harness() as harness:
-        yield harness.compile
-
-
 @pytest.mark.parametrize("pair", [pytest.param(pair, id=pair.target, marks=marks_of(pair)) for pair in PAIRS])
-def test_claims_hold_in_machine_code(pair, compile_ahead):
+def test_claims_hold_in_machine_code(pair, harness):
     skip_without_tools()
-    assert not list(read_pair(pair, compile_ahead).wrong())
+    assert not list(read_pair(pair, harness.compile).wrong())
 
 
 def test_every_exception_is_a_pair_of_the_tree():
     assert {pair.target for pair in pairs_of()} >= PROVES_NOTHING
 
 
-def wrong_in(folder, compile_ahead, **sides):
+def wrong_in(folder, harness, **sides):
     skip_without_tools()
-    return list(read_pair(planted(folder, **sides), compile_ahead, folder).wrong())
+    return list(read_pair(planted(folder, **sides), harness.compile, folder).wrong())
 
 
 def claiming(*claims):
@@ -57,8 +50,8 @@ def claiming(*claims):
     return OPTIMIZED.replace("// proves: more /FADD/\n", "".join(f"// {claim}\n" for claim in claims))
 
 
-def test_claims_that_hold_are_not_refused(tmp_path, compile_ahead):
-    assert wrong_in(tmp_path, compile_ahead, optimized=claiming("proves: more /FADD/", "has: spills == 0", "proves: launches == 1")) == []
+def test_claims_that_hold_are_not_refused(tmp_path, harness):
+    assert wrong_in(tmp_path, harness, optimized=claiming("proves: more /FADD/", "has: spills == 0", "proves: launches == 1")) == []
 
 
 WRONG = {
@@ -72,27 +65,27 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_claim_that_is_wrong_is_refused(wrong, tmp_path, compile_ahead):
+def test_a_claim_that_is_wrong_is_refused(wrong, tmp_path, harness):
     claim, message = WRONG[wrong]
-    (found,) = wrong_in(tmp_path, compile_ahead, optimized=claiming(claim))
+    (found,) = wrong_in(tmp_path, harness, optimized=claiming(claim))
     assert found.startswith(message)
 
 
-def test_what_a_baseline_has_must_be_there(tmp_path, compile_ahead):
-    (found,) = wrong_in(tmp_path, compile_ahead, baseline=f"// has: /HGMMA/\n{BASELINE}")
+def test_what_a_baseline_has_must_be_there(tmp_path, harness):
+    (found,) = wrong_in(tmp_path, harness, baseline=f"// has: /HGMMA/\n{BASELINE}")
     assert found.startswith("baseline: `/HGMMA/` is failed: ")
 
 
-def test_a_side_that_proves_nothing_is_refused(tmp_path, compile_ahead):
-    assert wrong_in(tmp_path, compile_ahead, optimized=claiming("has: /FADD/")) == ["the optimized side proves nothing"]
+def test_a_side_that_proves_nothing_is_refused(tmp_path, harness):
+    assert wrong_in(tmp_path, harness, optimized=claiming("has: /FADD/")) == ["the optimized side proves nothing"]
 
 
-def test_what_is_proved_against_pytorch_must_be_in_the_machine_code(tmp_path, compile_ahead):
+def test_what_is_proved_against_pytorch_must_be_in_the_machine_code(tmp_path, harness):
     claims = claiming("proves: /FADD/", "proves: /HGMMA/")
-    (found,) = wrong_in(tmp_path, compile_ahead, baseline=IN_PYTHON, optimized=claims)
+    (found,) = wrong_in(tmp_path, harness, baseline=IN_PYTHON, optimized=claims)
     assert found.startswith("optimized: `/HGMMA/` is failed: ")
 
 
-def test_a_claim_that_is_not_in_the_grammar_is_an_error(tmp_path, compile_ahead):
+def test_a_claim_that_is_not_in_the_grammar_is_an_error(tmp_path, harness):
     with pytest.raises(BenchmarkError, match="found `proves: /FADD`"):
-        wrong_in(tmp_path, compile_ahead, optimized=claiming("proves: /FADD"))
+        wrong_in(tmp_path, harness, optimized=claiming("proves: /FADD"))

@@ -15,7 +15,6 @@ from common.python.loader import load_workload
 from common.python.project import PROJECT_ROOT
 from tests.emulation.emulate import check_side
 from tests.emulation.translate import NotEmulated
-from tests.pairs.harness import Harness
 from tests.pairs.planted import BASELINE, IN_PYTHON, planted
 from tests.pairs.tree import Side, pairs_of, parameters, sides_of
 
@@ -41,12 +40,6 @@ def marks_of(side):
 
 
 needs_gcc = pytest.mark.skipif(shutil.which("g++") is None, reason="no g++")
-
-
-@pytest.fixture(scope="module")
-def harness():
-    with Harness() as started:
-        yield started
 
 
 def shapes_of(side):

@@ -95,10 +95,15 @@ def cases_of(workload: Workload, shapes: Sequence[Shape], folder: Path) -> list[
 
 def taken(workload: Workload, side: str, options: Options, shapes: Sequence[Shape] = ()) -> list[str]:
     """The wrong answers that `side`'s tolerance takes for right at each of `shapes`, or else at every check shape. Raises Untestable."""
-    with TemporaryDirectory() as folder:
-        cases = cases_of(workload, shapes or workload.check_at, Path(folder))
-        wrong = dict(_wrong_answers(workload, side, options, cases))
-        return [label for label, make in wrong.items() if not _is_refused(make, cases, workload.tolerance(side))]
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # on tensors this small, several threads do little but wait for each other
+    try:
+        with TemporaryDirectory() as folder:
+            cases = cases_of(workload, shapes or workload.check_at, Path(folder))
+            wrong = dict(_wrong_answers(workload, side, options, cases))
+            return [label for label, make in wrong.items() if not _is_refused(make, cases, workload.tolerance(side))]
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _is_refused(make: Wrong, cases: list[Case], tolerance: Any) -> bool:
