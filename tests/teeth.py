@@ -14,7 +14,7 @@ from common.python.workload import call_by_name
 
 ROOT = Path(__file__).resolve().parents[1]
 CPU = torch.device("cpu")
-TF32_BITS, BF16_BITS = 10, 7  # of mantissa, the leading one not counted
+TF32_BITS = 10  # of mantissa, the leading one not counted
 
 
 def accepts(tolerance, found, expected):

@@ -2,10 +2,8 @@
 
 import re
 
-from common.python.loader import load_workload
-from tests.ch07.sides import CHAPTER, WARP, constants, text_of, wavefronts
+from tests.ch07.sides import WARP, constants, text_of, wavefronts
 
-WORKLOAD = load_workload(CHAPTER / "workload_bank_conflicts.py")
 BASELINE, OPTIMIZED = "baseline_bank_conflicts.cu", "optimized_bank_conflicts.cu"
 
 

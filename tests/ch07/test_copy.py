@@ -4,11 +4,9 @@ import re
 
 import pytest
 
-from common.python.loader import load_workload
 from tests.ch07.sides import CHAPTER, SECTOR, WARP, constants, text_of
 from tests.cuda_sides import kernels_of
 
-WORKLOAD = load_workload(CHAPTER / "workload_copy.py")
 SECTORS = {"baseline_copy.cu": 32, "optimized_copy.cu": 4}
 
 

@@ -3,12 +3,10 @@
 import re
 
 from common.python.bench import BUILD_CACHE
-from common.python.loader import load_workload
 from tests.ch07.sides import CHAPTER, text_of
 from tests.cuda_sides import kernels_of
 from tests.emulation.emulate import check_side
 
-WORKLOAD = load_workload(CHAPTER / "workload_l2_streaming.py")
 SIDES = BASELINE, OPTIMIZED = "baseline_l2_streaming.cu", "optimized_l2_streaming.cu"
 
 

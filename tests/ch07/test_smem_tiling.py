@@ -2,11 +2,9 @@
 
 import pytest
 
-from common.python.loader import load_workload
 from tests.ch07.sides import CHAPTER, constants, text_of
 from tests.cuda_sides import kernels_of
 
-WORKLOAD = load_workload(CHAPTER / "workload_smem_tiling.py")
 BASELINE, OPTIMIZED = "baseline_smem_tiling.cu", "optimized_smem_tiling.cu"
 
 

@@ -5,7 +5,7 @@ import re
 from common.python.directives import read_directives
 from tests.ch07.sides import CHAPTER, constants, text_of
 
-BASELINE, WIDE = "baseline_vectorized_copy.cu", ("optimized_vectorized_copy.cu", "optimized_vectorized_copy_32b.cu")
+WIDE = ("optimized_vectorized_copy.cu", "optimized_vectorized_copy_32b.cu")
 WHOLE = "optimized_hbm_copy.cu"
 
 SMS, THREADS_AN_SM = 132, 2048

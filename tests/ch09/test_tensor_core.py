@@ -18,7 +18,6 @@ from tests.teeth import ROOT, accepts
 
 WORKLOAD = load_workload(CHAPTER / "workload_tensor_core.py")
 BASELINE, OPTIMIZED = "baseline_tensor_core.cu", "optimized_tensor_core.cu"
-FP8_BITS = 3  # of mantissa of e4m3, the precision below
 DEEP = {"m": 32, "n": 32, "k": 4096}
 
 

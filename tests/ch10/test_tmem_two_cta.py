@@ -12,7 +12,7 @@ from tests.cuda_sides import constants_of
 pytestmark = pytest.mark.slow
 
 WORKLOAD = load_workload(CHAPTER / "workload_tmem_triple_overlap.py")
-SIDE, BASELINE = "optimized_tmem_triple_overlap_two_cta.cu", "baseline_tmem_triple_overlap.cu"
+SIDE = "optimized_tmem_triple_overlap_two_cta.cu"
 MULTIPROCESSORS = 3  # one pair, and one that finds no other
 ROUNDS = {"m": 200, "n": 776, "k": 200}  # 4 tiles of 4 steps for the pair: ring and accumulators go round
 SHAPES = shapes_of(WORKLOAD, ROUNDS)

@@ -307,13 +307,6 @@ def test_the_committed_table_has_the_waits_that_there_are():
     assert [REWORDED.get(row, row) for row in committed()] == today
 
 
-def test_what_is_reworded_since_is_said_above_the_table():
-    head = TABLE.read_text().partition("\n| ")[0]
-    assert set(REWORDED) <= set(committed())
-    for before, (file, now, _) in REWORDED.items():
-        assert (before[0], f"that of `{file}` is now `{now}`" in head) == (file, True)
-
-
 @pytest.mark.parametrize("found", ["WRONG_RESULT", "TIMEOUT", "CRASHED"])
 def test_nothing_is_said_where_the_control_is_wrong(found, tmp_path):
     with pytest.raises(ToolFailed, match=f"with all its waits: found {found} in run 3, deep"):
