@@ -59,7 +59,7 @@ def has_cuda():
 @pytest.fixture(scope="session")
 def server():
     """The fork server of all tests in this process."""
-    from tests.commands import shared_server
+    from tests.support.commands import shared_server
 
     return shared_server()
 
@@ -67,7 +67,7 @@ def server():
 @pytest.fixture(scope="session")
 def triton_server():
     """Another, for forks with Triton started: after the first, all its children have it."""
-    from tests.commands import CHILD_ENVIRONMENT, ForkServer
+    from tests.support.commands import CHILD_ENVIRONMENT, ForkServer
 
     with ForkServer(CHILD_ENVIRONMENT) as server:
         yield server

@@ -7,7 +7,7 @@ import pytest
 from common.python.gate.expectations import read_expectations
 from common.python.pairs.directives import read_directives
 from common.python.pairs.discovery import discover
-from tests.teeth import ROOT
+from tests.support.teeth import ROOT
 
 STATED = re.compile(r"Expected ([\d.]+)x\b((?:[^.]|\.(?=\d)){,140}?) on an H200\b")
 RATIO = re.compile(r"([\d.]+)x\b")

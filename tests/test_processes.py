@@ -4,9 +4,9 @@ import subprocess
 import sys
 import tomllib
 
-from tests.commands import ROOT
-from tests.common.python.fake_nvml import FakeGpu, FakeNvml
 from tests.conftest import gpus
+from tests.support.commands import ROOT
+from tests.support.fake_nvml import FakeGpu, FakeNvml
 
 FILES, TESTS = 4, 6
 SOURCE = f'''"""Tests that leave their process's number in a file beside this one."""

@@ -7,8 +7,8 @@ import sys
 import threading
 import time
 
-from tests.commands import ROOT, ROOT_FIRST
 from tests.conftest import turn
+from tests.support.commands import ROOT, ROOT_FIRST
 
 
 class Log:

@@ -18,7 +18,7 @@ from common.python.errors import ExitCode
 from common.python.machine.ceilings import kept_ceilings
 from common.python.machine.description import describe_machine
 from common.python.results import PairResult
-from tests.commands import ROOT_FIRST, benchmark
+from tests.support.commands import ROOT_FIRST, benchmark
 from tools.checks.adversaries import FOLDER, cells_of, cheats, complaint, outcome_of
 
 HERE = Path(__file__).parent

@@ -7,7 +7,7 @@ from torch.nn.functional import gelu
 from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import import_file, load_workload
 from common.python.pairs.directives import read_directives
-from tests.teeth import CPU, ROOT, TF32_BITS, accepts, rounded
+from tests.support.teeth import CPU, ROOT, TF32_BITS, accepts, rounded
 
 
 def workload_of(pair):

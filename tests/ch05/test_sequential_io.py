@@ -6,7 +6,7 @@ import pytest
 
 from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import import_file, load_workload
-from tests.teeth import CPU, ROOT, assert_accepts
+from tests.support.teeth import CPU, ROOT, assert_accepts
 
 WORKLOAD = load_workload(ROOT / "ch05/workload_sequential_io.py")
 REQUEST = import_file(ROOT / "ch05/optimized_sequential_io.py").REQUEST

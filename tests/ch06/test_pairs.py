@@ -7,8 +7,8 @@ import subprocess
 import pytest
 
 from common.python.child.sides.loader import import_file
-from tests.cuda_sides import compiled, kernels_of
-from tests.teeth import ROOT
+from tests.support.cuda_sides import compiled, kernels_of
+from tests.support.teeth import ROOT
 
 CHAPTER = ROOT / "ch06"
 DEMOS = {  # and what each prints where there is a GPU

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from tests.cuda_sides import constants_of
-from tests.teeth import ROOT
+from tests.support.cuda_sides import constants_of
+from tests.support.teeth import ROOT
 
 CHAPTER = ROOT / "ch07"
 WARP = range(32)

@@ -6,8 +6,8 @@ import torch
 from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_workload
 from tests.ch07.sides import CHAPTER, WARP, constants, text_of, wavefronts
-from tests.cuda_sides import kernels_of
-from tests.teeth import CPU, ROOT, accepts
+from tests.support.cuda_sides import kernels_of
+from tests.support.teeth import CPU, ROOT, accepts
 
 WORKLOAD = load_workload(CHAPTER / "workload_async_prefetch.py")
 SIDES = ("baseline_async_prefetch.cu", "optimized_async_prefetch.cu", "optimized_async_prefetch_bulk.cu")

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from tests.ch07.sides import CHAPTER, SECTOR, WARP, constants, text_of
-from tests.cuda_sides import kernels_of
+from tests.support.cuda_sides import kernels_of
 
 SECTORS = {"baseline_copy.cu": 32, "optimized_copy.cu": 4}
 

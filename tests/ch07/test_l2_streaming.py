@@ -4,8 +4,8 @@ import re
 
 from common.python.session.session import BUILD_CACHE
 from tests.ch07.sides import CHAPTER, text_of
-from tests.cuda_sides import kernels_of
 from tests.emulation.emulate import check_side
+from tests.support.cuda_sides import kernels_of
 
 SIDES = BASELINE, OPTIMIZED = "baseline_l2_streaming.cu", "optimized_l2_streaming.cu"
 

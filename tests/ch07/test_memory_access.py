@@ -5,7 +5,7 @@ import pytest
 from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_workload
 from tests.ch07.sides import CHAPTER
-from tests.teeth import CPU, ROOT
+from tests.support.teeth import CPU, ROOT
 
 WORKLOAD = load_workload(CHAPTER / "workload_memory_access.py")
 

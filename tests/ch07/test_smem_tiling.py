@@ -3,7 +3,7 @@
 import pytest
 
 from tests.ch07.sides import CHAPTER, constants, text_of
-from tests.cuda_sides import kernels_of
+from tests.support.cuda_sides import kernels_of
 
 BASELINE, OPTIMIZED = "baseline_smem_tiling.cu", "optimized_smem_tiling.cu"
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from common.python.child.sides.loader import load_workload
-from tests.cuda_sides import constants_of, listing_of, values_at
-from tests.teeth import ROOT, accepts
+from tests.support.cuda_sides import constants_of, listing_of, values_at
+from tests.support.teeth import ROOT, accepts
 
 CHAPTER = ROOT / "ch08"
 WORKLOAD = load_workload(CHAPTER / "workload_ilp.py")

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from common.python.child.sides.loader import load_workload
-from tests.cuda_sides import kernels_of, listing_of
-from tests.teeth import ROOT
+from tests.support.cuda_sides import kernels_of, listing_of
+from tests.support.teeth import ROOT
 
 CHAPTER = ROOT / "ch08"
 LINE = re.compile(r"/\*([0-9a-f]{4,})\*/ +([^;]+?) *;")

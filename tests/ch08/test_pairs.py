@@ -9,8 +9,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from common.python.child.sides.loader import import_file, load_workload
 from common.python.pairs.directives import read_directives
 from common.python.pairs.workload import call_by_name
-from tests import cuda_sides
-from tests.teeth import ROOT
+from tests.support import cuda_sides
+from tests.support.teeth import ROOT
 
 CHAPTER = ROOT / "ch08"
 REGISTERS, SHARED, RESERVED, MOST_WARPS = 65536, 228 << 10, 1 << 10, 64  # of an SM; shared memory that CUDA keeps of every block

@@ -2,8 +2,8 @@
 
 import re
 
-from tests.cuda_sides import constants_of, listing_of, values_at
-from tests.teeth import ROOT
+from tests.support.cuda_sides import constants_of, listing_of, values_at
+from tests.support.teeth import ROOT
 
 __all__ = ["CHAPTER", "code_of", "constants", "text_of", "values_at"]
 

@@ -11,8 +11,8 @@ from common.python.child.sides.loader import load_workload
 from common.python.pairs.directives import read_directives
 from tests.ch09.sides import CHAPTER
 from tests.ch10 import model
-from tests.cuda_sides import built, compiled, skip_without_tools
-from tests.teeth import ROOT
+from tests.support.cuda_sides import built, compiled, skip_without_tools
+from tests.support.teeth import ROOT
 
 WORKLOAD = load_workload(CHAPTER / "workload_cutlass_gemm.py")
 OPTIMIZED, DEMO = CHAPTER / "optimized_cutlass_gemm.cu", "cutlass_gemm_example"

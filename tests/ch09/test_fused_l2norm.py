@@ -7,7 +7,7 @@ import torch
 
 from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_workload
-from tests.teeth import CPU, ROOT, accepts
+from tests.support.teeth import CPU, ROOT, accepts
 
 CHAPTER = ROOT / "ch09"
 WORKLOAD = load_workload(CHAPTER / "workload_fused_l2norm.py")

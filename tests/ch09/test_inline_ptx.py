@@ -12,9 +12,9 @@ import pytest
 from common.python.child.sides.loader import load_workload
 from common.python.session.session import BUILD_CACHE
 from tests.ch09.sides import CHAPTER, constants, text_of, values_at
-from tests.cuda_sides import compiled, listing_of
 from tests.emulation.emulate import check_side
-from tests.teeth import accepts
+from tests.support.cuda_sides import compiled, listing_of
+from tests.support.teeth import accepts
 
 WORKLOAD = load_workload(CHAPTER / "workload_inline_ptx.py")
 SIDES = BASELINE, OPTIMIZED = "baseline_inline_ptx.cu", "optimized_inline_ptx.cu"

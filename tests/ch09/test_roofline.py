@@ -9,7 +9,7 @@ import pytest
 from common.python.child.sides.loader import load_workload
 from common.python.gate.expectations import read_expectations
 from tests.ch09.sides import CHAPTER
-from tests.teeth import ROOT
+from tests.support.teeth import ROOT
 
 ACCEPTED = read_expectations(CHAPTER / "expectations_h200.json").pairs
 

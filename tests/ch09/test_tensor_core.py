@@ -14,7 +14,7 @@ from tests.ch09.bf16_tiles import TILES, l1_cycles, loads_of_a_block, place_of
 from tests.ch09.sides import CHAPTER, code_of, constants, text_of, values_at
 from tests.ch10 import model
 from tests.emulation.emulate import check_side
-from tests.teeth import ROOT, accepts
+from tests.support.teeth import ROOT, accepts
 
 WORKLOAD = load_workload(CHAPTER / "workload_tensor_core.py")
 BASELINE, OPTIMIZED = "baseline_tensor_core.cu", "optimized_tensor_core.cu"

@@ -14,7 +14,7 @@ import torch
 
 from common.python.child.sides.inputs import Inputs
 from common.python.session.session import BUILD_CACHE
-from tests.teeth import CPU, ROOT, accepts
+from tests.support.teeth import CPU, ROOT, accepts
 
 CHAPTER = ROOT / "ch10"
 STAND_INS = ROOT / "tests" / "ch10" / "on_cpu"

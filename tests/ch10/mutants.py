@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.ch10.emulated import texts_of, waits
-from tests.teeth import ROOT
+from tests.support.teeth import ROOT
 
 DELAYS = Path(__file__).with_name("delays.cuh")
 

@@ -6,7 +6,7 @@ import torch
 
 from common.python.child.sides.loader import load_workload
 from tests.ch10.emulated import CHAPTER, build, inputs_of
-from tests.teeth import accepts
+from tests.support.teeth import accepts
 
 SHARED = "shared_block_reduce.cuh"
 

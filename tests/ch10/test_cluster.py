@@ -8,7 +8,7 @@ import torch
 
 from tests.ch09.sides import code_of
 from tests.ch10.emulated import LAZINESS, build
-from tests.teeth import ROOT
+from tests.support.teeth import ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ import torch
 from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER
 from tests.ch10.rows import SHARED, Pair, waits
-from tests.cuda_sides import constants_of
+from tests.support.cuda_sides import constants_of
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ import re
 from common.python.child.sides.loader import load_workload
 from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER
-from tests.cuda_sides import constants_of
-from tests.teeth import ROOT
+from tests.support.cuda_sides import constants_of
+from tests.support.teeth import ROOT
 
 SMALL = CHAPTER / "shared_cluster_multicast.cuh"
 HEADERS = (ROOT / "common/cuda/operands.cuh", ROOT / "common/cuda/warpgroup.cuh", CHAPTER / "shared_tile.cuh")

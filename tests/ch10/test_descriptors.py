@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from common.python.build.nvcc import find_nvcc
-from tests.cuda_sides import compiled
-from tests.teeth import ROOT
+from tests.support.cuda_sides import compiled
+from tests.support.teeth import ROOT
 
 HERE = Path(__file__).parent
 ADDRESSES = (0, 0x400, 0x7C00, 0x37C00)

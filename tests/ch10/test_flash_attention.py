@@ -10,7 +10,7 @@ from common.python.pairs.claims import read_claims
 from common.python.pairs.directives import read_directives
 from common.python.processes.messages import Launch
 from common.python.prove.proofs import Seen, prove
-from tests.teeth import ROOT, assert_accepts
+from tests.support.teeth import ROOT, assert_accepts
 
 CHAPTER = ROOT / "ch10"
 WORKLOAD = load_workload(CHAPTER / "workload_flash_attention.py")

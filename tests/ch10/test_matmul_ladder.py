@@ -4,8 +4,8 @@ from common.python.pairs.directives import ladder_expects, ladder_steps
 from common.python.pairs.discovery import discover, with_rungs
 from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER
-from tests.cuda_sides import constants_of
-from tests.teeth import ROOT
+from tests.support.cuda_sides import constants_of
+from tests.support.teeth import ROOT
 
 WORKLOAD = CHAPTER / "workload_matmul.py"
 HEADERS = (ROOT / "common/cuda/operands.cuh", ROOT / "common/cuda/warpgroup.cuh", CHAPTER / "shared_tile.cuh")

@@ -11,8 +11,8 @@ import torch
 from common.python.child.sides.loader import load_workload
 from common.python.pairs.directives import read_directives
 from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, waits
-from tests.cuda_sides import built, constants_of, listing_of
-from tests.teeth import ROOT, accepts
+from tests.support.cuda_sides import built, constants_of, listing_of
+from tests.support.teeth import ROOT, accepts
 
 pytestmark = pytest.mark.slow
 

@@ -13,9 +13,9 @@ from common.python.session.session import BUILD_CACHE
 from tests.ch07.sides import wavefronts
 from tests.ch10 import emulated
 from tests.ch10.emulated import CHAPTER, LAZINESS, inputs_of, is_right, skip_without_compiler
-from tests.cuda_sides import constants_of, listing_of
 from tests.emulation import emulate
-from tests.teeth import ROOT
+from tests.support.cuda_sides import constants_of, listing_of
+from tests.support.teeth import ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -7,7 +7,7 @@ import pytest
 
 from common.python.child.sides.loader import load_workload
 from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
-from tests.cuda_sides import constants_of
+from tests.support.cuda_sides import constants_of
 
 pytestmark = pytest.mark.slow
 

@@ -8,7 +8,7 @@ import torch
 from common.python.child.sides.loader import load_workload
 from common.python.pairs.directives import read_directives
 from tests.ch10.emulated import CHAPTER, LAZINESS, SKELETON, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
-from tests.cuda_sides import built
+from tests.support.cuda_sides import built
 
 pytestmark = pytest.mark.slow
 

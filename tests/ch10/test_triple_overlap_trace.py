@@ -13,8 +13,8 @@ import pytest
 from common.python.child.sides.loader import load_workload
 from common.python.report.role_trace import SETS, read_role_trace
 from tests.ch10.emulated import CHAPTER, LAZINESS, STAND_INS, build, inputs_of
-from tests.cuda_sides import compiled, listing_of, skip_without_tools
-from tests.teeth import ROOT, accepts
+from tests.support.cuda_sides import compiled, listing_of, skip_without_tools
+from tests.support.teeth import ROOT, accepts
 
 pytestmark = pytest.mark.slow
 

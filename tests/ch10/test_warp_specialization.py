@@ -11,11 +11,11 @@ import pytest
 
 from common.python.child.sides.loader import load_workload
 from common.python.session.session import BUILD_CACHE
-from tests.commands import ROOT_FIRST
 from tests.pairs.harness import Harness
 from tests.pairs.proofs import read_pair
 from tests.pairs.tree import pairs_of
-from tests.teeth import ROOT
+from tests.support.commands import ROOT_FIRST
+from tests.support.teeth import ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +32,7 @@ CHECK = f"""
 import torch
 from types import SimpleNamespace
 from tests.ch10.test_warp_specialization import FEW_TILES, PERSISTENT, WORKLOADS
-from tests.teeth import assert_accepts
+from tests.support.teeth import assert_accepts
 torch.cuda.get_device_properties = lambda _device: SimpleNamespace(multi_processor_count={FEW_BLOCKS})
 for shape in (*WORKLOADS[PERSISTENT].check_at[:-1], FEW_TILES):
     for side in ("baseline", "optimized"):

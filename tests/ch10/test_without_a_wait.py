@@ -20,8 +20,8 @@ from tests.ch10 import mutant_child, without_a_wait
 from tests.ch10.emulated import LAZINESS, build, skip_without_compiler, texts_of
 from tests.ch10.mutants import DELAYED, Wait, bounded, delayed, waits_of, without, write
 from tests.ch10.without_a_wait import SURVIVORS, TARGETS, Mutant, child_of, for_products, job_of, judged, made, main, measured, table_of
-from tests.cuda_sides import skip_without_tools
-from tests.teeth import ROOT
+from tests.support.cuda_sides import skip_without_tools
+from tests.support.teeth import ROOT
 
 TWIN = {"mbarrier": 7, "stores": 2, "warpgroup": 2, "fence": 1, "block": 1, "warp": 1, "sums": 1, "products": 2}
 LADDER = {"mbarrier": 2, "products": 1, "sums": 1, "stores": 1, "warpgroup": 2, "fence": 1}  # some of them in a drain that not all use

@@ -26,7 +26,7 @@ from common.python.profile.sanitizers import findings_in
 from common.python.profile.tools import ToolFailed, run, tool
 from tests.ch10.emulated import CHAPTER
 from tests.ch10.mutants import Wait, waits_of, write
-from tests.teeth import ROOT
+from tests.support.teeth import ROOT
 
 TARGETS = (
     "wgmma_triple_overlap",

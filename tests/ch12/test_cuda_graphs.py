@@ -11,7 +11,7 @@ from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_workload
 from common.python.pairs.directives import read_directives
 from common.python.session.session import BUILD_CACHE
-from tests.teeth import CPU, ROOT
+from tests.support.teeth import CPU, ROOT
 
 CHAPTER = ROOT / "ch12"
 WORKLOAD = load_workload(CHAPTER / "workload_cuda_graphs.py")

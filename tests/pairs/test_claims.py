@@ -9,10 +9,10 @@ import re
 import pytest
 
 from common.python.errors import BenchmarkError
-from tests.cuda_sides import skip_without_tools
 from tests.pairs.planted import BASELINE, IN_PYTHON, OPTIMIZED, planted
 from tests.pairs.proofs import read_pair
 from tests.pairs.tree import pairs_of
+from tests.support.cuda_sides import skip_without_tools
 
 CUTLASS = re.compile(r"^\s*#\s*include\s*<(?:cutlass|cute)/", re.MULTILINE)
 # What these pairs change, no machine code or trace shows: when the host reads a loss, and how it reads a file.

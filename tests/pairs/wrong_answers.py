@@ -18,7 +18,7 @@ import torch
 from common.python.child.sides.compare import compare, upcast
 from common.python.child.sides.inputs import Inputs, leaves, mapped
 from common.python.pairs.workload import Shape, Workload, call_by_name
-from tests.teeth import CPU, rounded
+from tests.support.teeth import CPU, rounded
 
 # Bits of mantissa of the precision below that of a dtype, or of a unit in `work`. Below BF16 it is a bit less, which is nearer than FP8.
 BELOW = {torch.float64: 23, torch.float32: 10, torch.float16: 7, torch.bfloat16: 6, torch.float8_e4m3fn: 1, torch.float8_e5m2: 1}

@@ -14,7 +14,7 @@ PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 OPTION = "--without-slow"  # tests/conftest.py has it
 
-_ALL = ("constraints.txt", "pyproject.toml", "tests/conftest.py", "tests/cuda_sides.py", "tests/support/", "tests/teeth.py")
+_ALL = ("constraints.txt", "pyproject.toml", "tests/conftest.py", "tests/support/")
 _SHARED = ("common/", "tests/emulation/")
 _READS = {
     "tests/ch09": ("tests/ch07/", "tests/ch10/"),

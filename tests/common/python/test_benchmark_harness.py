@@ -9,7 +9,7 @@ from common.python import benchmark_harness as harness
 from common.python.errors import SideFailure, Status
 from common.python.processes import messages
 from common.python.session.session import Judging
-from tests.common.python.profiled import a_pair, a_session
+from tests.support.profiled import a_pair, a_session
 
 
 class Side:

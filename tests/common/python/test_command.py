@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from common.python.command import Arguments, finite_above_0
-from tests.commands import ROOT, ROOT_FIRST
+from tests.support.commands import ROOT, ROOT_FIRST
 
 READER_LEFT = 141
 PROGRAM = "from common.python.command import exit_with\nfrom rich.console import Console\n"

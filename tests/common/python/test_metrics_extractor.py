@@ -6,7 +6,7 @@ from common.python.metrics_extractor import figures_of, main
 from common.python.report.run_folder import RunFolder
 from common.python.results import Energy, ReportedMetric, Share, SideProfile, StepTrace, TelemetrySummary
 from common.python.settings import Settings
-from tests.common.python.factories import a_row, a_run, a_side, a_timing
+from tests.support.factories import a_row, a_run, a_side, a_timing
 
 STEP = StepTrace(source="nsys", launches=2, kernels=2, copies=0, host_ns=5e3, span_ns=100e3, busy_ns=90e3)
 

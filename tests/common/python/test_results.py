@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from common.python.errors import Status
 from common.python.results import Interval, Metrics, PairResult, ReportedMetric
-from tests.common.python.factories import a_failure, a_proof, a_row, a_timing, a_verdict, an_interval
+from tests.support.factories import a_failure, a_proof, a_row, a_timing, a_verdict, an_interval
 
 
 def test_a_legal_row_survives_json_unchanged():

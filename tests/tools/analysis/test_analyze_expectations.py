@@ -11,7 +11,7 @@ from common.python.report.run_folder import RunFolder
 from common.python.results import ReportedMetric, StopReason
 from common.python.settings import Settings
 from common.python.wording import speedup_text
-from tests.common.python.factories import (
+from tests.support.factories import (
     MACHINE,
     a_failure,
     a_recorded_timing,
@@ -21,7 +21,7 @@ from tests.common.python.factories import (
     recorded_ladder,
     recorded_units,
 )
-from tests.common.python.plans import H200
+from tests.support.plans import H200
 from tools.analysis import analyze_expectations
 from tools.analysis.analyze_expectations import REPORT_FILE, main
 

@@ -5,8 +5,8 @@ import pytest
 from common.python.report.run_folder import RunFolder
 from common.python.results import Share, SideProfile
 from common.python.settings import Settings
-from tests.common.python.factories import a_row, a_run, a_side, a_timing
-from tests.common.python.profiles import BEFORE, profiled_row
+from tests.support.factories import a_row, a_run, a_side, a_timing
+from tests.support.profiles import BEFORE, profiled_row
 from tools.analysis.deep_profiling_report import main
 
 CSV = """"ID","Kernel Name","dram__bytes.sum","gpu__time_duration.sum"

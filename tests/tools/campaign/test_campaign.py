@@ -11,7 +11,7 @@ import pytest
 from common.python.errors import BenchmarkError
 from common.python.gate.expectations import Expectations, read_expectations
 from common.python.storage import document_text, write_whole
-from tests.common.python.factories import an_expectation
+from tests.support.factories import an_expectation
 from tools.campaign import campaign
 from tools.campaign.campaign import LEFT, main
 from tools.campaign.plan import Task, plan_text, read_plan

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from tests.commands import ROOT, ROOT_FIRST
-from tests.common.python.trees import write
+from tests.support.commands import ROOT, ROOT_FIRST
+from tests.support.trees import write
 from tools.checks import changed
 
 FILES = (

@@ -8,7 +8,7 @@ from common.python.gate.expectations import keep_expectations
 from common.python.gate.statistics import median_ns, ratio_interval
 from common.python.results import Share
 from common.python.wording import interval_text, speedup_text
-from tests.common.python.factories import an_expectation, recorded_ladder
+from tests.support.factories import an_expectation, recorded_ladder
 from tools.checks import chapter_tables
 
 OPTIMIZED = """\

@@ -13,9 +13,9 @@ from common.python.machine.description import Gpu, Machine, Source
 from common.python.report.run_folder import RunFolder
 from common.python.settings import Settings
 from common.python.storage import document_text, read_document, write_whole
-from tests.commands import ROOT, ROOT_FIRST
-from tests.common.python.factories import a_failure, a_row, a_run, a_timing
 from tests.common.python.report.test_role_trace import a_document
+from tests.support.commands import ROOT, ROOT_FIRST
+from tests.support.factories import a_failure, a_row, a_run, a_timing
 from tools.checks import readme_tables
 from tools.checks.adversaries import ADVERSARIES, AdversaryResults, Cheat, Outcome, cheats, complaint, results_of
 from tools.noise.bar_figures import Bars, Trial

@@ -14,7 +14,7 @@ from common.python.machine.description import Gpu, describe_machine
 from common.python.measure.process_pairs import Measured, Measurement
 from common.python.run import suite
 from common.python.session import planning
-from tests.common.python.factories import a_recorded_timing, an_expectation, recorded_units
+from tests.support.factories import a_recorded_timing, an_expectation, recorded_units
 from tools.cli.benchmark_cli import run_command_line
 
 WORKLOAD = '''"""One is added."""

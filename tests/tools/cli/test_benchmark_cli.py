@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 
 from common.python.report.run_folder import load
-from tests.commands import BASELINE, ROOT, benchmark, benchmark_here, start, stop, until, write_pair
+from tests.support.commands import BASELINE, ROOT, benchmark, benchmark_here, start, stop, until, write_pair
 
 SCHEMAS = ROOT / "common/schemas"
 QUICK = ("--iterations", "2", "--warmup", "0")

@@ -6,7 +6,7 @@ import pytest
 
 from common.python.errors import ExitCode
 from common.python.gate.expectations import read_expectations
-from tests.common.python.factories import recorded_ladder
+from tests.support.factories import recorded_ladder
 from tests.tools.cli.recorded_bench import SIDE, WORKLOAD
 
 # A ladder, one of whose rungs is another pair's baseline.

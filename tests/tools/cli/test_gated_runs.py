@@ -10,8 +10,8 @@ from common.python.errors import ExitCode
 from common.python.gate.expectations import keep_expectations, read_expectations
 from common.python.results import StopReason
 from common.python.run import suite
-from tests.common.python.factories import an_expectation, recorded_units
-from tests.common.python.profiled import put_on_path
+from tests.support.factories import an_expectation, recorded_units
+from tests.support.profiled import put_on_path
 from tests.tools.cli.recorded_bench import H200, SIDE, WORKLOAD
 
 

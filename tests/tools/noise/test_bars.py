@@ -11,8 +11,8 @@ from common.python.pairs.sources import same_code
 from common.python.run import noise_trials
 from common.python.settings import Settings
 from common.python.storage import document_text, write_whole
-from tests.commands import benchmark_here
-from tests.common.python.factories import a_failure, a_recorded_timing, a_row, a_verdict
+from tests.support.commands import benchmark_here
+from tests.support.factories import a_failure, a_recorded_timing, a_row, a_verdict
 from tools.noise import bars
 from tools.noise.bar_figures import Bars, Trial, by_conditions, percentile, read_bars, table
 from tools.noise.bars import CALLABLES, Quota, bar_pairs, go_on, main, trials_of

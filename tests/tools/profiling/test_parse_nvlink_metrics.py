@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from tests.common.python.profiled import put_on_path
+from tests.support.profiled import put_on_path
 from tools.profiling.parse_nvlink_metrics import main
 
 TABLES = """

@@ -12,7 +12,7 @@ from common.python.build.nvcc import build
 from common.python.build.sass import Unreadable, base_name, demangled, read_code
 from common.python.machine.description import find_tool
 from common.python.session.session import BUILD_CACHE
-from tests.common.python.probes import needs_nvcc
+from tests.support.probes import needs_nvcc
 
 SIDE = """// Two kernels, one of which spills.
 #include "common/cuda/launch.cuh"

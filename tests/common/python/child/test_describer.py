@@ -9,7 +9,7 @@ import torch
 from common.python.child.describer import Describer, with_kwargs
 from common.python.errors import BenchmarkError
 from common.python.processes import messages
-from tests.commands import write_pair
+from tests.support.commands import write_pair
 
 
 @pytest.fixture(autouse=True)

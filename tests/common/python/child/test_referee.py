@@ -13,7 +13,7 @@ from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_workload
 from common.python.errors import BenchmarkError, SideFailure
 from common.python.processes import messages
-from tests.commands import benchmark_here, write_pair
+from tests.support.commands import benchmark_here, write_pair
 
 CPU = torch.device("cpu")
 QUICK = ("--iterations", "2", "--warmup", "0")

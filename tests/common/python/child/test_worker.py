@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from common.python.child import worker
-from tests.commands import until
+from tests.support.commands import until
 
 FORK = multiprocessing.get_context("fork")
 LIMIT_S = 60.0

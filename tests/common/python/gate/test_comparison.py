@@ -7,7 +7,7 @@ from common.python.gate.comparison import Comparison
 from common.python.gate.noise_floor import StepClass
 from common.python.results import Metrics
 from common.python.storage import document_text
-from tests.common.python.factories import MACHINE, a_failure, a_recorded_timing, a_row, a_run, recorded_ladder, recorded_units
+from tests.support.factories import MACHINE, a_failure, a_recorded_timing, a_row, a_run, recorded_ladder, recorded_units
 from tools.cli.benchmark_cli import run_command_line
 
 

@@ -17,7 +17,7 @@ from common.python.gate.expectations import (
 from common.python.gate.statistics import TIME, means_between
 from common.python.machine.description import Gpu
 from common.python.results import SideProfile, Spread, StopReason, TelemetrySummary
-from tests.common.python.factories import (
+from tests.support.factories import (
     a_provenance,
     a_recorded_timing,
     a_row,
@@ -27,7 +27,7 @@ from tests.common.python.factories import (
     recorded_ladder,
     recorded_units,
 )
-from tests.common.python.plans import H200, WITH_GPU
+from tests.support.plans import H200, WITH_GPU
 
 
 @pytest.mark.parametrize(

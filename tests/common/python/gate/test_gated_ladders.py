@@ -8,8 +8,8 @@ from common.python.gate.verdicts import Standard, name_of
 from common.python.measure.stopping import StopRule
 from common.python.results import OPTIMIZED, VerdictKind
 from common.python.settings import Settings
-from tests.common.python.factories import a_provenance, a_recorded_timing, a_row, an_expectation, recorded_ladder
-from tests.common.python.plans import SHAPE, a_plan, standards_for
+from tests.support.factories import a_provenance, a_recorded_timing, a_row, an_expectation, recorded_ladder
+from tests.support.plans import SHAPE, a_plan, standards_for
 
 LADDER_NS = {"baseline": 80_000.0, "first": 70_000.0, "second": 60_000.0, "third": 50_000.0, "optimized": 40_000.0}
 RUNGS = ("first", "second", "third")

@@ -19,7 +19,7 @@ from common.python.gate.noise_floor import (
     read_noise,
     sentences,
 )
-from tests.common.python.factories import a_recorded_timing
+from tests.support.factories import a_recorded_timing
 
 
 def a_trial(percent, units=6):

@@ -6,7 +6,7 @@ from common.python.errors import Status
 from common.python.gate.outcome import confirmed, is_to_be_confirmed, red_twice, standing, unconfirmed
 from common.python.profile.explain import why_red
 from common.python.results import SideProfile
-from tests.common.python.factories import a_change, a_failure, a_row, a_side, a_timing, a_verdict, an_interval
+from tests.support.factories import a_change, a_failure, a_row, a_side, a_timing, a_verdict, an_interval
 
 
 def a_judged_row(kind, number=0, p_worse=0.5, **changes):

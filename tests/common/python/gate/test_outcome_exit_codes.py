@@ -5,7 +5,7 @@ import pytest
 from common.python.errors import ExitCode, Status
 from common.python.gate.outcome import exit_code_of
 from common.python.results import StopReason
-from tests.common.python.factories import a_change, a_failure, a_proof, a_row, a_timing, a_verdict
+from tests.support.factories import a_change, a_failure, a_proof, a_row, a_timing, a_verdict
 
 
 @pytest.mark.parametrize(

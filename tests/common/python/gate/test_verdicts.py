@@ -9,8 +9,8 @@ from common.python.gate.noise_floor import Floor, Noise, StepClass, Trial
 from common.python.gate.statistics import NO_CHANGE, Mean
 from common.python.results import Share, VerdictKind
 from common.python.storage import document_text
-from tests.common.python.factories import a_provenance, a_recorded_timing, an_expectation, recorded_ladder, recorded_units
-from tests.common.python.plans import H200, SHAPE, WITH_GPU, a_plan, standards_for
+from tests.support.factories import a_provenance, a_recorded_timing, an_expectation, recorded_ladder, recorded_units
+from tests.support.plans import H200, SHAPE, WITH_GPU, a_plan, standards_for
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from common.python.errors import BenchmarkError
 from common.python.machine import ceilings
 from common.python.machine.ceilings import ceilings_path, keep_ceilings, kept_ceilings, machine_key
 from common.python.machine.description import Gpu, Machine
-from tests.common.python.synthetic_ceilings import CEILINGS, a_ceiling, synthetic_ceilings
+from tests.support.synthetic_ceilings import CEILINGS, a_ceiling, synthetic_ceilings
 
 GPU = Gpu(
     index=0,

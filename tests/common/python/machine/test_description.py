@@ -27,7 +27,7 @@ from common.python.machine.description import (
     version_of,
 )
 from common.python.project import PROJECT_ROOT
-from tests.common.python.fake_nvml import FakeGpu, FakeNvml
+from tests.support.fake_nvml import FakeGpu, FakeNvml
 
 UUIDS = ("GPU-11111111-aaaa", "GPU-11112222-bbbb", "GPU-33333333-cccc")
 

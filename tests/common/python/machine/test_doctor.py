@@ -15,7 +15,7 @@ from common.python.machine import doctor
 from common.python.machine.description import Machine, describe_machine
 from common.python.machine.doctor import Finding
 from common.python.project import PROJECT_ROOT
-from tests.common.python.fake_nvml import FakeGpu, FakeNvml
+from tests.support.fake_nvml import FakeGpu, FakeNvml
 
 HEALTHY: dict[str, Any] = {
     "ComputeRunningProcesses": [SimpleNamespace(pid=os.getpid())],

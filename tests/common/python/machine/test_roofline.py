@@ -5,8 +5,8 @@ import pytest
 from common.python.errors import SideFailure, Status
 from common.python.machine.roofline import Ceilings, Conditions, amount_text, bounds_of, mixed_ns, value_text, with_shares
 from common.python.results import WARM_FILES, Block, Unit
-from tests.common.python.factories import a_timing
-from tests.common.python.synthetic_ceilings import CEILINGS, a_ceiling, synthetic_ceilings
+from tests.support.factories import a_timing
+from tests.support.synthetic_ceilings import CEILINGS, a_ceiling, synthetic_ceilings
 
 GB = 1e9
 MB = 1e6

@@ -14,7 +14,7 @@ import pytest
 from common.python.machine.description import Gpu
 from common.python.machine.telemetry import Telemetry
 from common.python.results import Spread, TelemetrySummary
-from tests.common.python.fake_nvml import FakeGpu, FakeNvml
+from tests.support.fake_nvml import FakeGpu, FakeNvml
 
 PERIOD_S = 0.002
 

@@ -12,7 +12,7 @@ from common.python.measure.process_pairs import Measurement, draw_looks
 from common.python.processes import messages
 from common.python.results import Check, OutputError, ReportedMetric, StopReason, TelemetrySummary
 from common.python.settings import Settings
-from tests.common.python.plans import H200, a_plan, standards_for
+from tests.support.plans import H200, a_plan, standards_for
 
 
 class Worker(AbstractContextManager):

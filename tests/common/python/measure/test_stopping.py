@@ -8,8 +8,8 @@ from common.python.gate.statistics import speedups_of
 from common.python.measure.stopping import NOISY_PERCENT, PRECISE_PERCENT, StopRule
 from common.python.results import StopReason
 from common.python.settings import Settings
-from tests.common.python.factories import a_provenance, an_expectation, recorded_ladder, recorded_units
-from tests.common.python.plans import SHAPE, a_plan, standards_for
+from tests.support.factories import a_provenance, an_expectation, recorded_ladder, recorded_units
+from tests.support.plans import SHAPE, a_plan, standards_for
 
 
 def stops(plan, units, *, unit_s=0.1, prepare_s=0.0, noise=None, **choices):

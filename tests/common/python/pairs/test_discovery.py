@@ -12,7 +12,7 @@ import pytest
 from common.python.errors import BenchmarkError
 from common.python.pairs.discovery import canonical, discover
 from common.python.project import PROJECT_ROOT
-from tests.common.python.trees import pair_files, write
+from tests.support.trees import pair_files, write
 
 
 def found(root):

@@ -7,7 +7,7 @@ import pytest
 from common.python.errors import BenchmarkError
 from common.python.pairs.directives import ladder_expects, ladder_steps
 from common.python.pairs.discovery import discover, with_rungs
-from tests.commands import benchmark_here, write_pair
+from tests.support.commands import benchmark_here, write_pair
 
 STEP = '"""Optimized: {}."""\n\n\ndef prepare(x):\n    return lambda: x * 2\n'
 

@@ -14,7 +14,7 @@ from common.python.pairs.discovery import discover
 from common.python.pairs.scaffold import new_pair
 from common.python.project import PROJECT_ROOT
 from common.python.session.session import BUILD_CACHE
-from tests.teeth import accepts
+from tests.support.teeth import accepts
 
 TEMPLATES = PROJECT_ROOT / "common/python/pairs/templates"
 

@@ -10,7 +10,7 @@ from common.python.errors import BenchmarkError
 from common.python.pairs.discovery import discover
 from common.python.pairs.targets import aliases, catalogue, in_directory, select
 from common.python.project import PROJECT_ROOT
-from tests.common.python.trees import pair_files, write
+from tests.support.trees import pair_files, write
 
 ACCEPTED = [line.split() for line in (PROJECT_ROOT / "tests/data/acceptance_targets.txt").read_text(encoding="utf-8").splitlines()]
 PLANNED = re.compile(r"is planned and not written yet$")

@@ -15,7 +15,7 @@ from common.python.machine.description import child_environment
 from common.python.processes import messages
 from common.python.processes.fork_server import ForkServer, _signal_group
 from common.python.project import PROJECT_ROOT
-from tests.commands import left_of, loaded_worker
+from tests.support.commands import left_of, loaded_worker
 
 
 @pytest.fixture

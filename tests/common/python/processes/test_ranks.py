@@ -15,8 +15,8 @@ from common.python.report.run_folder import RunFolder
 from common.python.session.planning import make_plans
 from common.python.session.session import Judging, Session
 from common.python.settings import Settings
-from tests.commands import write_pair
-from tests.common.python.plans import WITHOUT_GPU, standards_for
+from tests.support.commands import write_pair
+from tests.support.plans import WITHOUT_GPU, standards_for
 
 # Rank r of n holds every n-th of the vector's elements, so that each finds its own part.
 SHARDED = {"inputs": 'lambda rand, rank, ranks, n: {"x": rand.normal(n * ranks)[rank::ranks].clone(), "who": [rank, ranks]}'}

@@ -8,9 +8,9 @@ from common.python.profile.advice import Bottleneck, diagnoses
 from common.python.report.html import html
 from common.python.report.tables import markdown, sections
 from common.python.results import SideProfile, StepTrace
-from tests.common.python.factories import a_row, a_run, a_side, a_timing
-from tests.common.python.html_page import Page
-from tests.common.python.synthetic_ceilings import CEILINGS, a_ceiling, synthetic_ceilings
+from tests.support.factories import a_row, a_run, a_side, a_timing
+from tests.support.html_page import Page
+from tests.support.synthetic_ceilings import CEILINGS, a_ceiling, synthetic_ceilings
 
 GB = 1e9
 FILES = {"baseline": "b.py", "optimized": "o.py"}

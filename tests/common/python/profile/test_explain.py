@@ -7,8 +7,8 @@ from common.python.profile.ncu import DRAM_PERCENT, L1_PERCENT, L2_PERCENT, SM_P
 from common.python.report.html import html
 from common.python.report.tables import markdown
 from common.python.results import SideProfile, StepTrace
-from tests.common.python.factories import a_recorded_timing, a_row, a_run, a_side, a_timing, an_interval, recorded_ladder
-from tests.common.python.html_page import Page
+from tests.support.factories import a_recorded_timing, a_row, a_run, a_side, a_timing, an_interval, recorded_ladder
+from tests.support.html_page import Page
 
 SECTORS, REQUESTS = (f"l1tex__t_{what}_pipe_lsu_mem_global_op_st.sum" for what in ("sectors", "requests"))
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum"

@@ -6,9 +6,9 @@ from common.python.profile.ncu import DRAM_BYTES, REGISTERS, SM_PERCENT, TIME, M
 from common.python.report.html import html
 from common.python.report.tables import markdown
 from common.python.results import SideProfile
-from tests.common.python.factories import a_row, a_run, a_side
-from tests.common.python.html_page import Page
-from tests.common.python.profiles import AFTER, BEFORE, CONFLICTS, profiled_row
+from tests.support.factories import a_row, a_run, a_side
+from tests.support.html_page import Page
+from tests.support.profiles import AFTER, BEFORE, CONFLICTS, profiled_row
 
 
 def test_what_moved_most_stands_first_and_what_hardly_moved_is_left_out():

@@ -10,8 +10,8 @@ from common.python.machine.description import child_environment, profiler_attach
 from common.python.processes import messages
 from common.python.processes.fork_server import ForkServer
 from common.python.project import PROJECT_ROOT
-from tests.commands import benchmark, write_pair
-from tests.common.python.probes import needs_nvcc
+from tests.support.commands import benchmark, write_pair
+from tests.support.probes import needs_nvcc
 
 LISTENER = Path(__file__).with_name("nvtx_listener.c")
 

@@ -11,8 +11,8 @@ import pytest
 from common.python.machine.description import find_tool
 from common.python.machine.doctor import importer_lacks
 from common.python.profile.nsys import NsysDatabase
-from tests.commands import OPTIMIZED, benchmark, write_pair
 from tests.common.python.prove.test_collect import rows_of
+from tests.support.commands import OPTIMIZED, benchmark, write_pair
 
 NSYS, NCU = find_tool("nsys"), find_tool("ncu")
 pytestmark = [pytest.mark.gpu, pytest.mark.unused_gpu, pytest.mark.skipif(not (NSYS and NCU), reason="nsys or ncu is missing")]

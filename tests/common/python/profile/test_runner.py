@@ -16,10 +16,10 @@ from common.python.prove.collect import add_counters
 from common.python.prove.proofs import Seen, prove
 from common.python.results import StepTrace
 from common.python.session.session import Sanitized
-from tests.commands import OPTIMIZED, run_here, write_pair
-from tests.common.python.factories import a_row, a_timing
-from tests.common.python.plans import WITH_GPU
-from tests.common.python.profiled import STAND_INS, a_pair, a_session, put_on_path
+from tests.support.commands import OPTIMIZED, run_here, write_pair
+from tests.support.factories import a_row, a_timing
+from tests.support.plans import WITH_GPU
+from tests.support.profiled import STAND_INS, a_pair, a_session, put_on_path
 
 SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"
 CLAIM = f"counter {SECTORS} < 0.2 x baseline"

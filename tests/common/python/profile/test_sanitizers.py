@@ -8,9 +8,9 @@ from common.python.profile import sanitizers
 from common.python.profile.sanitizers import findings_in, sanitize
 from common.python.profile.tools import ToolFailed
 from common.python.session.session import Sanitized
-from tests.common.python.plans import WITH_GPU, WITHOUT_GPU, a_plan
-from tests.common.python.probes import a_kernel
-from tests.common.python.profiled import a_session, built, put_on_path
+from tests.support.plans import WITH_GPU, WITHOUT_GPU, a_plan
+from tests.support.probes import a_kernel
+from tests.support.profiled import a_session, built, put_on_path
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 

@@ -17,8 +17,8 @@ from common.python.profile import runner
 from common.python.profile.runner import profile_row
 from common.python.profile.tools import Ended, JobProcess, SideCrashed, ToolFailed
 from common.python.project import PROJECT_ROOT
-from tests.commands import OPTIMIZED
-from tests.common.python.profiled import a_pair, a_session, put_on_path
+from tests.support.commands import OPTIMIZED
+from tests.support.profiled import a_pair, a_session, put_on_path
 
 LIMIT_S = 120.0
 BETWEEN = ("sh", "-c", '"$@"; exit $?', "sh")  # a tool whose program is a process of its own

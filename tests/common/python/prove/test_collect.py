@@ -13,9 +13,9 @@ from common.python.pairs.directives import Directives
 from common.python.prove.collect import findings
 from common.python.prove.proofs import Seen, prove
 from common.python.settings import Settings
-from tests.commands import OPTIMIZED, benchmark, benchmark_here, write_pair
-from tests.common.python.plans import WITH_GPU, a_plan
-from tests.common.python.probes import CASES, a_kernel, a_launch, needs_nvcc
+from tests.support.commands import OPTIMIZED, benchmark, benchmark_here, write_pair
+from tests.support.plans import WITH_GPU, a_plan
+from tests.support.probes import CASES, a_kernel, a_launch, needs_nvcc
 
 
 def rows_of(folder):

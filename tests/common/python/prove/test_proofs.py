@@ -5,7 +5,7 @@ import pytest
 from common.python.pairs.claims import parse_claim
 from common.python.processes.messages import Span
 from common.python.prove.proofs import Seen, nothing, prove
-from tests.common.python.probes import PLAIN, a_kernel, a_launch, needs_nvcc, probes
+from tests.support.probes import PLAIN, a_kernel, a_launch, needs_nvcc, probes
 
 NOT_RUN = "which kernels a step launches is seen on a GPU"
 TMA = ("UTMALDG.2D [UR8], [UR4]", *PLAIN)

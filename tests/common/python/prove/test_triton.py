@@ -14,9 +14,9 @@ from common.python.pairs.directives import Directives
 from common.python.processes import messages
 from common.python.prove import triton as triton_compilations
 from common.python.prove.collect import compile_ahead, read_evidence
-from tests.commands import write_pair
-from tests.common.python.plans import a_plan
-from tests.common.python.probes import a_launch
+from tests.support.commands import write_pair
+from tests.support.plans import a_plan
+from tests.support.probes import a_launch
 
 SIDE = '''"""Optimized: a kernel."""
 import triton

@@ -21,7 +21,7 @@ from common.python.report.charts import (
     strip,
 )
 from common.python.results import Interval
-from tests.common.python.factories import an_interval
+from tests.support.factories import an_interval
 
 
 def marks_of(path):

@@ -10,7 +10,7 @@ from common.python.errors import BenchmarkError, Status
 from common.python.report.html import html
 from common.python.results import Block, Interval, Share, Unit
 from common.python.settings import Settings
-from tests.common.python.factories import (
+from tests.support.factories import (
     a_change,
     a_failure,
     a_proof,
@@ -23,7 +23,7 @@ from tests.common.python.factories import (
     an_interval,
     recorded_ladder,
 )
-from tests.common.python.html_page import Page
+from tests.support.html_page import Page
 
 SCRIPT = "</script><script>alert(1)</script>"
 NASTY = f"<img src=x onerror=alert(1)> \"'&{{{{ 7 * 7 }}}} {SCRIPT} </style> ${{x}} %3Cb%3E"

@@ -8,9 +8,9 @@ from common.python.report.charts import BOX_HEIGHT
 from common.python.report.html import html
 from common.python.results import Block, Share, Unit
 from common.python.settings import Settings
-from tests.common.python.factories import a_proof, a_row, a_run, a_side, a_timing, an_interval
-from tests.common.python.html_page import Page
-from tests.common.python.profiles import profiled_row
+from tests.support.factories import a_proof, a_row, a_run, a_side, a_timing, an_interval
+from tests.support.html_page import Page
+from tests.support.profiles import profiled_row
 
 
 @pytest.fixture(scope="module")

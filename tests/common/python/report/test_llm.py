@@ -14,10 +14,10 @@ from common.python.report.run_folder import RunFolder, load
 from common.python.report.tables import markdown
 from common.python.results import SideProfile
 from common.python.settings import Settings
-from tests.common.python.factories import a_proof, a_row, a_run, a_side, a_timing
-from tests.common.python.html_page import Page
-from tests.common.python.profiles import profiled_row
-from tests.common.python.synthetic_ceilings import synthetic_ceilings
+from tests.support.factories import a_proof, a_row, a_run, a_side, a_timing
+from tests.support.html_page import Page
+from tests.support.profiles import profiled_row
+from tests.support.synthetic_ceilings import synthetic_ceilings
 
 KEY = "sk-a-secret"
 ADVICE = "Tile it.\n<script>alert(1)</script> 99x *faster*"

@@ -11,7 +11,7 @@ from common.python.report.role_trace import ROLES, SETS, lines, read_role_trace,
 from common.python.report.tables import markdown, sections
 from common.python.settings import Settings
 from common.python.wording import speedup_text
-from tests.common.python.factories import a_failure, a_row, a_run, a_side
+from tests.support.factories import a_failure, a_row, a_run, a_side
 
 TITLE = "Roles that were busy together, traced"
 

@@ -6,7 +6,7 @@ from common.python.report.rows import break_even_text, machine_text, notes_of, s
 from common.python.results import Interval, Setup, StopReason
 from common.python.settings import Settings
 from common.python.wording import bytes_text, interval_text, speedup_text, time_text
-from tests.common.python.factories import MACHINE, a_row, a_run, a_side, a_timing, an_interval
+from tests.support.factories import MACHINE, a_row, a_run, a_side, a_timing, an_interval
 
 
 @pytest.mark.parametrize(

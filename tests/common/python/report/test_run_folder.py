@@ -15,7 +15,7 @@ from common.python.report.run_folder import RunFolder, folder_of, load, write_re
 from common.python.results import DOCUMENTS
 from common.python.settings import Settings
 from common.python.storage import write_whole
-from tests.common.python.factories import a_failure, a_row, a_run, a_timing
+from tests.support.factories import a_failure, a_row, a_run, a_timing
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from common.python.errors import Status
 from common.python.report.html import html
 from common.python.report.tables import junit, markdown
 from common.python.results import Energy, Interval, KernelUse, ReportedMetric, Share, Spread, TelemetrySummary, VerdictKind
-from tests.common.python.factories import a_change, a_failure, a_proof, a_row, a_run, a_side, a_timing, a_verdict, an_interval
-from tests.common.python.html_page import Page
+from tests.support.factories import a_change, a_failure, a_proof, a_row, a_run, a_side, a_timing, a_verdict, an_interval
+from tests.support.html_page import Page
 
 A_TIME = re.compile(r"\d (ns|µs|ms|s)\b|\dx\b")
 

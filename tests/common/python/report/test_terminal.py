@@ -12,9 +12,9 @@ from rich.console import Console
 from common.python.errors import Status
 from common.python.report.terminal import Progress, console_for, print_ceilings, print_document, print_results
 from common.python.results import Metrics, Share
-from tests.common.python.factories import a_failure, a_proof, a_row, a_run, a_timing, a_verdict
-from tests.common.python.profiles import profiled_row
-from tests.common.python.synthetic_ceilings import CEILINGS, a_ceiling, synthetic_ceilings
+from tests.support.factories import a_failure, a_proof, a_row, a_run, a_timing, a_verdict
+from tests.support.profiles import profiled_row
+from tests.support.synthetic_ceilings import CEILINGS, a_ceiling, synthetic_ceilings
 
 LONG = "ch10:warp_specialized_two_pipelines_multistream"
 REASON = "y[3] is 1 in partial[rows * 4] of [bold]baseline[/bold] :smile: /tmp/x; " + "expected 2 " * 20 + "[/]"

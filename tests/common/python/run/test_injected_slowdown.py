@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from tests.commands import ROOT, benchmark
-from tests.common.python.probes import needs_nvcc
+from tests.support.commands import ROOT, benchmark
+from tests.support.probes import needs_nvcc
 
 SPIN = """
 __global__ void spin(int cycles) {

@@ -6,8 +6,8 @@ from common.python.errors import ExitCode, UnfitEnvironment
 from common.python.gate.noise_floor import StepClass, noise_path, read_noise
 from common.python.run import noise_trials
 from common.python.settings import Settings
-from tests.common.python.factories import a_recorded_timing, a_row
-from tests.common.python.plans import WITH_GPU, WITHOUT_GPU
+from tests.support.factories import a_recorded_timing, a_row
+from tests.support.plans import WITH_GPU, WITHOUT_GPU
 from tools.cli.benchmark_cli import run_command_line
 
 

@@ -16,7 +16,7 @@ from common.python.results import PairResult
 from common.python.run import peak, suite
 from common.python.run.suite import run_suite
 from common.python.settings import Device, Settings
-from tests.common.python.synthetic_ceilings import a_ceiling, synthetic_ceilings
+from tests.support.synthetic_ceilings import a_ceiling, synthetic_ceilings
 from tools.cli.benchmark_cli import run_command_line
 
 ALIKE = 1.5  # other work on the machine takes memory bandwidth, and now and then a measurement in a row of two

@@ -8,7 +8,7 @@ from rich.console import Console
 from common.python.errors import BenchmarkError
 from common.python.pairs.discovery import discover
 from common.python.run.show import diff_of, show_pair
-from tests.commands import BASELINE, OPTIMIZED, write_pair
+from tests.support.commands import BASELINE, OPTIMIZED, write_pair
 
 CUDA = "// Optimized: a kernel.\nLAUNCH(float* y, cudaStream_t stream) { return cudaSuccess; }\n"
 

@@ -16,7 +16,7 @@ from common.python.processes.messages import Failed
 from common.python.report.run_folder import load
 from common.python.run import suite
 from common.python.settings import Settings
-from tests.commands import OPTIMIZED, Watcher, run_here, write_pair
+from tests.support.commands import OPTIMIZED, Watcher, run_here, write_pair
 
 LAUNCH = "const float* x, float* y, int n, cudaStream_t stream"
 CUDA = f'// Side.\n#include "common/cuda/launch.cuh"\nLAUNCH({LAUNCH}) {{ return cudaGetLastError(); }}\n'

@@ -11,7 +11,7 @@ from common.python.errors import SideFailure, Status
 from common.python.processes import messages
 from common.python.session import builds
 from common.python.session.builds import build_ahead, build_row
-from tests.common.python.plans import a_plan
+from tests.support.plans import a_plan
 
 LISTED = []
 

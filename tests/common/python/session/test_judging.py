@@ -8,7 +8,7 @@ import pytest
 from common.python.errors import SideFailure, Status
 from common.python.processes import messages
 from common.python.session.session import Judging
-from tests.common.python.plans import SHAPE, a_plan
+from tests.support.plans import SHAPE, a_plan
 
 DIGEST = "of the seed"
 

@@ -10,7 +10,7 @@ from common.python.processes.messages import Probed
 from common.python.session import planning
 from common.python.session.planning import choose_device, make_plans
 from common.python.settings import Device, Settings
-from tests.commands import BASELINE, OPTIMIZED, write_pair
+from tests.support.commands import BASELINE, OPTIMIZED, write_pair
 
 H200 = Gpu(index=0, name="NVIDIA H200", uuid="GPU-1", capability=(9, 0), memory_bytes=141 << 30, driver="580.1")
 WITHOUT_GPU = Machine(cpu="c", architecture="x86_64", cores=2, numa_nodes=1, memory_bytes=1 << 34, kernel="6", python="3.11")

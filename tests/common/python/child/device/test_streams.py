@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from common.python.child.device import streams
-from tests.commands import OPTIMIZED, benchmark, write_pair
+from tests.support.commands import OPTIMIZED, benchmark, write_pair
 
 
 class Pool:

@@ -6,7 +6,7 @@ import pytest
 
 from common.python.child.sides.loader import PythonSide, import_file, load_side, load_workload
 from common.python.errors import BenchmarkError, SideFailure, Status
-from tests.commands import write_pair
+from tests.support.commands import write_pair
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import torch
 from common.python.build.sass import read_code
 from common.python.errors import SideFailure
 from common.python.processes import messages
-from tests.commands import write_pair
+from tests.support.commands import write_pair
 
 SIDE = '''"""Optimized: two kernels a step."""
 import torch

@@ -11,7 +11,7 @@ from common.python.processes.fork_server import ForkServer
 from common.python.project import PROJECT_ROOT
 from common.python.session.planning import Plan
 from common.python.session.session import Session
-from tests.commands import loaded_worker
+from tests.support.commands import loaded_worker
 
 TELLTALE = '''"""Baseline: says whether Triton was there before it, and where Triton would keep what it compiles."""
 import sys

@@ -16,7 +16,7 @@ from common.python.errors import SideFailure
 from common.python.machine.description import find_tool
 from common.python.processes import messages
 from common.python.run.peak import TOPICS
-from tests.common.python.ptx import Run
+from tests.support.ptx import Run
 
 PTX = Path(gpu.__file__).with_suffix(".ptx")
 A, B, C = 1 << 20, 2 << 20, 3 << 20  # addresses

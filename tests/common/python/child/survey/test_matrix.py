@@ -13,8 +13,8 @@ from common.python.child.survey.host import Findings
 from common.python.child.survey.matrix import MMA_SYNC, MatrixSurvey, MmaLoop, notes_on
 from common.python.machine import ceilings as machine_ceilings
 from common.python.machine.ceilings import MachineCeilings
-from tests.common.python.ptx import Run
-from tests.common.python.synthetic_ceilings import a_ceiling, synthetic_ceilings
+from tests.support.ptx import Run
+from tests.support.synthetic_ceilings import a_ceiling, synthetic_ceilings
 
 PTX = Path(gpu.__file__).with_suffix(".ptx")
 CPU = torch.device("cpu")

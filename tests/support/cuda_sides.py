@@ -18,7 +18,7 @@ from common.python.machine.description import find_tool
 from common.python.pairs.directives import read_directives
 from common.python.session.session import BUILD_CACHE
 from tests.pairs.tree import pairs_of, sides_of
-from tests.teeth import CPU, ROOT
+from tests.support.teeth import CPU, ROOT
 
 
 def constants_of(*sources):

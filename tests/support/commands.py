@@ -30,7 +30,7 @@ from common.python.run.suite import Outcome
 from common.python.settings import Device, Settings
 from tools.cli.benchmark_cli import run_command_line
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 ROOT_FIRST = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 CHILD_ENVIRONMENT = child_environment(ROOT, "cpu")  # before a test changes variables
 LIMIT_S = 120.0

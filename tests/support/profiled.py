@@ -13,8 +13,8 @@ import pytest
 from common.python.processes.messages import BuildDone
 from common.python.session.planning import Plan
 from common.python.settings import Settings
-from tests.commands import write_pair
-from tests.common.python.plans import a_plan
+from tests.support.commands import write_pair
+from tests.support.plans import a_plan
 
 STAND_INS = Path(__file__).with_name("stand_ins")
 

@@ -2,7 +2,7 @@
 
 from common.python.profile.ncu import DRAM_BYTES, REGISTERS, SM_PERCENT, TIME
 from common.python.results import SideProfile, StepTrace
-from tests.common.python.factories import a_row, a_side
+from tests.support.factories import a_row, a_side
 
 CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu.sum"
 STALLS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from common.python.machine.ceilings import Ceiling, MachineCeilings
-from tests.common.python.factories import an_interval
+from tests.support.factories import an_interval
 
 TERA = 1e12
 

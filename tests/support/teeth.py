@@ -12,7 +12,7 @@ from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_side
 from common.python.pairs.workload import call_by_name
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CPU = torch.device("cpu")
 TF32_BITS = 10  # of mantissa, the leading one not counted
 
