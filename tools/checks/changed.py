@@ -56,9 +56,10 @@ def changed_since(root: Path, tag: str) -> frozenset[str]:
 
 
 def folders_of(root: Path) -> Iterator[str]:
-    """The folders of tests whose slow ones may be left out; those of other folders always run."""
+    """The folders of tests that have slow ones which may be left out; those of other folders always run."""
     for path in sorted((root / "tests").iterdir()):
-        if re.fullmatch(r"ch\d\d|emulation", path.name):
+        slow = any("mark.slow" in file.read_text(encoding="utf-8") for file in path.glob("test_*.py"))
+        if slow and re.fullmatch(r"ch\d\d|emulation", path.name):
             yield f"tests/{path.name}"
 
 

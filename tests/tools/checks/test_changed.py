@@ -14,7 +14,7 @@ from tools.checks import changed
 FILES = (
     "ch09/optimized_a.cu", "ch10/optimized_a.cu", "common/cuda/launch.cuh", "common/python/gate/statistics.py", "pyproject.toml",
     "README.md", "tests/ch09/test_a.py", "tests/ch10/test_a.py", "tests/ch12/test_a.py", "tests/common/test_a.py",
-    "tests/emulation/emulate.py",
+    "tests/emulation/emulate.py", "tests/emulation/test_a.py", "tests/ch14/test_quick.py",
 )  # fmt: skip
 FOLDERS = ("tests/ch09", "tests/ch10", "tests/ch12", "tests/emulation")
 
@@ -33,6 +33,8 @@ def commit(root, message="a"):
 def root(tmp_path):
     """A repository whose one commit has a tag."""
     write(tmp_path, FILES)
+    for file in tmp_path.glob("tests/*/test_a.py"):
+        file.write_text("pytestmark = pytest.mark.slow")
     git(tmp_path, "init", "--quiet")
     commit(tmp_path)
     git(tmp_path, "tag", "v1")
@@ -88,7 +90,7 @@ def test_outside_a_repository_everything_runs(tmp_path, monkeypatch, capsys):
     ],
 )
 def test_a_change_runs_the_tests_that_read_it(root, path, runs, monkeypatch, capsys):
-    (root / path).write_text("changed")
+    (root / path).write_text(f"{(root / path).read_text()}  # changed")
     assert folders(root, monkeypatch, capsys) == tuple(folder for folder in FOLDERS if folder not in runs)
 
 

@@ -205,17 +205,16 @@ def test_a_child_that_is_closed_stays_closed(side):
     assert not psutil.pid_exists(child.pid)
 
 
-def test_a_server_that_is_killed_costs_the_children_it_had_and_no_other(tmp_path):
-    with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
-        before = server.fork("describer", tmp_path / "log.txt")
-        family = psutil.Process(before.pid)
-        psutil.Process(server_of(before)).kill()
-        assert left_of([family]) == []
-        failure = failure_of(before.ask, messages.Probe(), messages.Probed, 10)
-        assert failure.status is Status.CRASHED
-        assert failure.reason.startswith("the probe process died together with the process that forked it; expected an answer")
-        with server.fork("describer", tmp_path / "log.txt") as after:
-            assert after.ask(messages.Probe(), messages.Probed, 10).torch
+def test_a_server_that_is_killed_costs_the_children_it_had_and_no_other(server, tmp_path):
+    before = server.fork("describer", tmp_path / "log.txt")
+    family = psutil.Process(before.pid)
+    psutil.Process(server_of(before)).kill()
+    assert left_of([family]) == []
+    failure = failure_of(before.ask, messages.Probe(), messages.Probed, 10)
+    assert failure.status is Status.CRASHED
+    assert failure.reason.startswith("the probe process died together with the process that forked it; expected an answer")
+    with server.fork("describer", tmp_path / "log.txt") as after:
+        assert after.ask(messages.Probe(), messages.Probed, 10).torch
 
 
 def test_a_child_that_another_stopped_before_it_made_its_group_goes_on():
