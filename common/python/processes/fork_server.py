@@ -48,9 +48,12 @@ class ForkServer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
 
-    def another(self) -> ForkServer:
-        """A second one like this, with children of its own; not started yet."""
-        return ForkServer(self._environment)
+    def for_compiled_sides(self) -> ForkServer:
+        """A second one, with children of its own, that can import torch's compiler and still fork; not started yet.
+
+        As it is imported the compiler looks for a GPU, and a process that has asked CUDA cannot fork one that uses it. NVML may be asked.
+        """
+        return ForkServer(self._environment | {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"})
 
     def fork(self, role: RoleName, log: Path, core: int = ANY_CORE, *, triton: bool = False, compiler: bool = False) -> Child:
         """A new child that writes its stdout and stderr to `log`; one with a `core` runs on that alone, with memory to match.

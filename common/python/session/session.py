@@ -123,7 +123,7 @@ class Session:
         if not self.starts_compiler(plan, side):
             return self.server
         if self._with_compiler is None:
-            self._with_compiler = self._until_end.enter_context(self.server.another())
+            self._with_compiler = self._until_end.enter_context(self.server.for_compiled_sides())
         return self._with_compiler
 
     def caches_of(self, plan: Plan, side: str) -> str:
