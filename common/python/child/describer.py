@@ -75,6 +75,8 @@ def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> str:
     for name, leaf in leaves(inputs.values):
         if workload.evolves and workload.may_change(name) and not isinstance(leaf, torch.Tensor):
             raise BenchmarkError(f"{file}: {name} is state and a {type(leaf).__name__}; expected tensors, which can be compared")
+    if workload.evolves and not workload.outputs(**shape) and not any(tensor.is_floating_point() for tensor in inputs.state().values()):
+        raise BenchmarkError(f"{file}: outputs are empty and no state is floating-point; expected one that is, which poison can be told from")
     if workload.reference_rows is not None and "rows" in inputs.values.keys() | shape.keys():
         raise BenchmarkError(f"{file}: 'rows' is what reference_rows is given, and an input or a shape entry; expected one meaning")
     try:
@@ -89,8 +91,10 @@ def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> str:
 def _try_shape(workload: Workload, shape: Shape, file: str) -> None:
     where = f"at {dict(shape)}"
     outputs: Any = workload.outputs(**shape)  # what a file states is typed by nobody
-    if not isinstance(outputs, dict) or not outputs or not all(isinstance(spec, Spec) for spec in outputs.values()):
-        raise BenchmarkError(f"{file}: outputs returned {outputs!r} {where}; expected a dict of names to Spec, with at least one output")
+    if not isinstance(outputs, dict) or not all(isinstance(spec, Spec) for spec in outputs.values()):
+        raise BenchmarkError(f"{file}: outputs returned {outputs!r} {where}; expected a dict of names to Spec")
+    if not outputs and not workload.evolves:
+        raise BenchmarkError(f"{file}: outputs are empty {where}; expected at least one, or state='evolves', whose result is the state")
     for name, spec in outputs.items():
         if not isinstance(spec.shape, tuple) or not isinstance(spec.dtype, torch.dtype):
             raise BenchmarkError(f"{file}: output {name} is {spec!r} {where}; expected a Spec of a tuple of extents and a torch dtype")

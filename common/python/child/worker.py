@@ -177,7 +177,7 @@ class Worker:
         for side in sides:
             place = loaded.request.rank, loaded.request.ranks
             inputs = Inputs(loaded.workload, request.shape, request.seed, loaded.device, Path(loaded.request.folder), place)
-            poison_free_blocks(loaded.workload.outputs(**request.shape), loaded.device)
+            poison_free_blocks(inputs.answers(), loaded.device)
             _wait(loaded.device)
             begin = time.perf_counter()
             step = side.prepare(inputs.values, request.shape)
@@ -231,7 +231,7 @@ class Worker:
         reused = {**self._outputs, **{str(i): tensor for i, tensor in enumerate(self._prepared.sides[0].workspace())}}
         for tensor in reused.values():
             poison(tensor)
-        poison_free_blocks(workload.outputs(**self._prepared.request.shape), device)
+        poison_free_blocks(inputs.answers(), device)
         _wait(device)
         broken, set_profile, set_trace = self._broken, sys.setprofile, sys.settrace  # bound before the step can replace them
         call = None

@@ -65,7 +65,7 @@ class Workload:
 
     inputs(rand, **shape)     named tensors, nested dicts, lists, paths and scalars; with parameters `rank` and `ranks`, the shard of one
                               of the processes that a side runs in (0 of 1 where there is no other)
-    outputs(**shape)          each output's name and Spec
+    outputs(**shape)          each output's name and Spec; none where a state evolves that is the only result
     reference(...)            the obvious slow answer, a tensor or a tuple in the order of `outputs`
     reference_rows(rows, ...) the same for some rows: of each output, along its first dimension, those in `rows` (int64, ascending,
                               where the inputs are). With it random rows of timed shapes are compared, and no row may hold Inf or NaN.

@@ -44,6 +44,15 @@ def test_no_shape_for_cpus_is_an_empty_one(tmp_path):
     assert describe(write_pair(tmp_path, cpu_at="None")).cpu_at == {}
 
 
+def test_a_state_that_is_the_only_result_has_to_be_floating_point(tmp_path):
+    stated = {"outputs": "lambda n: {}", "in_place": '("x",)', "state": '"evolves"', "steps": "2"}
+    write_pair(tmp_path, "demo:whole", inputs='lambda rand, n: {"x": rand.integers(n, low=0, high=9)}', **stated)
+    write_pair(tmp_path, "demo:half", inputs='lambda rand, n: {"x": rand.normal(n)}', **stated)
+    with pytest.raises(BenchmarkError, match=r"workload_whole.py: outputs are empty and no state is floating-point; expected one that is"):
+        describe(tmp_path, "demo:whole")
+    assert describe(tmp_path, "demo:half").mismatch == ""
+
+
 def test_every_shape_is_tried(tmp_path):
     """A mistake that only the large shape shows is found before an hour of small ones."""
     write_pair(tmp_path, outputs='lambda n: {"y": Spec((4096 - n,), torch.float32)}')

@@ -50,6 +50,17 @@ TRAINING = {
 }
 TRAINS = '"""A side."""\n\nfrom shared_adam import step\n\n\ndef prepare(g, w, adam):\n    return lambda: step(g, w, adam)\n'
 FORGETS = TRAINS.replace("step(g, w, adam)\n", '(adam["t"].zero_(), step(g, w, adam))[1]\n')
+DESCENT = {
+    "inputs": 'lambda rand, n: {"g": rand.normal(n), "w": rand.normal(n)}',
+    "outputs": "lambda n: {}",
+    "reference": "lambda g, w: (w.sub_(g, alpha=0.1), None)[1]",
+    "in_place": '("w",)',
+    "state": '"evolves"',
+    "steps": "3",
+    "atol": "1e-5",
+}
+DESCENDS = '"""A side."""\n\n\ndef prepare(g, w):\n    return lambda: (w.sub_(g, alpha=0.1), None)[1]\n'
+STANDS = '"""A side."""\n\n\ndef prepare(g, w):\n    return lambda: None\n'
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +68,9 @@ def root(tmp_path_factory):
     root = tmp_path_factory.mktemp("referee") / "root"
     write_pair(root, "demo:rows", baseline=ROWS_SIDE, optimized=ROWS_SIDE.replace("x * 2", "x + x"), **ROWS)
     write_pair(root, "demo:training", baseline=TRAINS, optimized=TRAINS.replace('"A side."', '"Another."'), **TRAINING)
+    write_pair(
+        root, "demo:descent", baseline=DESCENDS, optimized=DESCENDS.replace("w.sub_(g, alpha=0.1)", "w.add_(g, alpha=-0.1)"), **DESCENT
+    )
     (root / "demo/shared_adam.py").write_text(f'"""A step of Adam."""\n{STEP}')
     return root
 
@@ -69,13 +83,16 @@ def test_right_sides_are_verified_and_timed_under_both(root, tmp_path):
     finished = benchmark_here("run", "--root", root, "--device", "cpu", *QUICK, "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
     assert finished.code == 0, finished
     rows = rows_of(tmp_path / "run")
-    assert {target: row["status"] for target, row in rows.items()} == {"demo:rows": "PASSED", "demo:training": "PASSED"}
+    assert {target: row["status"] for target, row in rows.items()} == dict.fromkeys(
+        ("demo:descent", "demo:rows", "demo:training"), "PASSED"
+    )
     checks = {target: row["sides"]["optimized"]["checks"] for target, row in rows.items()}
     compared = {
         (check["shape"]["n"], name, output["rows_checked"]) for check in checks["demo:rows"] for name, output in check["outputs"].items()
     }
     assert compared == {(3, "y", None), (3, "s", None), (1 << 13, "y", 1026), (1 << 13, "s", 1026)}
     assert all(check["outputs"].keys() == {"y", "w", "adam.m", "adam.v", "adam.t"} for check in checks["demo:training"])
+    assert all(check["outputs"].keys() == {"w"} for check in checks["demo:descent"])  # the state is all that a step answers
     assert all(any(check["timed_call"] for check in found) for found in checks.values())
     assert "of 1026 rows a call" in (tmp_path / "run/report.md").read_text()
 
@@ -94,18 +111,21 @@ def test_wrong_sides_are_found_by_verify(tmp_path):
     odd = "import torch\n\n\ndef ODD(x):\n    return (torch.arange(len(x)) % 64 == 63)[:, None]\n\n\ndef prepare"
     write_pair(root, "demo:rows", baseline=ROWS_SIDE, optimized=wrong_at_large.replace("def prepare", odd), **ROWS)
     other_count = ROWS | {"reference_rows": "lambda rows, x: (2 * x[rows[1:]], x[rows].sum(1))"}
+    write_pair(root, "demo:descent", baseline=DESCENDS, optimized=STANDS, **DESCENT)
     write_pair(root, "demo:short", baseline=ROWS_SIDE, optimized=ROWS_SIDE, **other_count)
     finished = benchmark_here("verify", "--root", root, "--device", "cpu", "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
     assert finished.code == 4, finished
     rows = rows_of(tmp_path / "run")
     reasons = {target: row["reason"] for target, row in rows.items()}
     assert {target: row["status"] for target, row in rows.items()} == {
+        "demo:descent": "WRONG_RESULT",
         "demo:rows": "WRONG_RESULT",
         "demo:short": "CRASHED",
         "demo:training": "WRONG_RESULT",
     }
     assert "elements in 1026 of 8192 rows are outside" in reasons["demo:rows"]
     assert reasons["demo:short"] == "workload_short.py: reference_rows returned y of shape (2, 2); expected (3, 2)"
+    assert "output w: " in reasons["demo:descent"]
     assert "output adam.t: 1 of 1 elements are outside" in reasons["demo:training"]
 
 

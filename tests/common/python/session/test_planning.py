@@ -163,7 +163,7 @@ BROKEN = {
     ),
     "no outputs": (
         {"outputs": "lambda n: {}"},
-        "{W}: outputs returned {} at {'n': 3}; expected a dict of names to Spec, with at least one",
+        "{W}: outputs are empty at {'n': 3}; expected at least one, or state='evolves'",
     ),
     "outputs are a Spec": ({"outputs": "lambda n: Spec((n,), torch.float32)"}, "{W}: outputs returned Spec("),
     "an extent is no tuple": (
