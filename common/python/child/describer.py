@@ -76,7 +76,9 @@ def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> str:
         if workload.evolves and workload.may_change(name) and not isinstance(leaf, torch.Tensor):
             raise BenchmarkError(f"{file}: {name} is state and a {type(leaf).__name__}; expected tensors, which can be compared")
     if workload.evolves and not workload.outputs(**shape) and not any(tensor.is_floating_point() for tensor in inputs.state().values()):
-        raise BenchmarkError(f"{file}: outputs are empty and no state is floating-point; expected one that is, which poison can be told from")
+        raise BenchmarkError(
+            f"{file}: outputs are empty and no state is floating-point; expected one that is, which poison can be told from"
+        )
     if workload.reference_rows is not None and "rows" in inputs.values.keys() | shape.keys():
         raise BenchmarkError(f"{file}: 'rows' is what reference_rows is given, and an input or a shape entry; expected one meaning")
     try:

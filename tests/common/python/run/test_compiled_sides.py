@@ -1,0 +1,94 @@
+"""Sides that torch.compile compiles are right, timed and not accused, and their processes share one row's caches."""
+
+import gc
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from common.python.session.planning import uses_compiler
+from common.python.session.session import Session
+from common.python.settings import Settings
+from tests.support.commands import ROOT, benchmark
+from tests.support.plans import a_plan
+
+COMPILED = ROOT / "tests/compiled"
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+@pytest.mark.timeout(600)
+def test_a_compiled_side_passes_and_so_does_one_that_imports_as_much(tmp_path):
+    done = benchmark(
+        *("run", "--root", COMPILED, "--device", "cpu", "--iterations", "4"),
+        *("--targets", "ch14:mlp", "--targets", "ch14:mlp_imports_much", "--artifacts-dir", tmp_path / "run"),
+        scratch=tmp_path,
+    )
+    assert done.code == 0, done.stdout + done.stderr
+    rows = {row["target"]: row for row in json.loads((tmp_path / "run/metrics.json").read_text())["rows"]}
+    assert {target: row["status"] for target, row in rows.items()} == {"ch14:mlp": "PASSED", "ch14:mlp_imports_much": "PASSED"}
+    assert all(row["timings"]["cpu"]["speedups"]["optimized"]["low"] > 0 for row in rows.values())
+
+
+def test_the_tree_of_compiled_sides_is_recognized():
+    sides = {path.name: uses_compiler(path) for path in COMPILED.glob("ch14/*_*.py")}
+    assert {name for name, compiles in sides.items() if compiles} == {
+        *("optimized_flex.py", "optimized_mlp.py", "optimized_mlp_max_autotune.py", "optimized_mlp_reduce_overhead.py"),
+        *("optimized_scaled.py", "optimized_training.py"),
+    }
+    assert not uses_compiler(ROOT / "ch07/optimized_transpose.cu")
+
+
+class Server:
+    """Stands in for a fork server; `children` are the options of the forks it was asked for."""
+
+    def __init__(self):
+        self.children, self.second = [], None
+
+    def for_compiled_sides(self):
+        self.second = Server()
+        return self.second
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stopped = True
+
+    def fork(self, role, log, core, **options):
+        self.children.append(options)
+        return SimpleNamespace(__enter__=lambda: None, __exit__=lambda *_: None, kill=lambda: None)
+
+
+@pytest.fixture
+def plan(tmp_path):
+    (tmp_path / "baseline_mlp.py").write_text('"""Eager."""\n')
+    (tmp_path / "optimized_mlp.py").write_text('"""Compiled."""\n\nimport torch\n\nf = torch.compile(abs)\n')
+    return a_plan(tmp_path, "mlp")
+
+
+@pytest.mark.parametrize(("cold_start", "compiles"), [(False, True), (True, False)])
+def test_a_compiled_side_has_a_fork_server_and_caches_of_its_own_but_for_cold_starts(tmp_path, plan, cold_start, compiles):
+    server = Server()
+    with Session(Settings(cold_start=cold_start), server, 1, tmp_path, lambda *_: tmp_path) as session:
+        assert session._server_for(plan, "baseline") is server
+        assert (session._server_for(plan, "optimized") is not server) == compiles
+        assert session._server_for(plan, "optimized") is session._server_for(plan, "optimized")
+        assert session.caches_of(plan, "baseline") == ""
+        caches = session.caches_of(plan, "optimized")
+        assert caches == session.caches_of(plan, "optimized")
+        assert (caches != "" and Path(caches).is_dir()) == compiles
+    assert (server.second is not None and server.second.stopped) == compiles
+    assert not compiles or not Path(caches).exists()
+
+
+def test_what_is_collected_once_and_frozen_costs_the_next_collection_nothing():
+    """The remedy by itself: what a worker holds when its side is warm is not looked at again."""
+    kept = [[i] for i in range(200_000)]
+    try:
+        gc.collect()
+        gc.freeze()
+        assert len(gc.get_objects()) < 1000 < len(kept) < gc.get_freeze_count()
+    finally:
+        gc.unfreeze()
