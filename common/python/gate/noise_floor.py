@@ -29,6 +29,7 @@ class StepClass(StrEnum):
     LONG = "30 µs and more"
     LAUNCH = "launch clock"
     HOST = "host clock"
+    SETUP = "set-up"
 
 
 def class_of(clock: Literal["device", "launch", "host"], shortest_ns: float) -> StepClass:

@@ -15,6 +15,7 @@ from common.python.gate.statistics import (
     LEAST_UNITS,
     NO_CHANGE,
     PAIR,
+    SETUP,
     TIME,
     Difference,
     Known,
@@ -38,6 +39,7 @@ SHARE_BAND_PERCENT = 3.0
 ANOTHER_DEVICE_PERCENT = 5.0
 BRIEF_ON_ANOTHER_DEVICE_PERCENT = 15.0
 OF_A_HOST_PERCENT = 30.0
+SETUP_PERCENT = 10.0  # of set-up, most of which is a host's: imports, compilers, files
 """Of a ratio or a share accepted on another GPU of the model, for steps of 30 µs and more and for others; and where launches count, on any
 GPU. In 78 comparisons of rows between H200s (2026-11-22) the ratios of the first changed by 4.1 % at most and the shares of optimized sides
 by 4.3, but for one row, whose baseline changed by 10.8; of the second, by 13.7 and 11.0. 100 launches against a graph of them were 1.90,
@@ -46,6 +48,7 @@ by 4.3, but for one row, whose baseline changed by 10.8; of the second, by 13.7 
 _ELSEWHERE_PERCENT = dict.fromkeys(StepClass, BRIEF_ON_ANOTHER_DEVICE_PERCENT) | {
     StepClass.LONG: ANOTHER_DEVICE_PERCENT,
     StepClass.LAUNCH: OF_A_HOST_PERCENT,
+    StepClass.SETUP: OF_A_HOST_PERCENT,
 }
 SPEEDUP = "speedup"
 NOISE_COMMAND = "noise"
@@ -181,9 +184,10 @@ class Standards:
 
     def allowance(self, plan: Plan, units: Sequence[Unit]) -> Allowance:
         """What this machine's noise makes of steps like these."""
-        step = class_of_units(plan.clock, units)
+        step = StepClass.SETUP if plan.is_cold else class_of_units(plan.clock, units)
         known = self.noise.known(step) if len(units) < LEAST_UNITS else None
-        return Allowance(step, self.noise.band_percent(self._settings.gate, step), self.noise.percent.get(step), known)
+        band = self.noise.band_percent(self._settings.gate, step)
+        return Allowance(step, max(band, SETUP_PERCENT) if plan.is_cold else band, self.noise.percent.get(step), known)
 
     def verdict(self, plan: Plan, shape: str, timing: PairTiming) -> Verdict | None:
         """What the gate says; None where this timing is never gated."""
@@ -219,7 +223,8 @@ class Standards:
         """The smallest change, in percent, that counts against what was accepted, and what of the acceptance makes it that."""
         half_width = expectation.ratio.half_width_percent
         known_to = 2 * half_width, f"as known to {half_width:.2g} %"  # to half of its --gate, if not better
-        step = class_of(expectation.clock, min(side.time_ns.estimate for side in expectation.sides.values()))
+        shortest = min(side.time_ns.estimate for side in expectation.sides.values())
+        step = StepClass.SETUP if expectation.goal == SETUP else class_of(expectation.clock, shortest)
         if not self._is_of_this_device(expectation):
             return max(known_to, (_ELSEWHERE_PERCENT[step], f"on another {expectation.provenance.gpu}"))
         if step is StepClass.LAUNCH:

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from common.python.errors import SideFailure, Status
-from common.python.gate.statistics import TIME, gains_of, rungs_of, speedups_of, times_of
+from common.python.gate.statistics import TIME, gains_of, median_ns, rungs_of, speedups_of, times_of
 from common.python.gate.verdicts import Standards
 from common.python.machine.telemetry import Telemetry
 from common.python.measure.hidden_work import Span, WallClock, unfinished
@@ -119,7 +119,7 @@ class Measurement:
             device=self._plan.device,
             clock=self._plan.clock,
             cache=self._plan.described.cache,
-            mode="cold_start" if settings.cold_start else "sustained" if settings.sustained else "burst",
+            mode="cold_start" if self._session.is_cold(self._plan) else "sustained" if settings.sustained else "burst",
             launch_latency_hidden=self._plan.clock == "device" and self._hold,
             calls_per_sample=self._copies,
             buffer_sets=self._sets,
@@ -144,7 +144,7 @@ class Measurement:
             forwards = (len(units) % 2 == 0) is not self._session.reversed
             order = self._plan.sides if forwards else tuple(reversed(self._plan.sides))
             begin = time.monotonic()
-            units.append(self._cold_unit(order) if self._session.settings.cold_start else self._unit(order))
+            units.append(self._cold_unit(order) if self._session.is_cold(self._plan) else self._unit(order))
             self._timed_s += time.monotonic() - begin - self._prepare_s
             self._session.tell(self._running_estimate(units))
             reason = self._rule.reason(units, self._timed_s - already_s, self._prepare_s)
@@ -331,7 +331,11 @@ class Measurement:
                         self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, call, timed=True))
                     total_s = worker.load_s + prepared.seconds + checked.first_call_s
                     blocks[side].append(Block(seed=seed, samples_ns=(total_s * 1e9,)))
-        return Unit(order=order * count, blocks={side: tuple(found) for side, found in blocks.items()})
+        unit = Unit(order=order * count, blocks={side: tuple(found) for side, found in blocks.items()})
+        if not self._plan.is_cold or BASELINE not in blocks:
+            return unit
+        ready_ns = {side: median_ns(unit, side) for side in order}
+        return unit.model_copy(update={"gains": {side: ready_ns[BASELINE] / ns for side, ns in ready_ns.items() if side != BASELINE}})
 
     def _left(self) -> float:
         left = self._deadline - time.monotonic()

@@ -32,10 +32,11 @@ from common.python.settings import Settings
 
 BUDGET_S = 5.0  # a side
 _SLOWER = 1.02  # than the mean so far may units be that are to come: two of 80 measurements on H200s ended 0.6 and 1.3 % late
+SETUP_UNITS = 4  # of fresh processes, both orders twice: each may compile for half a minute
 DEAR_S = 2.0  # a `prepare` that takes longer allows as few units as there is a variance from
 PRECISE_PERCENT = 0.25
 # Steps whose noise may not let the interval become that narrow: this, unless their floor is kept.
-NOISY_PERCENT = {StepClass.SHORT: 1.0, StepClass.LAUNCH: 0.5, StepClass.HOST: 0.5}
+NOISY_PERCENT = {StepClass.SHORT: 1.0, StepClass.LAUNCH: 0.5, StepClass.HOST: 0.5, StepClass.SETUP: 5.0}
 
 
 class StopRule:
@@ -95,6 +96,8 @@ class StopRule:
     def _least(self, units: Sequence[Unit], prepare_s: float) -> int:
         if self._accepting:
             return LEAST_ACCEPTED_UNITS
+        if self._plan.is_cold:
+            return SETUP_UNITS
         dear = prepare_s > DEAR_S and len(units) >= LOOK_EVERY and self._standards.allowance(self._plan, units).known is not None
         return LOOK_EVERY if dear else LEAST_UNITS
 

@@ -78,7 +78,8 @@ class Workload:
     rtol, atol                the tolerance of both sides
     changes                   the tolerance of the optimized side, where it lowers the precision by design
     reference_in              float64, or float32 with the reason in a comment; integers stay exact
-    goal                      what the optimized side must improve: time, memory, accuracy or a metric's name
+    goal                      what the optimized side must improve: time, memory, accuracy, a metric's name, or setup: the time from a
+                              fresh process that has imported torch, with empty compile caches, to the first right answer
     clock                     device, launch (the host's launch cost counts) or host (wall clock)
     cache                     state of the caches before a timed call: of the L2, and of the page cache of input files
     place                     device, or host for work that never touches a GPU

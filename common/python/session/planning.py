@@ -56,6 +56,11 @@ class Plan:
         return self.selection.sides
 
     @property
+    def is_cold(self) -> bool:
+        """Whether every sample is a fresh process with cold compile caches, for what counts is how soon a side is ready."""
+        return self.described.goal == "setup"
+
+    @property
     def clock(self) -> Literal["device", "launch", "host"]:
         """The clock that counts here: on a CPU it is always the host's."""
         return self.described.clock if self.device == "cuda" else "host"

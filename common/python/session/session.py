@@ -110,13 +110,17 @@ class Session:
         """The core that the CPU sides of a row share, so that like is timed with like; the harness has the others."""
         return max(os.sched_getaffinity(0)) if plan.device == "cpu" else ANY_CORE
 
+    def is_cold(self, plan: Plan) -> bool:
+        """Whether every sample of a row is a fresh process: its goal asks for that, or the run does."""
+        return plan.is_cold or self.settings.cold_start
+
     def starts_triton(self, plan: Plan, side: str) -> bool:
         """Whether Triton is there before a side is loaded. A cold start has that to do itself, and its interpreter must not find it."""
-        return plan.launches_triton(side) and not self.settings.cold_start
+        return plan.launches_triton(side) and not self.is_cold(plan)
 
     def starts_compiler(self, plan: Plan, side: str) -> bool:
         """Whether torch's compiler is there before a side is loaded. A cold start has that to do itself."""
-        return plan.compiles(side) and not self.settings.cold_start
+        return plan.compiles(side) and not self.is_cold(plan)
 
     def _server_for(self, plan: Plan, side: str) -> ForkServer:
         """The fork server for workers of `side`. The compiler brings Triton, without its interpreter, so it has a server of its own."""
