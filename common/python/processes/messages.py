@@ -126,7 +126,7 @@ class Load(Request):
     interpret: bool
     folder: str
     cold: bool
-    caches: str
+    caches: str = ""
     triton: bool
     watched: bool
     digest: str
@@ -397,7 +397,7 @@ class Fork(Request):
     log: str
     core: int
     triton: bool
-    compiler: bool
+    compiler: bool = False
 
 
 class Forked(Answer):

@@ -1,4 +1,4 @@
-"""Control: an honest side beside a baseline that imports much."""
+"""Control: an honest side beside a baseline that holds much."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""The same sum of rows, beside a baseline that imports much: what it leaves to the garbage collector must hide nobody's work."""
+"""The same sum of rows, beside a baseline that holds much: what it leaves to the garbage collector must hide nobody's work."""
 
 from workload_sum import WORKLOAD
 
