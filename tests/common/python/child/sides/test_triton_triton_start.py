@@ -1,7 +1,5 @@
 """Triton is started once, before workers are forked, and each side that launches it pays for that in its set-up."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from common.python.errors import SideFailure
@@ -9,9 +7,10 @@ from common.python.machine.description import child_environment
 from common.python.processes import messages
 from common.python.processes.fork_server import ForkServer
 from common.python.project import PROJECT_ROOT
-from common.python.session.planning import Plan
 from common.python.session.session import Session
+from common.python.settings import Settings
 from tests.support.commands import loaded_worker
+from tests.support.plans import a_plan
 
 TELLTALE = '''"""Baseline: says whether Triton was there before it, and where Triton would keep what it compiles."""
 import sys
@@ -71,7 +70,6 @@ def test_a_side_that_launches_triton_pays_for_its_start_in_every_worker(server, 
 def test_triton_is_started_for_those_that_launch_it(tmp_path, device, cold_start, text, starts):
     file = tmp_path / "optimized_x.py"
     file.write_text(text)
-    plan = SimpleNamespace(device=device, file={"optimized": file}.get)
-    plan.launches_triton = lambda side: Plan.launches_triton(plan, side)
-    session = SimpleNamespace(settings=SimpleNamespace(cold_start=cold_start))
-    assert Session.starts_triton(session, plan, "optimized") is starts
+    plan = a_plan(tmp_path, "x", device=device)
+    with Session(Settings(cold_start=cold_start), None, 1, tmp_path, lambda *_: tmp_path) as session:
+        assert session.starts_triton(plan, "optimized") is starts
