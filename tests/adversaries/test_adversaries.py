@@ -24,7 +24,7 @@ from tools.checks.adversaries import FOLDER, cells_of, cheats, complaint, outcom
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.slow]  # minutes in which no other test runs
 
 MEMORY = 4 << 30  # bytes that a process of the run may ask for, so that a cheat that asks for all there is hurts nobody
 ROWS = cheats()
