@@ -14,7 +14,7 @@ from common.python.pairs.directives import read_directives
 from common.python.results import BASELINE, OPTIMIZED
 from common.python.wording import bytes_text, interval_text, speedup_text
 from tools.checks.measured_pairs import LIBRARY, README, MeasuredPair, of_library, place
-from tools.checks.predictions import predicted_lines, said_in_ladder, said_of
+from tools.checks.predictions import equations, lines_in, outcomes, said_in_ladder, said_of
 from tools.checks.short_tables import NOT_ACCEPTED, share_text
 from tools.checks.written_tables import NOT_MEASURED, rows
 
@@ -48,6 +48,7 @@ def _section(measured: MeasuredPair, root: Path) -> str:
     parts = [f"## {name}", "\n".join(_sides(measured, root)), *_timings(measured)]
     if not measured.shapes:
         parts.append(f"{NOT_MEASURED[0].upper()}{NOT_MEASURED[1:]}.")
+    parts += outcomes(measured)
     parts += [f"{title}:\n\n" + "\n".join(lines) for title, lines in _lists(measured) if lines]
     return "\n\n".join(parts)
 
@@ -60,7 +61,8 @@ def _sides(measured: MeasuredPair, root: Path) -> Iterator[str]:
         yield f"- [{side}]({link}): {read_directives(path).idea}"
         if side not in (BASELINE, LIBRARY):
             over = " over the step before" if said is not None and side != OPTIMIZED else ""
-            yield f"  - predicted{over}: {said_of(path, said)}"
+            texts = [said_of(path, said)] if said_of(path, said) else equations(measured) if side == OPTIMIZED else lines_in(path)
+            yield from (f"  - predicted{over}: {text}" for text in texts)
 
 
 def _timings(measured: MeasuredPair) -> Iterator[str]:
@@ -119,7 +121,6 @@ def _over_step(expected: Expectation, before: str, side: str) -> str:
 
 def _lists(measured: MeasuredPair) -> Iterator[tuple[str, list[str]]]:
     """Title and lines of each list below a section's tables."""
-    yield "Predicted against measured", predicted_lines(measured)
     yield "Claimed", list(_claims(measured))
     yield "Measured with", list(_provenances(measured))
 

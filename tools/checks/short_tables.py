@@ -14,7 +14,7 @@ from common.python.pairs.workload import DEFAULT_SHAPE
 from common.python.results import BASELINE, OPTIMIZED, Share
 from common.python.wording import at_shape
 from tools.checks.measured_pairs import LIBRARY, README, MeasuredPair, is_converted
-from tools.checks.predictions import prediction_cell, said_in_ladder, said_of
+from tools.checks.predictions import prediction_cell, require_prediction
 from tools.checks.written_tables import NOT_MEASURED, rows, shown
 
 COLUMNS = ("pair", "idea", "predicted", "measured", "share of ceiling")
@@ -33,9 +33,11 @@ def tables(pairs: Iterable[MeasuredPair], readme: str, root: Path) -> str:
     Raises BenchmarkError, naming the file, for a pair that predicts nothing and, in a converted page, for an idea that is too long.
     """
     pairs = list(pairs)
+    for measured in pairs:
+        require_prediction(measured, root)
     links, converted = sections(readme), is_converted(readme)
     body = [row for measured in pairs for row in _pair_rows(measured, links, converted)]
-    ladders = [ladder(measured, root, converted) for measured in pairs if measured.steps]
+    ladders = [ladder(measured, converted) for measured in pairs if measured.steps]
     ending = "Times with intervals, library, proofs and where each was measured: [RESULTS.md](RESULTS.md)."
     return "\n\n".join([rows(COLUMNS, body), *ladders, ending])
 
@@ -114,16 +116,11 @@ def _shares(expected: Expectation) -> str:
     return " -> ".join(share_text(share) if share else "?" for share in reached) if any(reached) else ""
 
 
-def ladder(measured: MeasuredPair, root: Path, converted: bool) -> str:
+def ladder(measured: MeasuredPair, converted: bool) -> str:
     """The table of a ladder: every step, what it changes, its gain over the step before, and its share; last, the library's share."""
-    said = said_in_ladder(measured, root)
     shapes = measured.shapes
-    body = [_step_row(measured, "", BASELINE, converted)]
-    for before, after in measured.steps:
-        said_of(measured.pair.sides[after], said)
-        body.append(_step_row(measured, before, after, converted))
-    if LIBRARY in measured.pair.sides:
-        body.append(_step_row(measured, "", LIBRARY, converted))
+    climbed = [("", BASELINE), *measured.steps, *([("", LIBRARY)] if LIBRARY in measured.pair.sides else [])]
+    body = [_step_row(measured, before, after, converted) for before, after in climbed]
     order = f" Figures are for {', '.join(f'@{shape}' for shape in shapes)}, in this order." if len(shapes) > 1 else ""
     return f"The ladder of `{measured.pair.name}`: a gain is over the step before.{order}\n\n{rows(STEP_COLUMNS, body)}"
 
