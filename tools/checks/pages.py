@@ -26,7 +26,7 @@ def rewritten(root: Path) -> dict[Path, str]:
     for folder, pairs in folders.items():
         readme = folder / README
         text = read_readme(readme, "the README of a folder with pairs")
-        found[readme] = filled(readme, with_table(readme, text, "table", tables(pairs, text, root)), known)
+        found[readme] = with_table(readme, filled(readme, text, known), "table", tables(pairs, text, root))
         found[folder / NAME] = results_page(folder, pairs, root)
     for page in [root / README, *sorted((root / "common" / "docs").glob("*.md"))]:
         if page.is_file() and page not in found:

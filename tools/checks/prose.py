@@ -55,7 +55,7 @@ _MEASURED = re.compile(r"<!-- measured:.*?-->(.*?)<!-- /measured -->", re.DOTALL
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _CODE_SPAN = re.compile(r"`[^`]+`")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
-_LABEL = re.compile(r"^\*\*[^*]+\*\*[:.]?\s*")
+_OPENING = re.compile(r"\s*(?:[-*+]|\d+[.)])?\s*(?:\*\*[^*]+\*\*[:.]?)?")
 _SENTENCE = re.compile(r"(?<=[.!?])[)\"'*]*\s+(?=[A-Z0-9`*\[(\"])")
 _GENERATED = re.compile(r"<!-- (\w+): (begin|end) -->")
 
@@ -101,15 +101,15 @@ def paragraphs(text: str) -> list[Paragraph]:
 
 
 def sentences(paragraph: Paragraph) -> Iterator[tuple[int, str]]:
-    """Line and words of each sentence, as it is shown: a span of code is one word, and a bold label no part of its sentence."""
+    """Line and words of each sentence, as it is shown: a span of code is one word, and the bold label that opens a paragraph none."""
     text = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), paragraph.text)
     text = _CODE_SPAN.sub(lambda match: "`" + re.sub(r"[^\n]", "c", match[0][1:-1]) + "`", text)
     text = re.sub(r"\]\([^)]*\)", "]", text)
-    place = 0
-    for end in [*(match.start() for match in _SENTENCE.finditer(text)), len(text)]:
+    place = opening.end() if (opening := _OPENING.match(text)) else 0
+    for end in [*(match.start() for match in _SENTENCE.finditer(text, place)), len(text)]:
         piece = text[place:end]
         lead = len(piece) - len(piece.lstrip())
-        yield paragraph.line + text.count("\n", 0, place + lead), _LABEL.sub("", _ITEM.sub("", piece, count=1).strip())
+        yield paragraph.line + text.count("\n", 0, place + lead), piece.strip()
         place = end
 
 

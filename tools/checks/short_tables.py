@@ -28,7 +28,7 @@ _HEADING = re.compile(r"^#{2,6} +(.+?) *#*$", re.MULTILINE)
 
 
 def tables(pairs: Iterable[MeasuredPair], readme: str, root: Path) -> str:
-    """The table of one folder's pairs, and behind it those of its ladders, for the page `readme`.
+    """The table of one folder's pairs, in the order of their sections, and behind it those of its ladders, for the page `readme`.
 
     Raises BenchmarkError, naming the file, for a pair that predicts nothing and, in a converted page, for an idea that is too long.
     """
@@ -36,6 +36,8 @@ def tables(pairs: Iterable[MeasuredPair], readme: str, root: Path) -> str:
     for measured in pairs:
         require_prediction(measured, root)
     links, converted = sections(readme), is_converted(readme)
+    order = list(links)
+    pairs.sort(key=lambda measured: order.index(measured.pair.name) if measured.pair.name in links else len(order))
     body = [row for measured in pairs for row in _pair_rows(measured, links, converted)]
     ladders = [ladder(measured, converted) for measured in pairs if measured.steps]
     ending = "Times with intervals, library, proofs and where each was measured: [RESULTS.md](RESULTS.md)."

@@ -84,6 +84,13 @@ def test_a_pair_is_linked_to_its_section_or_else_to_its_file(chapter, heading, l
     assert row_of(chapter, "transpose")[0] == f"[transpose]({link})"
 
 
+def test_pairs_stand_in_the_order_of_their_sections(chapter):
+    (chapter / "README.md").write_text(f"{README}\n## transpose_wide\n\n## transpose\n")
+    assert [row[0] for row in rows_of(chapter)[2:]] == ["[transpose_wide](#transpose_wide)", "[transpose](#transpose)"]
+    (chapter / "README.md").write_text(f"{README}\n## transpose_wide\n")
+    assert [row[0] for row in rows_of(chapter)[2:]] == ["[transpose_wide](#transpose_wide)", "[transpose](optimized_transpose.cu)"]
+
+
 def test_the_anchor_of_a_section_is_as_github_names_it():
     assert sections("# Top\n\n## `a_b`, c!\n") == {"a_b": "a_b-c"}
 
