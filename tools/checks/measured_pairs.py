@@ -85,7 +85,7 @@ def of_library(expected: Expectation, side: str = OPTIMIZED) -> Interval | None:
 
 def is_converted(readme: str) -> bool:
     """Whether a page says, near its top, that it has the form that the checks of prose hold it to."""
-    return CONVERTED in readme.splitlines()[:_NEAR_THE_TOP]
+    return CONVERTED in map(str.strip, readme.splitlines()[:_NEAR_THE_TOP])
 
 
 def place(model: str, shape: str) -> str:

@@ -1,10 +1,10 @@
 """Measured values in prose: a marker in the text is filled in from the expectations files, and checked against them from then on.
 
-    {{measured: ch07:transpose speedup}}                               what one writes
-    <!-- measured: ch07:transpose speedup -->7.45x (H200)<!-- /measured -->    what becomes of it
+    {{measured: ch07:transpose speedup}}                                      what one writes
+    <!-- measured: ch07:transpose speedup -->7.45x (H200)<!-- /measured -->   what becomes of it
 
-TARGET [@SHAPE] FIGURE [@SHAPE] [on MODEL], where FIGURE is speedup, of_library, time SIDE, share SIDE or rung STEP. Without a model, all that were
-measured are told. A shape must be named where a pair has several. Code is left as it is.
+TARGET [@SHAPE] FIGURE [@SHAPE] [on MODEL], where FIGURE is speedup, of_library, time SIDE, share SIDE or rung STEP. Without a model,
+all that were measured are told. A shape must be named where a pair has several. Code is left as it is.
 """
 
 from __future__ import annotations

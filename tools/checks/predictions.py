@@ -146,7 +146,7 @@ def prediction_cell(measured: MeasuredPair, shape: str) -> str:
     terms = {model: terms_at(measured, shape, expected) for model, expected in measured.at(shape).items()}
     ratios = {model: _headline(found) for model, found in terms.items()}
     if not any(ratios.values()):
-        return SEE_RESULTS
+        return _expected_cell(measured, shape)
     texts = {model: f"{'guess ' if ratio.is_guess else ''}{ratio.predicted:.3g}x" for model, ratio in ratios.items() if ratio}
     is_one = len(set(texts.values())) == 1
     told = next(iter(texts.values())) if is_one else ", ".join(f"{key_text(model)} {text}" for model, text in texts.items())
@@ -198,13 +198,14 @@ def _shapes_of(measured: MeasuredPair) -> dict[str, Expectation]:
 
 
 def outcomes(measured: MeasuredPair) -> Iterator[str]:
-    """Each timing's predicted terms beside what was measured: a table a timing, or of an `expects:` line one sentence."""
+    """Each timing's predicted terms beside what was measured: a table a timing, and of the ratio of an `expects:` line a sentence."""
     predictions = predictions_in(said_of(measured.optimized))
     shapes = _shapes_of(measured)
     for model, shape, expected in measured.timings():
-        if terms := terms_at(measured, shape, expected):
+        terms = terms_at(measured, shape, expected)
+        if terms:
             yield f"{place(model, shape)}, predicted against measured:\n\n" + rows(TERM_COLUMNS, map(_term_cells, terms))
-        elif not equations(measured) and (found := prediction_at(predictions, shape, shapes)):
+        if not _headline(terms) and (found := prediction_at(predictions, shape, shapes)):
             away = factor(expected.ratio.estimate, found.ratio)
             verdict = f"missed, {significant(away)} times apart" if away > MISSED else f"within {MISSED} times"
             yield f"{place(model, shape)}: predicted {found.text}, measured {significant(expected.ratio.estimate)}x: {verdict}."

@@ -66,7 +66,7 @@ def _pair_rows(measured: MeasuredPair, links: dict[str, str], converted: bool) -
         yield [
             f"[{name}]({link}){at_shape(shape)}" if first else f"{name}{at_shape(shape)}",
             idea if first else "",
-            prediction_cell(measured, shape),
+            joined(prediction_cell(measured, shape).split(", ")),
             joined(speedups),
             joined([f"{key_text(model)} {both}" for model, expected in found.items() if (both := _shares(expected))]),
         ]

@@ -81,6 +81,14 @@ def test_the_cell_has_the_ratio_of_the_equations_and_what_missed(told, terms, ce
     assert told(*terms)[0] == cell
 
 
+def test_a_ratio_that_no_equation_has_is_that_of_the_expects_line(chapter, told):
+    optimized = chapter / "optimized_transpose.cu"
+    optimized.write_text(optimized.read_text().replace("// proves", "// expects: 2x, guessed\n// proves", 1))
+    cell, section = told(a_term("counter a", 0.1, 0.1, expression="", unit="x"))
+    assert cell == "2x (missed)"
+    assert "| counter a |  | 0.1x | 0.1x | 1.00 |\n\nH200: predicted 2x, measured 3.10x: missed, 1.55 times apart." in section
+
+
 def test_every_term_stands_beside_its_measurement(told):
     terms = [a_term(), a_term("speedup of once", 1.5, 3.0, expression=""), a_term("optimized", None, None, why="it is of the B200 alone")]
     section = told(*terms)[1]
