@@ -1,7 +1,8 @@
-"""Tables that tools write into READMEs: put between two marker lines, rewritten in place, or checked against what stands there."""
+"""Tables and pages that tools write: put between two marker lines or written whole, or checked against what stands there."""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -16,6 +17,11 @@ NOT_MEASURED = "not measured yet"
 def row(cells: Iterable[str]) -> str:
     """A row of a Markdown table."""
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def shown(cell: str) -> str:
+    """What a reader sees of a cell: of a link its text, and no marks of code."""
+    return re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", cell).replace("`", "").replace("\\|", "|")
 
 
 def rows(head: tuple[str, ...], body: Iterable[Iterable[str]]) -> str:
@@ -44,22 +50,22 @@ def with_table(readme: Path, whole: str, name: str, text: str) -> str:
 
 
 def write_or_check(rewritten: Callable[[Path], Mapping[Path, str]], root: Path, writer: str, arguments: list[str] | None) -> ExitCode:
-    """The command line of `writer`: write each README below `root` that differs from its text, or with `--check` only say which do.
+    """The command line of `writer`: write each file below `root` that differs from its text, or with `--check` only say which do.
 
     USAGE then, if any does, or if one cannot be written.
     """
-    parser = Arguments(description="Writes tables into READMEs, from what was measured and committed.")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if a README differs")
+    parser = Arguments(description="Writes tables and pages from what was measured and committed.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file differs")
     check = parser.parse_args(arguments).check
     try:
         texts = rewritten(root)
     except BenchmarkError as error:
         print(f"error: {error}", file=sys.stderr)
         return ExitCode.USAGE
-    stale = [path for path, text in texts.items() if path.read_text(encoding="utf-8") != text]
+    stale = [path for path, text in texts.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
     for path in stale:
         if not check:
             write_whole(path, texts[path])
-        print(f"{path.relative_to(root)}: " + (f"differs; expected the table that {writer} writes" if check else "written"))
-    print(f"{len(texts) - len(stale)} of {len(texts)} tables were up to date")
+        print(f"{path.relative_to(root)}: " + (f"differs; expected what {writer} writes" if check else "written"))
+    print(f"{len(texts) - len(stale)} of {len(texts)} files were up to date")
     return ExitCode.USAGE if check and stale else ExitCode.GOOD

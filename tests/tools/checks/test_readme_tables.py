@@ -109,7 +109,7 @@ def test_without_results_nothing_is_measured_yet(project):
 def test_the_check_fails_and_writes_nothing_until_the_tables_are_written(project, run_folder, capsys):
     assert readme_tables.main(["--check"], project) == 1
     assert (project / "README.md").read_text() == README
-    assert "README.md: differs; expected the table that tools/checks/readme_tables.py writes" in capsys.readouterr().out
+    assert "README.md: differs; expected what tools/checks/readme_tables.py writes" in capsys.readouterr().out
     written(project)
     assert readme_tables.main(["--check"], project) == 0
     keep(project, run_folder)

@@ -1,0 +1,159 @@
+"""The page RESULTS.md of a folder: all that is known of its pairs, which the tables of its README are too short for."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from common.python.gate.expectations import Expectation
+from common.python.gate.statistics import TIME, geometric_interval
+from common.python.pairs.claims import IN_CODE, INSTRUCTIONS, Claim, read_claims
+from common.python.pairs.directives import read_directives
+from common.python.results import BASELINE, OPTIMIZED
+from common.python.wording import bytes_text, interval_text, speedup_text
+from tools.checks.measured_pairs import LIBRARY, README, MeasuredPair, of_library, place
+from tools.checks.predictions import equations, lines_in, outcomes, said_in_ladder, said_of
+from tools.checks.short_tables import NOT_ACCEPTED, share_text
+from tools.checks.written_tables import NOT_MEASURED, rows
+
+NAME = "RESULTS.md"
+COLUMNS = ("side", "time", "speedup", "of library", "share of ceiling", "peak memory")
+OVER_STEP = "over the step before"
+_COMMIT = 10
+
+HEAD = f"""\
+# Results: {{folder}}
+
+Written by `tools/checks/pages.py` from the expectations files of this folder. The pairs are explained in [{README}]({README}).
+
+- **time**: geometric mean of the median times of all process pairs, with its 95 % interval.
+- **speedup**: the baseline's time divided by that of the side.
+- **of library**: the library's time divided by that of the side; above 1x the side is faster than the library.
+- **share of ceiling**: the time that the least possible work takes at the ceiling measured on the same machine, divided by the side's time.
+- **peak memory**: the most device memory that the side's process held at once.
+- **proves**: holds in the optimized side and not in the baseline. **has**: holds in the optimized side.
+- **fewer**, **more**: compared with the baseline. **launches**: what the host starts in one step."""
+
+
+def results_page(folder: Path, pairs: Iterable[MeasuredPair], root: Path) -> str:
+    """The whole page of one folder. Raises BenchmarkError, naming the file, for a side that predicts nothing or claims what is no claim."""
+    name = folder.relative_to(root).as_posix()
+    return "\n\n".join([HEAD.format(folder=name), *(_section(measured, root) for measured in pairs)]) + "\n"
+
+
+def _section(measured: MeasuredPair, root: Path) -> str:
+    name = measured.pair.name
+    parts = [f"## {name}", "\n".join(_sides(measured, root)), *_timings(measured)]
+    if not measured.shapes:
+        parts.append(f"{NOT_MEASURED[0].upper()}{NOT_MEASURED[1:]}.")
+    parts += outcomes(measured)
+    parts += [f"{title}:\n\n" + "\n".join(lines) for title, lines in _lists(measured) if lines]
+    return "\n\n".join(parts)
+
+
+def _sides(measured: MeasuredPair, root: Path) -> Iterator[str]:
+    """A line a side with its idea, and below it what it predicts: over the step before it in a ladder, else over the baseline."""
+    said = said_in_ladder(measured, root) if measured.steps else None
+    for side, path in measured.pair.sides.items():
+        link = os.path.relpath(path, measured.pair.workload.parent)
+        yield f"- [{side}]({link}): {read_directives(path).idea}"
+        if side not in (BASELINE, LIBRARY):
+            over = " over the step before" if said is not None and side != OPTIMIZED else ""
+            texts = [said_of(path, said)] if said_of(path, said) else equations(measured) if side == OPTIMIZED else lines_in(path)
+            yield from (f"  - predicted{over}: {text}" for text in texts)
+
+
+def _timings(measured: MeasuredPair) -> Iterator[str]:
+    for model, shape, expected in measured.timings():
+        entries = ", ".join(f"{key} = {value}" for key, value in expected.shape.items())
+        goal = "" if expected.goal == TIME else f" Goal `{expected.goal}`: {speedup_text(expected.ratio)}."
+        head = f"**{place(model, shape)}**: {entries}; clock `{expected.clock}`, caches {expected.cache}.{goal}"
+        yield f"{head}\n\n{_table(measured, expected)}"
+    for model, known in measured.models.items():
+        if measured.shapes and not known:
+            yield f"**{place(model, 'default')}**: {NOT_MEASURED}."
+
+
+def _table(measured: MeasuredPair, expected: Expectation) -> str:
+    before = {after: first for first, after in measured.steps}
+    body = []
+    for side in measured.pair.sides:
+        if side not in expected.sides:
+            body.append([side, NOT_MEASURED, "", *([""] if before else []), "", "", ""])
+            continue
+        own = expected.sides[side]
+        library = of_library(expected, side) if LIBRARY in measured.pair.sides else None
+        body.append(
+            [
+                side,
+                interval_text(own.time_ns),
+                _speedup(expected, side),
+                *([_over_step(expected, before[side], side) if side in before else ""] if before else []),
+                speedup_text(library) if library else "",
+                share_text(own.share) if own.share else NOT_MEASURED,
+                bytes_text(own.peak_memory_bytes) if own.peak_memory_bytes is not None else NOT_MEASURED,
+            ]
+        )
+    head = list(COLUMNS)
+    if before:
+        head.insert(3, OVER_STEP)
+    return rows(tuple(head), body)
+
+
+def _speedup(expected: Expectation, side: str) -> str:
+    """A side's speedup over the baseline: the accepted one, or that which its units come to."""
+    if side == BASELINE:
+        return ""
+    if side == OPTIMIZED:
+        return speedup_text(expected.speedup)
+    own, baseline = expected.sides[side].logs_ns, expected.sides[BASELINE].logs_ns
+    return speedup_text(geometric_interval([math.exp(first - log) for first, log in zip(baseline, own, strict=True)]))
+
+
+def _over_step(expected: Expectation, before: str, side: str) -> str:
+    """What a step gained over the one before it; where it was timed over another, that is not measured yet."""
+    if rung := expected.rungs.get(side):
+        return speedup_text(rung.ratio) if rung.over == before else NOT_MEASURED
+    return NOT_ACCEPTED if expected.rungs else NOT_MEASURED
+
+
+def _lists(measured: MeasuredPair) -> Iterator[tuple[str, list[str]]]:
+    """Title and lines of each list below a section's tables."""
+    yield "Claimed", list(_claims(measured))
+    yield "Measured with", list(_provenances(measured))
+
+
+def _claims(measured: MeasuredPair) -> Iterator[str]:
+    """A line a claim of the optimized side: where it is seen, and of a counter what it was."""
+    claims = read_claims(measured.optimized, read_directives(measured.optimized))
+    if not claims:
+        yield "- none"
+    for claim in claims:
+        kind = claim.measure.kind
+        where = "machine code" if kind in (INSTRUCTIONS, *IN_CODE) else "counters" if kind == "counter" else "launches"
+        seen = ", ".join(_seen(claim, measured))
+        yield f"- {'proves' if claim.separates else 'has'}, in {where}: `{claim.text}`" + (f"; {seen}" if seen else "")
+
+
+def _seen(claim: Claim, measured: MeasuredPair) -> Iterator[str]:
+    """What the claimed counter was, wherever the run that was accepted read it."""
+    for model, shape, expected in measured.timings():
+        values = [expected.sides[side].counters.get(name, math.nan) for name in claim.measure.names for side in (OPTIMIZED, BASELINE)]
+        if claim.measure.kind == "counter" and not any(map(math.isnan, values)):
+            own, baseline = values
+            yield f"{place(model, shape)}: " + (f"{own / baseline:.3g} x baseline" if claim.relative and baseline else f"{own:.4g}")
+
+
+def _provenances(measured: MeasuredPair) -> Iterator[str]:
+    """A line for all timings that were made together: GPU, driver, torch, commit, date, and how many process pairs each has."""
+    places: dict[str, list[str]] = {}
+    for model, shape, expected in measured.timings():
+        source, count = expected.provenance, len(expected.logs)
+        commit = f"commit {source.commit[:_COMMIT] or 'unknown'}{' with changes' if source.dirty else ''}"
+        torch = f"torch {source.torch or 'unknown'}"
+        told = f"{source.gpu}, driver {source.driver}, {torch}, {commit}, {source.date[:10]}, {count} process pairs"
+        places.setdefault(told, []).append(place(model, shape))
+    for told, where in places.items():
+        yield f"- {', '.join(where)}: {told}"
