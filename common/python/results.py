@@ -312,11 +312,11 @@ class Verdict(Document):
 
 
 class PredictedTerm(Document):
-    """One figure that a pair predicted beside what was measured, in seconds (`s`), bytes, `x` (a speedup), `x baseline` or the figure's own.
+    """One figure that a pair predicted beside what was measured, in `s`, `bytes`, `x` (a speedup), `x baseline` or the figure's own unit.
 
-    `subject` is a side's time (`optimized`), another figure of it (`optimized peak_bytes`), a counter or a speedup. `predicted` is None where
-    nothing may be compared, and `why` says so; `measured` is None where nobody measured it. `ratio` is measured over predicted, and a term
-    has `missed` from 1.25 times on either way. `expression` is what the prediction follows from; a guess follows from nothing.
+    `subject` is a side's time (`optimized`), another figure of it (`optimized peak_bytes`), a counter or a speedup. `predicted` is None
+    where nothing may be compared, and `why` says so; `measured` is None where nobody measured it. `ratio` is measured over predicted, and
+    a term has `missed` where they differ by more than 1.25 times. `expression` is what is predicted from; a guess is from nothing.
     """
 
     subject: str
@@ -324,8 +324,8 @@ class PredictedTerm(Document):
     predicted: float | None
     measured: float | None
     unit: str
-    ratio: float | None
-    missed: bool
+    ratio: float | None = None
+    missed: bool = False
     note: str = ""
     expression: str = ""
     is_guess: bool = False
@@ -334,9 +334,7 @@ class PredictedTerm(Document):
     @model_validator(mode="after")
     def _misses_what_it_compares(self) -> Self:
         if self.missed and (self.predicted is None or self.measured is None):
-            raise ValueError(
-                f"{self.subject} missed, with {self.predicted} predicted and {self.measured} measured; a miss compares two figures"
-            )
+            raise ValueError(f"{self.subject} missed, {self.predicted} predicted, {self.measured} measured; a miss compares two figures")
         return self
 
 

@@ -64,8 +64,8 @@ def page(model: str, folder: Path) -> str:
     if not path.is_file():
         return (
             f"# {model.upper()}: constants of predictions\n\n"
-            f"Not measured yet. `benchmark_cli peak` on an {model.upper()}, then `python tools/checks/cards.py artifacts/machines/<uuid>.json`, "
-            "writes the card and this page.\nUntil then no prediction that names a constant is compared on this model.\n"
+            f"Not measured yet. Run `benchmark_cli peak` on an {model.upper()}, then `tools/checks/cards.py artifacts/machines/<uuid>.json`: "
+            "it writes the card and this page.\nUntil then a constant has the value that `peak` kept on the machine of the run, if it did.\n"
         )
     card = read_card(path)
     lines = [

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.python.command import Arguments, exit_with
-from common.python.errors import BenchmarkError, ExitCode, SideFailure
+from common.python.errors import BenchmarkError, ExitCode
 from common.python.pairs.directives import read_directives
 from common.python.pairs.discovery import Pair, discover, with_rungs
 from common.python.pairs.predictions import predictions_of, require_predictions, timed_shapes
@@ -53,10 +53,7 @@ def shapes_of(pair: Pair) -> dict[str, dict[str, object]]:
         return shapes
     from common.python.child.sides.loader import load_workload  # it imports torch, for seconds
 
-    try:
-        return {name: dict(shape) for name, shape in load_workload(pair.workload).timed_shapes.items()}
-    except SideFailure as failure:
-        raise BenchmarkError(f"{pair.workload}: {failure.reason}; expected a workload that says at which shapes it is timed") from failure
+    return {name: dict(shape) for name, shape in load_workload(pair.workload).timed_shapes.items()}
 
 
 def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:

@@ -207,7 +207,8 @@ def _terms(
             yield _term(prediction, measured, value)
     yield from _derived(found, measured)
     if guess:
-        yield _compared(SPEEDUP, measured, guess.value, measured.ratio, unit="x", note=guess.note, expression=guess.text, is_guess=True)
+        term = PredictedTerm(subject=SPEEDUP, shape=measured.shape_name, predicted=guess.value, measured=measured.ratio, unit="x")
+        yield _compared(term.model_copy(update={"note": guess.note, "is_guess": True}))
 
 
 def _term(prediction: Prediction, measured: Measured, value: float | None, why: str = "") -> PredictedTerm:
@@ -218,7 +219,8 @@ def _term(prediction: Prediction, measured: Measured, value: float | None, why: 
     if prediction.over:
         other, unit = measured.figure(prediction, prediction.over), f"x {prediction.over}"
         seen = seen / other if seen is not None and other else None
-    return _compared(subject, measured, value, seen, unit=unit, note=prediction.note, expression=prediction.expression, why=why)
+    term = PredictedTerm(subject=subject, shape=measured.shape_name, predicted=value, measured=seen, unit=unit, why=why)
+    return _compared(term.model_copy(update={"note": prediction.note, "expression": prediction.expression}))
 
 
 def _derived(found: Mapping[tuple[str, str], tuple[Prediction, float]], measured: Measured) -> Iterator[PredictedTerm]:
@@ -231,36 +233,17 @@ def _derived(found: Mapping[tuple[str, str], tuple[Prediction, float]], measured
         subject = f"{SPEEDUP} of {side}" if figure == TIME and side != OPTIMIZED else name
         seen, other = measured.figure(base, BASELINE), measured.figure(prediction, side)
         ratio = seen / other if seen is not None and other else None
-        yield _compared(subject, measured, base_value / value, ratio, unit="x", expression=f"{BASELINE} / {side}")
+        term = PredictedTerm(subject=subject, shape=measured.shape_name, predicted=base_value / value, measured=ratio, unit="x")
+        yield _compared(term.model_copy(update={"expression": f"{BASELINE} / {side}"}))
 
 
-def _compared(
-    subject: str,
-    measured: Measured,
-    predicted: float | None,
-    seen: float | None,
-    *,
-    unit: str,
-    note: str = "",
-    expression: str = "",
-    why: str = "",
-    is_guess: bool = False,
-) -> PredictedTerm:
-    ratio = seen / predicted if predicted and seen is not None else None
-    is_far = max(ratio, 1 / ratio) > MISSED if ratio else bool(predicted) != bool(seen)
-    return PredictedTerm(
-        subject=subject,
-        shape=measured.shape_name,
-        predicted=predicted,
-        measured=seen,
-        unit=unit,
-        ratio=ratio,
-        missed=predicted is not None and seen is not None and is_far,
-        note=note,
-        expression=expression,
-        is_guess=is_guess,
-        why=why,
-    )
+def _compared(term: PredictedTerm) -> PredictedTerm:
+    """The term with its ratio, and whether it missed."""
+    if term.predicted is None or term.measured is None:
+        return term
+    ratio = term.measured / term.predicted if term.predicted else None
+    is_far = max(ratio, 1 / ratio) > MISSED if ratio else term.predicted != term.measured
+    return term.model_copy(update={"ratio": ratio, "missed": is_far})
 
 
 def _in_unit(metric: ReportedMetric, unit: str) -> float | None:

@@ -264,7 +264,7 @@ def _prediction(where: str, shape: str, body: str) -> Prediction:
 
 
 def _without_note(where: str, body: str) -> tuple[str, str, str]:
-    """What a line says, its note and the model that it ends with: a parenthesis behind an operand is the note, as nothing is multiplied so."""
+    """What a line says, its note and the model that it ends with: a parenthesis behind an operand multiplies nothing, so it is the note."""
     note, model = "", ""
     if (place := _note_at(body)) is not None:
         inside, _, behind = body[place + 1 :].rpartition(")")
@@ -491,7 +491,8 @@ _WORD = re.compile(r"^\s*(?://|#)\s*([A-Za-z]+)\b(@[^:]*)?(\s*:(?!:))?\s*(.*?)\s
 _PREDICTED = re.compile(rf"(?:baseline|optimized|library|counter \S+)\s+(?:\S+\s+)?(?:{_NUMBER}\s*(?:\w+\s*)?(?:=|on \w+$)|=\s*{_NUMBER})")
 _PROVED = re.compile(
     r"(?:not |more |fewer )?(?:kernel \S+|/.+/|\w+)(?: in \S+)?"
-    r"|(?:registers|spills|shared_memory|grid|block|cluster|launches|kernels|graph_nodes|counter \S+|overlap \S+ \S+)(?: in \S+)? (?:==|<=?|>=?) .+"
+    r"|(?:registers|spills|shared_memory|grid|block|cluster|launches|kernels|graph_nodes|counter \S+|overlap \S+ \S+)"
+    r"(?: in \S+)? (?:==|<=?|>=?) .+"
     r"|instruction \S+"
 )
 
