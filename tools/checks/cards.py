@@ -61,15 +61,19 @@ def card_text(card: Card) -> str:
 def page(model: str, folder: Path) -> str:
     """The page of one model, from its card in `folder`; it says so where there is none."""
     path = folder / f"{model}.json"
+    title = f"# {model.upper()}: constants of predictions"
     if not path.is_file():
-        return (
-            f"# {model.upper()}: constants of predictions\n\n"
-            f"Not measured yet. Run `benchmark_cli peak` on an {model.upper()}, then `tools/checks/cards.py artifacts/machines/<uuid>.json`: "
-            "it writes the card and this page.\nUntil then a constant has the value that `peak` kept on the machine of the run, if it did.\n"
-        )
+        lines = [
+            title,
+            "",
+            f"Not measured yet. Run `benchmark_cli peak` on an {model.upper()}, then `tools/checks/cards.py artifacts/machines/<uuid>.json`:",
+            "the second command writes the card and this page.",
+            "Until then a constant has the value that `peak` kept on the machine of the run, if it did.",
+        ]
+        return "\n".join(lines) + "\n"
     card = read_card(path)
     lines = [
-        f"# {card.model.upper()}: constants of predictions",
+        title,
         "",
         "A `predicts:` line may name these constants. Its equation is evaluated with the card of the GPU model that a row was measured on.",
         "",
