@@ -66,8 +66,8 @@ def page(model: str, folder: Path) -> str:
         lines = [
             title,
             "",
-            f"Not measured yet. Run `benchmark_cli peak` on an {model.upper()}, then `tools/checks/cards.py artifacts/machines/<uuid>.json`:",
-            "the second command writes the card and this page.",
+            f"Not measured yet. Run `benchmark_cli peak` on an {model.upper()}, then `tools/checks/cards.py FILE` with the file that it keeps.",
+            "The second command writes the card and this page.",
             "Until then a constant has the value that `peak` kept on the machine of the run, if it did.",
         ]
         return "\n".join(lines) + "\n"

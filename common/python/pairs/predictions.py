@@ -160,9 +160,11 @@ def amount_text(value: float, unit: str) -> str:
         "s": (("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)),
         "bytes": tuple((name, BYTES[name]) for name in ("B", "KB", "MB", "GB")),
     }
-    fitting = [scale for scale in scales.get(unit, ()) if abs(value) >= scale[1]]
+    counts = (("million", 1e6), ("billion", 1e9))
+    fitting = [scale for scale in scales.get(unit, () if unit else counts) if abs(value) >= scale[1]]
     name, size = fitting[-1] if fitting else (unit, 1.0)
-    return f"{value / size:.4g}{' ' if name else ''}{name}"
+    digits = ".0f" if not fitting and abs(value) >= 1e4 else ".4g"
+    return f"{value / size:{digits}}{' ' if name else ''}{name}"
 
 
 def predictions_in(path: Path, text: str) -> tuple[tuple[Prediction, ...], Guess | None]:

@@ -49,8 +49,6 @@ def test_a_bad_line_of_each_pair_is_told(tree, capsys):
     lines = capsys.readouterr().out.splitlines()
     files = [line.split(": ")[0].rpartition("/")[2] for line in lines[:3]]
     assert files == [f"optimized_{name}.cu:2" for name in ("arithmetic", "misspelt", "unknown")]
-        f"optimized_{name}.cu:2" for name in ("arithmetic", "misspelt", "unknown")
-    ]
     assert "found 9.437 MB = 8 * n, which is 8.389 MB on h200; expected at most 2 % between" in lines[0]
     assert lines[-1].endswith("1 have `expects:` alone, 0 predict nothing; 3 are wrong")
 
@@ -58,7 +56,8 @@ def test_a_bad_line_of_each_pair_is_told(tree, capsys):
 def test_shapes_that_a_workload_does_not_write_out_are_read_by_loading_it(tree, capsys):
     root = tree(loaded="// predicts: optimized peak_bytes 8 KiB = 8 * n")
     (root / "ch07" / "workload_loaded.py").write_text(
-        '"""X."""\nfrom common import Spec, Workload\n\nSHAPES = [{"n": 1024}]\nWORKLOAD = Workload(inputs=lambda rand, n: {}, outputs=lambda n: {},'
+        '"""X."""\nfrom common import Spec, Workload\n\nSHAPES = [{"n": 1024}]\n'
+        "WORKLOAD = Workload(inputs=lambda rand, n: {}, outputs=lambda n: {},"
         " reference=lambda: None, time_at=SHAPES[0], check_at=({'n': 1},), work=lambda n: {}, rtol=0, atol=0)\n"
     )
     assert main([], root) == 0, capsys.readouterr().out
