@@ -10,11 +10,13 @@ from pathlib import Path
 
 import nvtx
 
-from common.python.errors import SideFailure, Status
+from common.python.errors import BenchmarkError, SideFailure, Status
+from common.python.gate.predicted import card_from, terms_of_timing
 from common.python.gate.verdicts import Standards
 from common.python.machine.description import Machine
 from common.python.machine.roofline import with_shares
 from common.python.measure.process_pairs import Measured, Measurement
+from common.python.pairs.predictions import card_for, predictions_of, require_predictions
 from common.python.pairs.sources import same_code
 from common.python.pairs.workload import Shape
 from common.python.processes import messages
@@ -90,7 +92,7 @@ def run_pair(plan: Plan, session: Session, machine: Machine, standards: Standard
                     require_proofs(row)
         except SideFailure as failure:
             status, reason = failure.status, failure.reason
-    return judge(_result(row, session, status, reason, time.monotonic() - begin), plan, standards)
+    return with_predictions(judge(_result(row, session, status, reason, time.monotonic() - begin), plan, standards), plan, session)
 
 
 def verify(row: _Row, session: Session, judging: Judging) -> None:
@@ -180,6 +182,26 @@ def judge(row: PairResult, plan: Plan, standards: Standards) -> PairResult:
     """The row with the gate's verdict on each of its timings that may be gated."""
     verdicts = {name: standards.verdict(plan, name, timing) for name, timing in row.timings.items()}
     return row.model_copy(update={"verdicts": {name: verdict for name, verdict in verdicts.items() if verdict}})
+
+
+def with_predictions(row: PairResult, plan: Plan, session: Session) -> PairResult:
+    """The row with what its pair predicted beside what was measured, at its own shapes on a GPU; a line that is wrong becomes a note.
+
+    The constants are those of the GPU model's card, so that one row is not held to another's figures; without a card this machine's own.
+    """
+    chosen, pair = session.settings, plan.selection.pair
+    is_own = not (chosen.kwargs or chosen.sweep or chosen.against or chosen.cold_start)
+    if not row.timings or plan.device != "cuda" or not plan.gpus or not is_own:
+        return row
+    gpu, kept = plan.gpus[0].name, session.ceilings.get("cuda")
+    try:
+        require_predictions(pair.workload, pair.sides, plan.described.timed)
+        card = card_for(gpu) or (card_from(kept) if kept else None)
+        predictions = predictions_of(pair.workload, pair.sides)
+        terms = {name: terms_of_timing(row, name, predictions, gpu, card) for name in row.timings}
+    except BenchmarkError as error:
+        return row.model_copy(update={"notes": (*row.notes, f"predictions are not compared: {error}")})
+    return row.model_copy(update={"predictions": {name: found for name, found in terms.items() if found}})
 
 
 def _result(row: _Row, session: Session, status: Status, reason: str, seconds: float) -> PairResult:

@@ -12,7 +12,7 @@ from common.python.errors import BenchmarkError, ExitCode
 from common.python.profile.steps import gap_share
 from common.python.report.rows import break_even_calls
 from common.python.report.run_folder import load
-from common.python.results import PairResult, PairTiming, SideProfile
+from common.python.results import PairResult, PairTiming, PredictedTerm, SideProfile
 
 Figure = dict[str, str | float]
 
@@ -24,6 +24,8 @@ def figures_of(row: PairResult) -> Iterator[Figure]:
     """
     for shape, timing in row.timings.items():
         yield from (figure | {"shape": shape} for figure in _timed(row, timing))
+    for terms in row.predictions.values():
+        yield from (figure for term in terms for figure in _predicted(row, term))
     for side, metrics in row.metrics.items():
         for name, metric in metrics.items():
             yield _figure(row, side, name, metric.value, metric.unit, "self-reported" if metric.self_reported else "harness")
@@ -50,6 +52,14 @@ def _timed(row: PairResult, timing: PairTiming) -> Iterator[Figure]:
             yield _figure(row, side, "share_of_ceiling_at_held_clock", share.at_held_clock, "ratio") | {"ceiling": share.key}
     if energy := timing.telemetry.energy:
         yield _figure(row, "all", "energy", energy.joules, "J") | {"seconds": energy.seconds}
+
+
+def _predicted(row: PairResult, term: PredictedTerm) -> Iterator[Figure]:
+    """What was predicted, and measured over predicted, of one term; its side is `all`, as a term may be of two."""
+    source = "guess" if term.is_guess else "prediction"
+    for name, value, unit in (("predicted", term.predicted, term.unit), ("measured_over_predicted", term.ratio, "ratio")):
+        if value is not None:
+            yield _figure(row, "all", f"{name} {term.subject}", value, unit, source) | {"shape": term.shape, "missed": term.missed}
 
 
 def _profiled(row: PairResult, side: str, profile: SideProfile) -> Iterator[Figure]:

@@ -311,10 +311,38 @@ class Verdict(Document):
     accepted: bool = False
 
 
+class PredictedTerm(Document):
+    """One figure that a pair predicted beside what was measured, in `s`, `bytes`, `x` (a speedup), `x baseline` or the figure's own unit.
+
+    `subject` is a side's time (`optimized`), another figure of it (`optimized peak_bytes`), a counter or a speedup. `predicted` is None
+    where nothing may be compared, and `why` says so; `measured` is None where nobody measured it. `ratio` is measured over predicted, and
+    a term has `missed` where they differ by more than 1.25 times. `expression` is what is predicted from; a guess is from nothing.
+    """
+
+    subject: str
+    shape: str
+    predicted: float | None
+    measured: float | None
+    unit: str
+    ratio: float | None = None
+    missed: bool = False
+    note: str = ""
+    expression: str = ""
+    is_guess: bool = False
+    why: str = ""
+
+    @model_validator(mode="after")
+    def _misses_what_it_compares(self) -> Self:
+        if self.missed and (self.predicted is None or self.measured is None):
+            raise ValueError(f"{self.subject} missed, {self.predicted} predicted, {self.measured} measured; a miss compares two figures")
+        return self
+
+
 class PairResult(Document):
     """One row: everything that a report, a gate or a reader needs to know of one target.
 
-    `timings` and `verdicts` are by named shape; a timing that is never gated has no verdict. `metrics` are by side, then by name.
+    `timings`, `verdicts` and `predictions` are by named shape; a timing that is never gated has no verdict, and one of which nothing was
+    predicted no terms. `metrics` are by side, then by name.
     Of the row's `seconds`, `phases` says where they went: build, prove, verify, measure, profile.
     """
 
@@ -329,6 +357,7 @@ class PairResult(Document):
     proofs: tuple[Proof, ...] = ()
     metrics: dict[str, dict[str, ReportedMetric]] = {}
     verdicts: dict[str, Verdict] = {}
+    predictions: dict[str, tuple[PredictedTerm, ...]] = {}
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     phases: dict[str, float] = {}
@@ -337,7 +366,8 @@ class PairResult(Document):
     def _is_legal(self) -> Self:
         if (self.status is Status.PASSED) == bool(self.reason.strip()):
             raise ValueError(f"{self.target}: status {self.status} with reason {self.reason!r}; every status but PASSED has one")
-        carried = "a timing" if self.timings else "metrics or verdicts" if self.metrics or self.verdicts else ""
+        judged = self.metrics or self.verdicts or self.predictions
+        carried = "a timing" if self.timings else "metrics or verdicts" if judged else ""
         if carried and self.status is not Status.PASSED:
             raise ValueError(f"{self.target}: status {self.status} carries {carried}; only PASSED may")
         if unknown := {side for timing in self.timings.values() for side in timing.time_ns} - self.sides.keys():

@@ -4,7 +4,6 @@ The libraries are those of a run: they lie in its build cache, under a hash of a
 counters and overlaps are settled on a GPU alone, and must not be refuted here.
 """
 
-
 import pytest
 
 from common.python.errors import BenchmarkError

@@ -1,224 +1,77 @@
-"""What the pages say of a prediction: its ratio, at which shape, and whether what was measured is beyond 1.25 times of it."""
+"""Checks every `predicts:` line of the tree: its sides, shapes and constants exist, and its arithmetic is right. Exit 1 for a bad line."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import sys
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Protocol
 
-from common.python.errors import BenchmarkError
-from common.python.gate.expectations import Expectation, key_text
-from common.python.pairs.directives import ladder_expects, read_directives
-from common.python.results import BASELINE, OPTIMIZED
-from common.python.wording import significant
-from tools.checks.measured_pairs import MeasuredPair, place
-from tools.checks.written_tables import NOT_MEASURED, rows
-
-MISSED = 1.25
-"""The factor from which on a figure is so far from what was predicted that the page calls it a miss."""
-
-SEE_RESULTS = "see RESULTS.md"
-TERM_COLUMNS = ("term", "equation", "predicted", "measured", "measured / predicted")
-
-_TERMS, _EQUATIONS = "common.python.gate.predicted", "common.python.pairs.predictions"  # imported where the tree has them
-_EQUATION = re.compile(r"^\s*(?://|#)\s*(predicts|guess)(@[^:]*)?:(?!:)\s*(\S.*?)\s*$", re.MULTILINE)
-_IS_RATIO = re.compile(r"speedup|.*, baseline over optimized")
-_RATIO = re.compile(r"(\d+(?:\.\d+)?)x(?: at ([^,:;]+?))?(?= and |,|:|;|$)")
-_AT = re.compile(r"(\d+(?:\.\d+)?)x at ([^,:;]+?)(?= and |,|:|;|$)")
+from common.python.command import Arguments, exit_with
+from common.python.errors import BenchmarkError, ExitCode
+from common.python.pairs.directives import read_directives
+from common.python.pairs.discovery import Pair, discover, with_rungs
+from common.python.pairs.predictions import predictions_of, require_predictions, timed_shapes
+from common.python.project import PROJECT_ROOT
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """A predicted ratio as its line writes it, `3x`, and the words for the shape that it is of; "" where it is of every shape."""
+@dataclass
+class Found:
+    """What a tree predicts: its equations, the pairs that guess, those that have an `expects:` line alone or nothing, what is wrong."""
 
-    text: str
-    at: str = ""
-
-    @property
-    def ratio(self) -> float:
-        """The ratio."""
-        return float(self.text.removesuffix("x"))
-
-    def __str__(self) -> str:
-        return f"{self.text} at {self.at}" if self.at else self.text
+    equations: int = 0
+    guessing: int = 0
+    expecting: int = 0
+    silent: int = 0
+    wrong: tuple[str, ...] = ()
 
 
-class Term(Protocol):
-    """A predicted figure beside what was measured, as `common.python.gate.predicted` has it."""
-
-    subject: str
-    predicted: float | None
-    measured: float | None
-    unit: str
-    ratio: float | None
-    missed: bool
-    note: str
-    expression: str
-    is_guess: bool
-    why: str
-
-
-def terms_at(measured: MeasuredPair, shape: str, expected: Expectation) -> list[Term]:
-    """The terms of a pair's `predicts:` and `guess:` lines beside what was measured; none where this tree does not know them yet."""
-    if find_spec(_TERMS) is None or not equations(measured):
-        return []
-    terms: list[Term] = import_module(_TERMS).terms_of(measured.pair, expected, shape)
-    return terms
-
-
-def equations(measured: MeasuredPair) -> list[str]:
-    """The `predicts:` and `guess:` lines of a pair: of its workload and of each of its sides but those that another pair lent."""
-    own = measured.pair.workload.stem.removeprefix("workload_")
-    sides = [path for path in measured.pair.sides.values() if path == measured.optimized or path.stem.partition("_")[2].startswith(own)]
-    return [line for path in dict.fromkeys([measured.pair.workload, *sides]) for line in lines_in(path)]
+def found_in(root: Path) -> Found:
+    """What the pairs below `root` predict."""
+    found = Found()
+    wrong: list[str] = []
+    for pair in discover(root).pairs:
+        try:
+            whole = with_rungs(pair, root.resolve())
+            predictions, guess = predictions_of(whole.workload, whole.sides)
+            if predictions:
+                found.equations += require_predictions(whole.workload, whole.sides, shapes_of(whole))
+            elif guess:
+                found.guessing += 1
+            elif read_directives(pair.sides["optimized"]).expects:
+                found.expecting += 1
+            else:
+                found.silent += 1
+        except BenchmarkError as error:
+            wrong.append(str(error))
+    found.wrong = tuple(dict.fromkeys(wrong))
+    return found
 
 
-def lines_in(path: Path) -> list[str]:
-    """What the `predicts:` and `guess:` lines of a file say, a guess as such."""
-    found = _EQUATION.findall(path.read_text(encoding="utf-8"))
-    return [f"guess: {text}" if key == "guess" else f"{shape}{' ' if shape else ''}{text}" for key, shape, text in found]
+def shapes_of(pair: Pair) -> dict[str, dict[str, object]]:
+    """The timed shapes of a pair, by name: as its workload file writes them out, or else by loading it. Raises BenchmarkError."""
+    if shapes := timed_shapes(pair.workload):
+        return shapes
+    from common.python.child.sides.loader import load_workload  # it imports torch, for seconds
+
+    return {name: dict(shape) for name, shape in load_workload(pair.workload).timed_shapes.items()}
 
 
-def said_of(path: Path, ladder: Mapping[Path, str] | None = None) -> str:
-    """What the line `expects:` of a side says, "" where there is none; in a `ladder`, what that says behind the step goes first."""
-    return (ladder or {}).get(path) or read_directives(path).expects
+def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:
+    """Print what is wrong and how many pairs have equations; 1 if a line is wrong."""
+    Arguments(description=__doc__).parse_args(arguments)
+    try:
+        found = found_in(root)
+    except BenchmarkError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return ExitCode.USAGE
+    for sentence in found.wrong:
+        print(sentence)
+    print(
+        f"{found.equations} equations hold; {found.guessing} pairs guess, {found.expecting} have `expects:` alone, "
+        f"{found.silent} predict nothing; {len(found.wrong)} are wrong"
+    )
+    return ExitCode.USAGE if found.wrong else ExitCode.GOOD
 
 
-def require_prediction(measured: MeasuredPair, root: Path) -> None:
-    """Raise BenchmarkError, naming the file, for a pair, or a step of its ladder, of which nothing is predicted."""
-    said = said_in_ladder(measured, root)
-    expected = "the times or the ratio that its bytes, flops or launches predict"
-    if not (said_of(measured.optimized) or equations(measured)):
-        raise BenchmarkError(f"{measured.optimized}: found no `predicts:`, `guess:` or `expects:` line; expected {expected}")
-    for _, step in measured.steps:
-        path = measured.pair.sides[step]
-        if not (said_of(path, said) or lines_in(path) or step == OPTIMIZED):
-            raise BenchmarkError(f"{path}: found no `expects:` line; expected {expected}, or `# expects:` behind this step of the ladder")
-
-
-def said_in_ladder(measured: MeasuredPair, root: Path) -> dict[Path, str]:
-    """By file what the workload says behind the steps of its ladder."""
-    return {root / step: text for step, text in ladder_expects(measured.pair.workload).items()}
-
-
-def predictions_in(text: str) -> tuple[Prediction, ...]:
-    """The ratios that a line predicts: the one that it begins with, or each `1.2x at k = 1024` in it."""
-    if at := [Prediction(f"{ratio}x", place) for ratio, place in _AT.findall(text)]:
-        return tuple(at)
-    first = _RATIO.match(text)
-    return (Prediction(f"{first[1]}x"),) if first else ()
-
-
-def prediction_at(predictions: Sequence[Prediction], shape: str, shapes: Mapping[str, Expectation]) -> Prediction | None:
-    """Of these the one for the shape of that name, of all `shapes` that a pair has; None where none or several may be meant.
-
-    Its words name the shape, or a value of it that another shape does not have.
-    """
-    if len(predictions) == 1 and not predictions[0].at:
-        return predictions[0]
-    values = {name: expected.shape for name, expected in shapes.items()}
-    others = [value for name, value in values.items() if name != shape]
-    own = {str(value) for key, value in values.get(shape, {}).items() if not others or any(other.get(key) != value for other in others)}
-    names = {*re.findall(r"\w+", shape), *own}
-    found = [prediction for prediction in predictions if _names_one(prediction.at, names)]
-    return found[0] if len(found) == 1 else None
-
-
-def _names_one(words: str, names: Iterable[str]) -> bool:
-    return bool(set(re.findall(r"\w+", words)) & set(names))
-
-
-def factor(measured: float, predicted: float) -> float:
-    """How many times one is the other, whichever is larger."""
-    return max(measured / predicted, predicted / measured)
-
-
-def prediction_cell(measured: MeasuredPair, shape: str) -> str:
-    """The predicted ratio for a shape, with `missed` where what was measured, or a term of it, is more than `MISSED` times off."""
-    if not equations(measured):
-        return _expected_cell(measured, shape)
-    if not measured.at(shape):
-        return written_ratio(measured)
-    terms = {model: terms_at(measured, shape, expected) for model, expected in measured.at(shape).items()}
-    ratios = {model: _headline(found) for model, found in terms.items()}
-    if not any(ratios.values()):
-        return _expected_cell(measured, shape)
-    texts = {model: f"{'guess ' if ratio.is_guess else ''}{ratio.predicted:.3g}x" for model, ratio in ratios.items() if ratio}
-    is_one = len(set(texts.values())) == 1
-    told = next(iter(texts.values())) if is_one else ", ".join(f"{key_text(model)} {text}" for model, text in texts.items())
-    missed = [model for model, ratio in ratios.items() if ratio and ratio.missed]
-    if not missed and any(term.missed for found in terms.values() for term in found):
-        return f"{told} (a term missed)"
-    return told + _missed(missed, len(texts))
-
-
-def written_ratio(measured: MeasuredPair) -> str:
-    """The ratio of the two times, or the guess, that the lines of a pair nobody measured have written out, with the model they name."""
-    if find_spec(_EQUATIONS) is None:
-        return SEE_RESULTS
-    lines, guess = import_module(_EQUATIONS).predictions_of(measured.pair.workload, measured.pair.sides)
-    if guess:
-        return f"guess {guess.value:.3g}x"
-    times = {line.side: line for line in reversed(lines) if line.figure == "time" and not line.is_counter}
-    baseline, optimized = (times.get(side) for side in (BASELINE, OPTIMIZED))
-    if optimized is not None and optimized.over == BASELINE and optimized.factor:
-        return f"{1 / optimized.factor:.3g}x"
-    if baseline is None or optimized is None or not baseline.value or not optimized.value:
-        return SEE_RESULTS
-    return f"{baseline.value / optimized.value:.3g}x" + (f" on {key_text(optimized.model)}" if optimized.model else "")
-
-
-def _headline(terms: Iterable[Term]) -> Term | None:
-    """The term that is the ratio of the two sides; None where none was predicted for this model."""
-    return next((term for term in terms if term.predicted is not None and _IS_RATIO.fullmatch(term.subject)), None)
-
-
-def _expected_cell(measured: MeasuredPair, shape: str) -> str:
-    predictions = predictions_in(said_of(measured.optimized))
-    found = prediction_at(predictions, shape, _shapes_of(measured))
-    if found is None:
-        return ", ".join(map(str, predictions)) or SEE_RESULTS
-    timed = measured.at(shape)
-    return found.text + _missed([model for model, row in timed.items() if factor(row.ratio.estimate, found.ratio) > MISSED], len(timed))
-
-
-def _missed(missed: Sequence[str], count: int) -> str:
-    """What a cell says of the models that missed, of `count` that were measured."""
-    if not missed:
-        return ""
-    return " (missed)" if len(missed) == count else f" (missed on {', '.join(map(key_text, missed))})"
-
-
-def _shapes_of(measured: MeasuredPair) -> dict[str, Expectation]:
-    return {shape: expected for _, shape, expected in measured.timings()}
-
-
-def outcomes(measured: MeasuredPair) -> Iterator[str]:
-    """Each timing's predicted terms beside what was measured: a table a timing, and of the ratio of an `expects:` line a sentence."""
-    predictions = predictions_in(said_of(measured.optimized))
-    shapes = _shapes_of(measured)
-    for model, shape, expected in measured.timings():
-        terms = terms_at(measured, shape, expected)
-        if terms:
-            yield f"{place(model, shape)}, predicted against measured:\n\n" + rows(TERM_COLUMNS, map(_term_cells, terms))
-        if not _headline(terms) and (found := prediction_at(predictions, shape, shapes)):
-            away = factor(expected.ratio.estimate, found.ratio)
-            verdict = f"missed, {significant(away)} times apart" if away > MISSED else f"within {MISSED} times"
-            yield f"{place(model, shape)}: predicted {found.text}, measured {significant(expected.ratio.estimate)}x: {verdict}."
-
-
-def _term_cells(term: Term) -> list[str]:
-    def amount(value: float | None) -> str:
-        if value is None:
-            return NOT_MEASURED
-        return f"{value:.3g}x" if term.unit == "x" else str(import_module(_EQUATIONS).amount_text(value, term.unit))
-
-    equation = f"`{term.expression}`" if term.expression else ""
-    if term.predicted is None:
-        return [term.subject, equation, f"not compared: {term.why}", amount(term.measured), ""]
-    ratio = "" if term.ratio is None else f"{significant(term.ratio)}{', missed' if term.missed else ''}"
-    return [term.subject, equation, f"{'guess ' if term.is_guess else ''}{amount(term.predicted)}", amount(term.measured), ratio]
+if __name__ == "__main__":
+    exit_with(main)

@@ -14,7 +14,7 @@ from common.python.pairs.directives import read_directives
 from common.python.results import BASELINE, OPTIMIZED
 from common.python.wording import bytes_text, interval_text, speedup_text
 from tools.checks.measured_pairs import LIBRARY, README, MeasuredPair, of_library, place
-from tools.checks.predictions import equations, lines_in, outcomes, said_in_ladder, said_of
+from tools.checks.predicted_ratios import equations, lines_in, outcomes, said_in_ladder, said_of
 from tools.checks.short_tables import NOT_ACCEPTED, share_text
 from tools.checks.written_tables import NOT_MEASURED, rows
 

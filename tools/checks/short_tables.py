@@ -14,7 +14,7 @@ from common.python.pairs.workload import DEFAULT_SHAPE
 from common.python.results import BASELINE, OPTIMIZED, Share
 from common.python.wording import at_shape
 from tools.checks.measured_pairs import LIBRARY, README, MeasuredPair, is_converted
-from tools.checks.predictions import prediction_cell, require_prediction
+from tools.checks.predicted_ratios import prediction_cell, require_prediction
 from tools.checks.written_tables import NOT_MEASURED, rows, shown
 
 COLUMNS = ("pair", "idea", "predicted", "measured", "share of ceiling")

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.python.errors import BenchmarkError
+from common.python.pairs.predictions import Guess, Prediction, predictions_in
 
-KEYS = ("needs", "instead", "proves", "has", "nvcc", "scratch", "allows", "reason", "expects", "baseline", "traffic")
+KEYS = ("needs", "instead", "proves", "has", "nvcc", "scratch", "allows", "reason", "expects", "predicts", "guess", "baseline", "traffic")
 _SINGLE = ("instead", "reason", "expects", "baseline", "traffic")
 _STEP = re.compile(r"""^\s*["']([^"']+)["'],?\s*# expects: (.*\S)""", re.MULTILINE)
 _LINE = re.compile(r"^\s*(?://|#)\s*([a-z]+):(?!:)\s*(.*?)\s*$")
@@ -49,6 +50,8 @@ class Directives:
     allows: tuple[str, ...] = ()
     reason: str = ""
     expects: str = ""
+    predicts: tuple[Prediction, ...] = ()
+    guess: Guess | None = None
     baseline: str = ""
     traffic: str = ""
     idea: str = ""
@@ -56,14 +59,22 @@ class Directives:
     def as_text(self) -> dict[str, str]:
         """The directives that are set, for a result document."""
         listed = {"needs": self.needs, "proves": self.proves, "has": self.has, "nvcc": self.nvcc, "allows": self.allows}
-        single = {"instead": self.instead, "reason": self.reason, "expects": self.expects, "traffic": self.traffic}
+        single = {
+            "instead": self.instead,
+            "reason": self.reason,
+            "expects": self.expects,
+            "predicts": "; ".join(prediction.text for prediction in self.predicts),
+            "guess": self.guess.text if self.guess else "",
+            "traffic": self.traffic,
+        }
         return {key: ", ".join(value) for key, value in listed.items() if value} | {key: value for key, value in single.items() if value}
 
 
 def read_directives(path: Path) -> Directives:
     """Directives and first-line idea of the file at `path`.
 
-    Raises BenchmarkError, naming file and line, for a misspelt key, a missing or malformed value, or a repeated single key.
+    Raises BenchmarkError, naming file and line, for a misspelt key, a missing or malformed value, or a repeated single key. The arithmetic
+    of a prediction is left to who knows the shape: `require_predictions`.
     """
     found: dict[str, list[str]] = {}
     text = _text_of(path)
@@ -78,6 +89,7 @@ def read_directives(path: Path) -> Directives:
             found.setdefault(key, []).append(value)
         elif near := difflib.get_close_matches(key, KEYS, n=1, cutoff=0.8):
             raise BenchmarkError(f"{path}:{number}: found directive {key!r}; expected {near[0]!r}")
+    predicts, guess = predictions_in(path, text)
     for key in _SINGLE:
         if len(found.get(key, [])) > 1:
             raise BenchmarkError(f"{path}: found {len(found[key])} `{key}:` lines; expected one")
@@ -88,6 +100,8 @@ def read_directives(path: Path) -> Directives:
         nvcc=tuple(flag for value in found.get("nvcc", ()) for flag in value.split()),
         scratch=tuple(_scratch(path, value) for value in found.get("scratch", ())),
         allows=_allows(path, _comma_separated(found, "allows")),
+        predicts=predicts,
+        guess=guess,
         idea=first_line(text),
         **{key: found[key][0] for key in _SINGLE if key in found},
     )

@@ -9,7 +9,10 @@ from common.python import benchmark_harness as harness
 from common.python.errors import SideFailure, Status
 from common.python.processes import messages
 from common.python.session.session import Judging
+from tests.support.factories import a_row
+from tests.support.plans import H200, a_plan
 from tests.support.profiled import a_pair, a_session
+from tests.support.synthetic_ceilings import RATES, synthetic_ceilings
 
 
 class Side:
@@ -110,3 +113,45 @@ def test_a_referee_that_nothing_was_asked_of_is_gone_without_a_word(tmp_path, se
         os.kill(pid, 0)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.fixture
+def predicting(tmp_path):
+    """A row of a pair that predicts what a test gives, with what became of its predictions under the settings that the test chooses."""
+
+    def row_of(line, changes=None, **choices):
+        plan = a_plan(tmp_path, **(changes or {}))
+        plan.selection.pair.workload.write_text('"""Workload."""\n')
+        for side, path in plan.selection.pair.sides.items():
+            path.write_text(f'"""{side}."""\n# {line}\n' if side == "optimized" else '"""Baseline."""\n')
+        session = a_session(tmp_path / "run", **choices)
+        session.ceilings = {"cuda": synthetic_ceilings()}
+        return harness.with_predictions(a_row(), plan, session)
+
+    return row_of
+
+
+def test_a_row_holds_its_predictions_beside_what_was_measured(predicting):
+    (term,) = predicting("predicts: optimized 18.4 us = 18.4e-6").predictions["default"]
+    assert (term.subject, term.missed, term.measured) == ("optimized", True, pytest.approx(36.7e-6))
+
+
+def test_a_model_without_a_card_is_held_to_this_machine_s_own_ceilings(predicting):
+    gpus = (H200.model_copy(update={"name": "NVIDIA Test"}),)
+    (term,) = predicting("predicts: optimized 0.952 ns = n * 4 / dram_copy", {"gpus": gpus}).predictions["default"]
+    assert term.predicted == pytest.approx(1024 * 4 / RATES["dram_copy"])
+
+
+@pytest.mark.parametrize("choices", [{"kwargs": {"n": "8"}}, {"sweep": {"n": ("8", "16")}}, {"cold_start": True}, {"against": "HEAD"}])
+def test_a_row_that_is_another_question_is_held_to_no_prediction(predicting, choices):
+    assert predicting("predicts: optimized 18.4 us = 18.4e-6", **choices).predictions == {}
+
+
+def test_a_row_on_a_cpu_is_held_to_no_prediction(predicting):
+    assert predicting("predicts: optimized 18.4 us = 18.4e-6", {"device": "cpu"}).predictions == {}
+
+
+def test_a_line_that_is_wrong_costs_a_row_nothing_but_its_predictions(predicting):
+    row = predicting("predicts: optimized 18.4 us = n / dram_latency")
+    assert (row.status, row.predictions, len(row.timings)) == (Status.PASSED, {}, 1)
+    assert "found 'dram_latency' in `n / dram_latency`" in row.notes[0]

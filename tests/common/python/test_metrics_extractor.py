@@ -4,7 +4,7 @@ import json
 
 from common.python.metrics_extractor import figures_of, main
 from common.python.report.run_folder import RunFolder
-from common.python.results import Energy, ReportedMetric, Share, SideProfile, StepTrace, TelemetrySummary
+from common.python.results import Energy, PredictedTerm, ReportedMetric, Share, SideProfile, StepTrace, TelemetrySummary
 from common.python.settings import Settings
 from tests.support.factories import a_row, a_run, a_side, a_timing
 
@@ -66,3 +66,14 @@ def test_what_nobody_measured_is_not_there():
 def test_a_folder_without_a_run_is_one_sentence(tmp_path, capsys):
     assert main([str(tmp_path / "none")]) == 1
     assert capsys.readouterr().err.startswith(f"error: {tmp_path / 'none'}: no such folder; expected")
+
+
+def test_what_was_predicted_is_there_with_its_ratio():
+    term = PredictedTerm(subject="optimized", shape="wide", predicted=2e-3, measured=3e-3, unit="s", ratio=1.5, missed=True)
+    guess = PredictedTerm(subject="speedup", shape="wide", predicted=1.2, measured=None, unit="x", is_guess=True)
+    found = figures(a_row(timings={"wide": a_timing()}, predictions={"wide": (term, guess)}))
+    value = found["all", "predicted optimized"]
+    assert (value["value"], value["unit"], value["source"], value["shape"], value["missed"]) == (2e-3, "s", "prediction", "wide", True)
+    assert found["all", "measured_over_predicted optimized"]["value"] == 1.5
+    assert found["all", "predicted speedup"]["source"] == "guess"
+    assert ("all", "measured_over_predicted speedup") not in found
