@@ -20,7 +20,6 @@ from common.python.wording import at_shape, significant
 from tools.checks.written_tables import NOT_MEASURED, rows
 
 CHAPTERS = Path(__file__).with_name("chapters.tsv")
-COLUMNS = ("chapter", "you learn", "best: speedup, share of ceiling", "needs")
 NOT_WRITTEN = "not written yet"
 OUTPUT_WIDTH = 106
 """Characters: a code block of more has to be scrolled on a page of 950 pixels."""
@@ -56,30 +55,53 @@ def read_chapters(path: Path = CHAPTERS) -> list[Chapter]:
 
 
 def chapters_text(root: Path, chapters: list[Chapter] | None = None) -> str:
-    """The table of all chapters and labs: linked where pairs are there, with the best of their accepted results."""
+    """The table of all chapters and labs: linked where pairs are there, with the best of their accepted results.
+
+    Where all of these are of one GPU model, the head says so once.
+    """
     pairs = discover(root).pairs
-    lines = []
+    results: dict[Chapter, Best | str] = {}
     for chapter in read_chapters() if chapters is None else chapters:
         own = [pair for pair in pairs if pair.directory.partition("/")[0] == chapter.folder]
-        link = f"[{chapter.name}]({chapter.folder}/README.md)" if own else chapter.name
-        lines.append([link, chapter.learn, best_text(own, root.resolve()) if own else NOT_WRITTEN, chapter.needs])
-    return rows(COLUMNS, lines)
+        results[chapter] = (best_of(own) or NOT_MEASURED) if own else NOT_WRITTEN
+    gpus = {best.gpu for best in results.values() if isinstance(best, Best)}
+    lines = []
+    for chapter, best in results.items():
+        link = chapter.name if best == NOT_WRITTEN else f"[{chapter.name}]({chapter.folder}/README.md)"
+        cell = best if isinstance(best, str) else best.text(root.resolve()) + (f" ({best.gpu})" if len(gpus) > 1 else "")
+        lines.append([link, chapter.learn, cell, chapter.needs])
+    where = f" on {gpus.pop()}" if len(gpus) == 1 else ""
+    return rows(("chapter", "you learn", f"best{where}: speedup, share of ceiling", "needs"), lines)
 
 
-def best_text(pairs: list[Pair], root: Path) -> str:
+@dataclass(frozen=True)
+class Best:
+    """An accepted result: of which side at which shape on which GPU model, its speedup, and its share of the ceiling."""
+
+    share: float
+    speedup: float
+    name: str
+    side: Path
+    shape: str
+    gpu: str
+
+    def text(self, root: Path) -> str:
+        """The result as a cell, its link from `root`."""
+        link = f"[{self.name}]({os.path.relpath(self.side, root)})"
+        return f"{link}{at_shape(self.shape)} {significant(self.speedup)}x, {100 * self.share:.0f} %"
+
+
+def best_of(pairs: list[Pair]) -> Best | None:
     """The accepted result that came closest to the ceiling of its GPU: a large ratio may only mean a slow baseline."""
-    best_share, best = 0.0, NOT_MEASURED
+    found = []
     for pair in pairs:
         for path in sorted(pair.workload.parent.glob("expectations_*.json")):
             file = read_expectations(path)
             for shape, expected in file.pairs.get(pair.name, {}).items():
-                share = expected.sides[OPTIMIZED].share
-                if share and share.share > best_share:
-                    best_share = share.share
-                    link = f"[{pair.name}]({os.path.relpath(pair.sides[OPTIMIZED], root)})"
-                    gained = significant(expected.speedup.estimate)
-                    best = f"{link}{at_shape(shape)} {gained}x, {100 * best_share:.0f} % ({key_text(file.gpu)})"
-    return best
+                if share := expected.sides[OPTIMIZED].share:
+                    speedup = expected.speedup.estimate
+                    found.append(Best(share.share, speedup, pair.name, pair.sides[OPTIMIZED], shape, key_text(file.gpu)))
+    return max(found, key=lambda best: best.share, default=None)
 
 
 def output_text(run_folder: Path) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import pytest
 
@@ -10,7 +11,7 @@ from common.python.pairs.directives import KEYS
 from common.python.pairs.workload import Workload
 from tests.support.commands import ROOT
 from tools.checks import front_page
-from tools.checks.front_page import CHAPTERS, NOT_WRITTEN, OUTPUT_WIDTH, Chapter, best_text, chapters_text, output_text, read_chapters
+from tools.checks.front_page import CHAPTERS, NOT_WRITTEN, OUTPUT_WIDTH, Chapter, best_of, chapters_text, output_text, read_chapters
 from tools.checks.readme_tables import EXAMPLE_RUN
 
 DOCS = ROOT / "common" / "docs"
@@ -50,7 +51,24 @@ def a_tree(root, **shares):
 
 def test_the_best_result_is_the_one_closest_to_the_ceiling(tmp_path):
     pairs = a_tree(tmp_path, slow=0.4, fast=0.93, middling=0.7)
-    assert re.fullmatch(r"\[fast\]\(ch07/optimized_fast.py\) \d\.\d\dx, 93 % \(H200\)", best_text(list(pairs), tmp_path))
+    assert re.fullmatch(r"\[fast\]\(ch07/optimized_fast.py\) \d\.\d\dx, 93 %", best_of(list(pairs)).text(tmp_path))
+    assert best_of([]) is None
+
+
+def test_results_of_two_gpu_models_name_theirs_and_those_of_one_do_not(tmp_path):
+    a_tree(tmp_path, fast=0.93)
+    shutil.copytree(tmp_path / "ch07", tmp_path / "ch08")
+    chapters = [Chapter("ch07", "Memory", "tiles", "GPU"), Chapter("ch08", "Occupancy", "warps", "GPU")]
+    text = chapters_text(tmp_path, chapters)
+    assert "| best on H200: speedup, share of ceiling |" in text
+    assert "93 % |" in text
+    other = json.loads((tmp_path / "ch08" / "expectations_h200.json").read_text()) | {"gpu": "h100"}
+    (tmp_path / "ch08" / "expectations_h200.json").unlink()
+    (tmp_path / "ch08" / "expectations_h100.json").write_text(json.dumps(other))
+    text = chapters_text(tmp_path, chapters)
+    assert "| best: speedup, share of ceiling |" in text
+    assert "93 % (H200) |" in text
+    assert "93 % (H100) |" in text
 
 
 def test_a_chapter_without_pairs_is_not_written_and_one_without_results_not_measured(tmp_path):
