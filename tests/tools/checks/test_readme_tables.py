@@ -219,7 +219,7 @@ def test_the_techniques_are_those_of_the_claims(project):
 def test_the_front_page_shows_what_the_example_run_printed(project):
     text = written(project, "README.md")
     assert "ch07:transpose_vectorized " in text
-    assert "| 2 System hardware | memory tiers, NVLink-C2C | not written yet |" in text
+    assert "| 2 System hardware | memory tiers, NVLink-C2C, placement | not written yet |" in text
     (project / EXAMPLE_RUN / "metrics.json").unlink()
     assert readme_tables.main([], project) == 1
 
