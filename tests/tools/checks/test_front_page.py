@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from common.python.errors import BenchmarkError
+from common.python.machine.needs import FEATURES, MACHINE
 from common.python.pairs.directives import KEYS
 from common.python.pairs.workload import Workload
 from tests.support.commands import ROOT
@@ -129,6 +130,12 @@ def test_links_lead_somewhere(page):
 def test_writing_a_pair_names_every_directive_and_every_field(name):
     rows = [line.split(" | ")[0] for line in (DOCS / "writing-a-pair.md").read_text().splitlines() if line.startswith("| `")]
     assert any(f"`{name}`" in cells for cells in rows), f"{name}: found no row for it in writing-a-pair.md"
+
+
+@pytest.mark.parametrize("name", [*FEATURES, *MACHINE])
+def test_writing_a_pair_names_every_feature_that_may_be_needed(name):
+    text = (DOCS / "writing-a-pair.md").read_text().split("What `needs` takes:")[1].split("\n\n")[1]
+    assert re.search(rf"`{name}( N)?`", text)
 
 
 def test_every_word_of_the_glossary_is_explained_in_two_sentences():
