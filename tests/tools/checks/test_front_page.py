@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from common.python.errors import BenchmarkError
+from common.python.errors import BenchmarkError, ExitCode
 from common.python.machine.needs import FEATURES, MACHINE
 from common.python.pairs.directives import KEYS
 from common.python.pairs.workload import Workload
@@ -136,6 +136,12 @@ def test_writing_a_pair_names_every_directive_and_every_field(name):
 def test_writing_a_pair_names_every_feature_that_may_be_needed(name):
     text = (DOCS / "writing-a-pair.md").read_text().split("What `needs` takes:")[1].split("\n\n")[1]
     assert re.search(rf"`{name}( N)?`", text)
+
+
+@pytest.mark.parametrize("code", ExitCode)
+def test_the_gates_page_says_what_every_exit_code_means(code):
+    rows = [line.strip("| ").split(" | ") for line in (DOCS / "ci.md").read_text().splitlines() if re.match(r"\| \d", line)]
+    assert any(str(int(code)) in cells[0].split(", ") for cells in rows)
 
 
 def test_every_word_of_the_glossary_is_explained_in_two_sentences():
