@@ -1,4 +1,4 @@
-"""Runs every command that a README prints in a ```sh block, in order, so that what a reader is told to type works."""
+"""Runs every command that a README or a page of the docs prints in a ```sh block, in order: what a reader is told to type works."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def run(command: Command, folder: Path) -> tuple[int, str]:
     return ran.returncode, ran.stdout
 
 
-def check(readme: Path) -> int:
-    """Run the commands of `readme` in its own folder and print how each ended; how many ended as none should, or 1 for none at all."""
+def check(readme: Path, folder: Path) -> int:
+    """Run the commands of `readme` in `folder` and print how each ended; how many ended as none should, or 1 for none at all."""
     commands = list(commands_in(readme.read_text(encoding="utf-8")))
     if not commands:
         print(f"{readme}: found no command in a ```sh block; expected at least one")
@@ -83,7 +83,7 @@ def check(readme: Path) -> int:
     failed = 0
     for command in commands:
         start = time.monotonic()
-        code, output = run(command, readme.parent)
+        code, output = run(command, folder)
         seconds = time.monotonic() - start
         if code in command.expected:
             print(f"ok   {seconds:6.1f} s  {command.text}", flush=True)
@@ -94,12 +94,24 @@ def check(readme: Path) -> int:
     return failed
 
 
+def pages(root: Path) -> list[Path]:
+    """The README of a project, and those pages of its docs that have commands."""
+    docs = sorted((root / "common" / "docs").glob("*.md"))
+    return [root / "README.md", *(page for page in docs if list(commands_in(page.read_text(encoding="utf-8"))))]
+
+
+def folder_of(page: Path) -> Path:
+    """Where the commands of a page are run: of this project's docs in the project, of any other page in its own folder."""
+    return PROJECT_ROOT if page.parent == PROJECT_ROOT / "common" / "docs" else page.parent
+
+
 def main() -> int:
-    """Check the READMEs that are named, this project's if none is; 1 if a command failed."""
+    """Check the pages that are named, this project's README and docs if none is; 1 if a command failed."""
     parser = Arguments(description=__doc__)
-    parser.add_argument("readme", nargs="*", type=Path, default=[PROJECT_ROOT / "README.md"])
+    parser.add_argument("page", nargs="*", type=Path)
+    named = parser.parse_args().page
     try:
-        failed = sum(check(readme.resolve()) for readme in parser.parse_args().readme)
+        failed = sum(check(page, folder_of(page)) for page in [page.resolve() for page in named] or pages(PROJECT_ROOT))
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -1,17 +1,22 @@
-"""Writes the tables of READMEs from committed results, of bars, adversaries and traced roles, or says that they differ."""
+"""Writes what is generated of READMEs and docs: the front page's, of bars, adversaries, traced roles, examples; or says what differs."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from common.python.command import exit_with
+from common.python.pairs.claims import techniques
 from common.python.project import PROJECT_ROOT
 from common.python.report.role_trace import RoleTrace, lines, read_role_trace, sentences
-from tools.checks import adversaries
+from tools.checks import adversaries, front_page
 from tools.checks.written_tables import NOT_MEASURED, read_readme, rows, with_table, write_or_check
 from tools.noise.bar_figures import by_conditions, read_bars, table
 
 BARS = Path("tools", "noise")
+CHEATS = Path("tests", "adversaries")
+DOCS = Path("common", "docs")
+EXAMPLE_RUN = Path("tools", "pictures", "run_h200")
+TEMPLATES = PROJECT_ROOT / "common" / "python" / "pairs" / "templates"
 README = "README.md"
 ROLES = ("busy", "of a block's time", "of a block's time, and who multiplies waits for a stage")
 
@@ -20,6 +25,26 @@ def bars_text(folder: Path) -> str:
     """What the README says of the bars: a table for each model and its conditions, from all files `bars_*.json` in `folder`."""
     files = [read_bars(path) for path in sorted(folder.glob("bars_*.json"))]
     return "\n\n".join(map(table, by_conditions(files))) or f"{NOT_MEASURED[0].upper()}{NOT_MEASURED[1:]}."
+
+
+def example_text(templates: Path = TEMPLATES) -> str:
+    """What `new` writes: the workload and both sides in Python, then both sides in CUDA C++."""
+    blocks = []
+    for name in ("workload.py", "baseline.py", "optimized.py", "baseline.cu", "optimized.cu"):
+        role, _, suffix = name.partition(".")
+        language = "python" if suffix == "py" else "cuda"
+        text = (templates / name).read_text(encoding="utf-8").rstrip()
+        blocks.append(f"`{role}_row_sum.{suffix}`:\n\n```{language}\n{text}\n```")
+    return "\n\n".join(blocks)
+
+
+def techniques_text() -> str:
+    """The techniques that a claim may name, a row for each set of architectures that have them."""
+    names: dict[tuple[str, ...], list[str]] = {}
+    for name, technique in techniques().items():
+        names.setdefault(technique.architectures, []).append(f"`{name}`")
+    lines = [[", ".join(f"sm_{each}" for each in where), ", ".join(found)] for where, found in names.items()]
+    return rows(("exists on", "techniques"), lines)
 
 
 def roles_text(demo: Path) -> str:
@@ -35,12 +60,20 @@ def _of_trace(trace: RoleTrace) -> str:
 
 def rewritten(root: Path) -> dict[Path, str]:
     """What the READMEs below `root` should say, by path. Raises BenchmarkError, naming the file that is not what it should be."""
-    readme = root / README
-    texts = {"bars": bars_text(root / BARS), "adversaries": adversaries.text(root / "tests" / "adversaries")}
-    whole = read_readme(readme, "the project's README")
-    for name, text in texts.items():
-        whole = with_table(readme, whole, name, text)
-    found = {readme: whole}
+    texts = {
+        Path(README): {"output": front_page.output_text(root / EXAMPLE_RUN), "chapters": front_page.chapters_text(root)},
+        BARS / README: {"bars": bars_text(root / BARS)},
+        CHEATS / README: {"adversaries": adversaries.text(root / CHEATS)},
+        DOCS / "writing-a-pair.md": {"example": example_text()},
+        DOCS / "proving.md": {"techniques": techniques_text()},
+    }
+    found = {}
+    for place, tables in texts.items():
+        page = root / place
+        whole = read_readme(page, "a page with generated tables")
+        for name, text in tables.items():
+            whole = with_table(page, whole, name, text)
+        found[page] = whole
     for demo in sorted(root.glob("ch*/*_overlap_trace.cu")):
         readme = demo.with_name(README)
         text = found.get(readme) or read_readme(readme, "the README of a chapter with a traced demo")

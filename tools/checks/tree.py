@@ -14,7 +14,10 @@ from tools.checks.source import Finding, Source, sources_of
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 TOP_LEVEL = frozenset(
-    ("pyproject.toml", "constraints.txt", "README.md", "setup.sh", "LICENSE", "common", "tools", "labs", "tests", "artifacts")
+    (
+        *("pyproject.toml", "constraints.txt", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "setup.sh", "LICENSE"),
+        *("common", "tools", "labs", "tests", "artifacts"),
+    )
 )
 CHAPTER = re.compile(r"ch(0[1-9]|1\d|20)")
 

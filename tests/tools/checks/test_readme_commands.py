@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tools.checks import readme_commands
-from tools.checks.readme_commands import commands_in
+from tools.checks.readme_commands import commands_in, pages
 
 README = """\
 # Title
@@ -87,6 +87,32 @@ def test_a_readme_that_would_check_nothing_is_an_error(tmp_path, monkeypatch, ca
     code, printed = run(monkeypatch, capsys, tmp_path / "README.md")
     assert code == 1
     assert said in printed.out + printed.err
+
+
+def test_pages_of_the_docs_with_commands_count_and_others_do_not(tmp_path):
+    docs = tmp_path / "common" / "docs"
+    docs.mkdir(parents=True)
+    (docs / "ci.md").write_text("```sh\ntrue\n```\n")
+    (docs / "glossary.md").write_text("no block\n")
+    assert pages(tmp_path) == [tmp_path / "README.md", docs / "ci.md"]
+
+
+def test_without_a_name_the_readme_and_the_docs_are_run_in_the_project(tmp_path, monkeypatch, capsys):
+    docs = tmp_path / "common" / "docs"
+    docs.mkdir(parents=True)
+    (tmp_path / "README.md").write_text("```sh\necho one > one\n```\n")
+    (docs / "ci.md").write_text("```sh\nmv one two\n```\n")
+    monkeypatch.setattr(readme_commands, "PROJECT_ROOT", tmp_path)
+    code, printed = run(monkeypatch, capsys)
+    assert code == 0, printed
+    assert (tmp_path / "two").exists()
+    assert run(monkeypatch, capsys)[0] == 0
+    (docs / "ci.md").write_text("```sh\nmv none two\n```\n")
+    assert run(monkeypatch, capsys)[0] == 1
+
+
+def test_this_projects_pages_have_commands_that_can_be_read():
+    assert {page.name for page in pages(readme_commands.PROJECT_ROOT)} >= {"README.md", "ci.md", "proving.md", "writing-a-pair.md"}
 
 
 def test_a_missing_readme_is_an_error(tmp_path, monkeypatch, capsys):

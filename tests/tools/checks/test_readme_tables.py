@@ -1,4 +1,4 @@
-"""The README's tables say what committed results show: what each adversary got on a GPU, and what the trials of the bars come to."""
+"""Generated tables say what committed results show: the front page's, what adversaries got on a GPU, what the bars' trials come to."""
 
 import json
 import os
@@ -10,6 +10,7 @@ import pytest
 
 from common.python.errors import Status
 from common.python.machine.description import Gpu, Machine, Source
+from common.python.pairs.claims import techniques
 from common.python.report.run_folder import RunFolder
 from common.python.settings import Settings
 from common.python.storage import document_text, read_document, write_whole
@@ -18,6 +19,7 @@ from tests.support.commands import ROOT, ROOT_FIRST
 from tests.support.factories import a_failure, a_row, a_run, a_timing
 from tools.checks import readme_tables
 from tools.checks.adversaries import ADVERSARIES, AdversaryResults, Cheat, Outcome, cheats, complaint, results_of
+from tools.checks.readme_tables import EXAMPLE_RUN, TEMPLATES
 from tools.noise.bar_figures import Bars, Trial
 
 TABLE = """\
@@ -38,13 +40,20 @@ TABLE = """\
 README = """\
 # A project
 
-<!-- bars: begin -->
-<!-- bars: end -->
-<!-- adversaries: begin -->
-<!-- adversaries: end -->
+<!-- output: begin -->
+<!-- output: end -->
+<!-- chapters: begin -->
+<!-- chapters: end -->
 
 After.
 """
+PAGES = {
+    "README.md": README,
+    "tools/noise/README.md": "# Bars\n\n<!-- bars: begin -->\n<!-- bars: end -->\n",
+    "tests/adversaries/README.md": "# Cheats\n\n<!-- adversaries: begin -->\n<!-- adversaries: end -->\n\nAfter.\n",
+    "common/docs/writing-a-pair.md": "# A pair\n\n<!-- example: begin -->\n<!-- example: end -->\n",
+    "common/docs/proving.md": "# Claims\n\n<!-- techniques: begin -->\n<!-- techniques: end -->\n",
+}
 MACHINE = Machine(
     cpu="A CPU", architecture="x86_64", cores=2, numa_nodes=1, memory_bytes=1, kernel="6", python="3.11", packages={"torch": "2"},
     gpus=(Gpu(index=0, name="NVIDIA Test", uuid="GPU-1", capability=(9, 0), memory_bytes=1, driver="1"),),
@@ -61,8 +70,10 @@ def project(tmp_path):
     (folder / "table.md").write_text(TABLE)
     for cheat in cheats(folder):
         (folder / "cheats" / f"optimized_{cheat.name}.py").write_text(f'"""{cheat.how}."""\n')
-    (tmp_path / "tools" / "noise").mkdir(parents=True)
-    (tmp_path / "README.md").write_text(README)
+    for name, text in PAGES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    shutil.copytree(ROOT / EXAMPLE_RUN, tmp_path / EXAMPLE_RUN)
     return tmp_path
 
 
@@ -85,9 +96,12 @@ def keep(project, run_folder, name="h200", **changes):
     return results
 
 
-def written(project):
+CHEATS, BARS = "tests/adversaries/README.md", "tools/noise/README.md"
+
+
+def written(project, page=CHEATS):
     assert readme_tables.main([], project) == 0
-    return (project / "README.md").read_text()
+    return (project / page).read_text()
 
 
 def rows_of(text):
@@ -96,19 +110,20 @@ def rows_of(text):
 
 def test_without_results_nothing_is_measured_yet(project):
     text = written(project)
-    assert text.count("Not measured yet.") == 2
+    assert "Not measured yet." in text
+    assert "Not measured yet." in (project / BARS).read_text()
     assert rows_of(text) == {
         "sum_zeros": ["WRONG_RESULT", "not measured yet", "", " "],
         "sum_never_runs": ["UNPROVEN", "not measured yet", "", " "],
         "sum_slow": ["PASSED", "not measured yet", "", " "],
     }
-    assert text.startswith("# A project\n\n<!-- bars: begin -->\n")
+    assert text.startswith("# Cheats\n\n<!-- adversaries: begin -->\n")
     assert text.endswith("<!-- adversaries: end -->\n\nAfter.\n")
 
 
 def test_the_check_fails_and_writes_nothing_until_the_tables_are_written(project, run_folder, capsys):
     assert readme_tables.main(["--check"], project) == 1
-    assert (project / "README.md").read_text() == README
+    assert {name: (project / name).read_text() for name in PAGES} == PAGES
     assert "README.md: differs; expected what tools/checks/readme_tables.py writes" in capsys.readouterr().out
     written(project)
     assert readme_tables.main(["--check"], project) == 0
@@ -186,7 +201,27 @@ def test_results_that_cannot_be_read_are_an_error_that_names_the_file(project, c
 def test_a_readme_without_markers_is_an_error(project, capsys):
     (project / "README.md").write_text("# A project\n")
     assert readme_tables.main([], project) == 1
-    assert "README.md: found no table to write; expected the lines <!-- bars: begin -->" in capsys.readouterr().err
+    assert "README.md: found no table to write; expected the lines <!-- output: begin -->" in capsys.readouterr().err
+
+
+def test_the_example_is_what_new_writes(project):
+    text = written(project, "common/docs/writing-a-pair.md")
+    for name in ("workload.py", "baseline.py", "optimized.cu"):
+        assert (TEMPLATES / name).read_text().rstrip() in text
+
+
+def test_the_techniques_are_those_of_the_claims(project):
+    text = written(project, "common/docs/proving.md")
+    assert text.count("`") == 2 * len(techniques())
+    assert "\n| sm_90a, sm_100a | `tma_load_tile`, " in text
+
+
+def test_the_front_page_shows_what_the_example_run_printed(project):
+    text = written(project, "README.md")
+    assert "ch07:transpose_vectorized " in text
+    assert "| 2 System hardware | memory tiers, NVLink-C2C, placement | not written yet |" in text
+    (project / EXAMPLE_RUN / "metrics.json").unlink()
+    assert readme_tables.main([], project) == 1
 
 
 KEEPS = "def test_keeps(keep_results):\n    from pathlib import Path\n    keep_results(Path({folder!r}))\n"
@@ -239,7 +274,7 @@ def a_bars(**changes):
 def test_the_bars_have_a_table_for_each_model_and_driver(project):
     for name, bars in {"h200_1": a_bars(), "h200_2": a_bars(uuid="GPU-2"), "h200_3": a_bars(driver="2")}.items():
         write_whole(project / "tools" / "noise" / f"bars_{name}.json", document_text(bars))
-    text = written(project)
+    text = written(project, BARS)
     assert text.count("| callable |") == 2
     first, second = [line for line in text.splitlines() if line.startswith("| copy 64 MB |")]
     assert first.endswith("| 0 of 2 | 5.0 | 2 |")
