@@ -3,10 +3,12 @@
 Predicted: 3x. The baseline is held up by the L2, at 36 bytes per float: 4 read, and a 32-byte sector written.
 The optimized side is held up by DRAM, at 8 bytes per float. The L2 is assumed to be 1.5 times as fast as DRAM.
 
-Measured: RESULTS.md. Both times and their ratio are as predicted.
+Measured: RESULTS.md. Both times and their ratio are near the prediction. Two errors nearly cancel in the baseline's time.
 
 Why: a baseline request stores 4 bytes into each of 32 sectors, and the L1 merges only a third of these stores.
 67 million floats leave the L1 as 42 million partial-sector writes (profile of an H200, 2026-11-22).
+Each one costs the L2 more than assumed: a cycle for its request, if no neighbour shares it, and a cycle for the partial sector.
+(workload_transpose.py has the counters.)
 The loads cost little: the L1 keeps a sector until the thread has read all 8 of its floats.
 """
 

@@ -9,7 +9,7 @@ The packing happens once, in prepare, and is reported as set-up time.
 Measured: RESULTS.md. The baseline takes far longer than predicted. The optimized side is near its prediction.
 
 Why: DRAM delivers two sectors per float, 64 bytes, of which 4 are used: dram__bytes_read.sum in RESULTS.md is twice the prediction.
-DRAM is also less busy than for the optimized side (gpu__dram_throughput), although warps are there and wait for loads.
+DRAM is also less busy than for the optimized side (gpu__dram_throughput in expectations_h200.json), although all warps wait for loads.
 sm__warps_active is 95 %, and long_scoreboard is 188 of 194 cycles per instruction (H200, 2026-11-22).
 Hypothesis, not tested: each 64 bytes open another DRAM page, which no counter of the profile shows.
 The optimized side misses its ceiling since a warp waits for its token's index before it asks for 512 bytes.

@@ -10,11 +10,12 @@ lts__t_requests_srcunit_tex_op_write.sum is 268 million here, a request per floa
 In copy's baseline it is 10.6 million for 67 million floats, since neighbouring sectors share a request.
 The L2's input from the crossbar is full: lts__xbar2lts_cycles_active is 81.5 % here and 85.9 % in copy.
 It takes a cycle per request and a cycle per partial sector: 2 cycles per float here, 0.8 in copy.
-DRAM does not set the pace: gpu__dram_throughput (RESULTS.md) is low, although half of y's sectors are written twice.
+DRAM does not set the pace, although half of y's sectors are written twice: gpu__dram_throughput is low (expectations_h200.json).
 
 Why the variants stop where they do: rows of a 32-float tile are pieces of 128 bytes, of a 64-float tile 256 bytes.
 Blocks that run together read and write DRAM in such pieces. The vectorized side also writes whole rows of y.
-The padded tile moves no byte twice (dram__bytes.sum), its warps are resident (sm__warps_active 96 %) and wait for loads.
+The padded tile moves no byte twice (dram__bytes.sum in expectations_h200.json).
+Its warps are resident and wait for loads: sm__warps_active is 96 %.
 long_scoreboard is 19.3 of its 32.1 cycles per instruction.
 Transposing itself costs the vectorized side nothing: the TMA moving the same tiles untransposed is no faster.
 A tuning run (H200, 2026-11-22) took 518 us for it, 524 us for the TMA, and 519 to 653 us for 140 other variants.
