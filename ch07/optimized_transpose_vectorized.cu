@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(THREADS) transpose(const float* __restrict__ x
     __shared__ float4 tile[TILE * GROUPS];  // 16 KB
     // Both conditions hold for a block as a whole. Without predicates the compiler issues all 4 loads before it waits for one.
     const bool inside = (blockIdx.x + 1) * TILE <= rows && (blockIdx.y + 1) * TILE <= cols;
-    const bool aligned = rows % 4 == 0 && cols % 4 == 0;
+    const bool aligned = rows % 4 == 0 && cols % 4 == 0;  // x and y themselves start at multiples of 256 bytes, as allocations do
     if (inside && aligned)
         transpose_tile<true>(tile, x, y, rows, cols);
     else

@@ -8,7 +8,7 @@ The packing happens once, in prepare, and is reported as set-up time.
 
 Measured: RESULTS.md. The baseline takes far longer than predicted. The optimized side is near its prediction.
 
-Why: DRAM delivers two sectors per float, 64 bytes, of which 4 are used: dram__bytes_read.sum in RESULTS.md is twice the prediction.
+Why: DRAM delivers two sectors per float, 64 bytes, of which 4 are used: the ratio of dram__bytes_read.sum in RESULTS.md shows it.
 DRAM is also less busy than for the optimized side (gpu__dram_throughput in expectations_h200.json), although all warps wait for loads.
 sm__warps_active is 95 %, and long_scoreboard is 188 of 194 cycles per instruction (H200, 2026-11-22).
 Hypothesis, not tested: each 64 bytes open another DRAM page, which no counter of the profile shows.
