@@ -1,15 +1,16 @@
-// Baseline: the array is split over the threads as over the cores of a CPU, so a warp's lanes lie 32 bytes apart: 32 sectors a request.
+// Baseline: each thread copies 8 adjacent floats, as a CPU core would: 32 sectors per request.
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 256;
-constexpr int RUN = 8;  // floats a thread; predicates let 7 of its loads fly at once: 56 KB for the 2048 threads of an SM
+constexpr int RUN = 8;  // floats per thread; 7 of its loads are in flight at once, 56 KB per SM of 2048 threads
 
 __global__ void copy(const float* __restrict__ x, float* __restrict__ y, int n) {
     int first = (blockIdx.x * THREADS + threadIdx.x) * RUN;
 #pragma unroll
     for (int k = 0; k < RUN; k++) {
         int i = first + k;
-        // A warp's request: 4 bytes of each of 32 sectors. What was read stays in the L1 for the next 7 requests; what is written does not.
+        // One request of a warp: 4 bytes in each of 32 sectors.
+        // The L1 keeps the sectors that were read for the next 7 requests. It does not keep the writes.
         if (i < n) y[i] = x[i];
     }
 }

@@ -1,11 +1,11 @@
-"""Baseline: a view of the embedding as it is stored. A token's floats lie a row apart, each in a sector of 32 bytes of which 4 are used."""
+"""Baseline: gathers columns of the weight as it is stored: 4 bytes used per 32-byte sector."""
 
 import torch
 
 
-def prepare(embedding, token, tokens, features):
-    rows = embedding.T
-    y = torch.empty(tokens, features, dtype=embedding.dtype, device=embedding.device)
+def prepare(weight, token, tokens, features):
+    rows = weight.T
+    y = torch.empty(tokens, features, dtype=weight.dtype, device=weight.device)
 
     def step():
         return torch.index_select(rows, 0, token, out=y)

@@ -1,4 +1,4 @@
-// Baseline: a thread reads the row of a and the column of b that its entry of c needs: each float is read by 32 threads of the block.
+// Baseline: each thread reads its row of a and its column of b from global memory: 2 L1 wavefronts per FMA of a warp.
 #include "common/cuda/launch.cuh"
 
 constexpr int TILE = 32;
@@ -7,7 +7,7 @@ __global__ void multiply(const float* __restrict__ a, const float* __restrict__ 
     int i = blockIdx.y * TILE + threadIdx.y, j = blockIdx.x * TILE + threadIdx.x;
     if (i >= m || j >= n) return;
     float sum = 0;
-    // A warp's requests: one float of a for all lanes, and 32 neighbours of b, a turn of the L1 each for 32 FMAs.
+    // Per p a warp makes two requests, of one wavefront each: one float of a for all lanes, and 32 adjacent floats of b.
     for (int p = 0; p < k; p++) sum = fmaf(a[size_t(i) * k + p], b[size_t(p) * n + j], sum);
     c[size_t(i) * n + j] = sum;
 }

@@ -1,12 +1,12 @@
-// Baseline: a thread loads a float, and stores it. The 2048 threads of an SM have 8 KB in flight, and each asks whether it is inside.
+// Baseline: each thread copies one float of the matrix: 8 KB in flight per SM, and a bounds check per float.
 #include "common/cuda/launch.cuh"
 
-constexpr int WIDE = 32, HIGH = 8;  // threads of a block
+constexpr int WIDE = 32, HIGH = 8;  // threads per block, across and down
 
 __global__ void copy(const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {
     int r = blockIdx.y * HIGH + threadIdx.y;
     int c = blockIdx.x * WIDE + threadIdx.x;
-    // A warp's request: 32 floats of a row, 4 sectors.
+    // One request of a warp: 32 floats of a row, 4 sectors.
     if (r < rows && c < cols) y[size_t(r) * cols + c] = x[size_t(r) * cols + c];
 }
 

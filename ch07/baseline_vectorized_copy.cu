@@ -1,11 +1,11 @@
-// Baseline: a thread copies a float. The 2048 threads of an SM have 8 KB in flight, less than memory can deliver before they arrive.
+// Baseline: each thread copies one float: 8 KB in flight per SM, too few to keep DRAM busy.
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 256;
 
 __global__ void copy(const float* __restrict__ x, float* __restrict__ y, int n) {
     int i = blockIdx.x * THREADS + threadIdx.x;
-    // A warp's request: all 32 bytes of each of 4 sectors.
+    // One request of a warp: all 32 bytes of each of 4 sectors.
     if (i < n) y[i] = x[i];
 }
 

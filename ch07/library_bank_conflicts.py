@@ -1,4 +1,4 @@
-"""Library: PyTorch's cumulative sum along rows."""
+"""Library: PyTorch's cumsum along rows."""
 
 import torch
 

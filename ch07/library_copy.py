@@ -1,4 +1,4 @@
-"""Library: PyTorch's copy of a tensor into another."""
+"""Library: PyTorch's copy_ between tensors: the driver's device-to-device copy."""
 
 import torch
 

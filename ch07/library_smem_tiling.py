@@ -1,4 +1,4 @@
-"""Library: PyTorch's matrix product, cuBLAS in float32 on a GPU."""
+"""Library: PyTorch's mm: cuBLAS in float32 on a GPU."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Library: PyTorch's copy of a transposed view into a contiguous tensor."""
+"""Library: PyTorch's copy_ of a transposed view into a contiguous tensor."""
 
 import torch
 

@@ -1,5 +1,6 @@
-// Optimized: the block loads a tile of a and one of b into shared memory, each float once, and all its threads read them there 32 times.
-// expects: 1.4x, for 32 products the warp's 64 turns of the L1 become 40 of shared memory, since 4 floats of a come at once, and 4 to load
+// Optimized: tiles in shared memory: 44 wavefronts instead of 64.
+// predicts: baseline 2.07 ms = 64 * 128 * m * n * k / 1024 / smem  (64 wavefronts of 128 bytes per 32 FMAs of a warp)
+// predicts: optimized 1.42 ms = 44 * 128 * m * n * k / 1024 / smem  (8 for a, 32 for b, 2 to store tiles, 2 to load them)
 // proves: bar_sync
 // proves: fewer ld_readonly
 // proves: lds_128bit
@@ -16,7 +17,7 @@ __global__ void multiply(const float* __restrict__ a, const float* __restrict__ 
         tile_a[threadIdx.y][threadIdx.x] = i < m && column < k ? a[size_t(i) * k + column] : 0;
         tile_b[threadIdx.y][threadIdx.x] = row < k && j < n ? b[size_t(row) * n + j] : 0;
         __syncthreads();
-        // A warp's requests for 4 products: 4 floats of a row of a for all lanes, in one turn, and 4 times 32 neighbours of b.
+        // Requests of a warp per 4 values of p: one for 4 floats of a, the same for all lanes, and four for 32 adjacent floats of b.
 #pragma unroll
         for (int p = 0; p < TILE; p++) sum = fmaf(tile_a[threadIdx.y][p], tile_b[p][threadIdx.x], sum);
         __syncthreads();

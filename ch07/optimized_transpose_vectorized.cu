@@ -1,5 +1,7 @@
-// Optimized: 16 bytes an access everywhere; 4 x 4 blocks turn in registers, and an XOR spreads them over the banks without padding.
-// expects: 3x, the bytes of the padded tile; runs of 256 bytes and a quarter of the memory instructions only help it get there
+// Optimized: 16-byte accesses and 256-byte rows: whole rows of y.
+// predicts: baseline 1.50 ms = (4 + 32) * rows * cols / (1.5 * dram_copy)  (through the L2, assumed 1.5 times as fast as DRAM)
+// predicts: optimized 0.499 ms = (4 + 4) * rows * cols / dram_copy  (the bytes of the padded tile)
+// predicts: counter l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum = 0.125 x baseline
 // proves: ld_128bit
 // proves: st_128bit
 // proves: counter l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum < 0.2 x baseline
@@ -7,17 +9,19 @@
 // has: lds_128bit
 #include "common/cuda/launch.cuh"
 
-constexpr int TILE = 64;                // floats: a row of the tile is 256 bytes, 8 sectors, in x and in y
-constexpr int GROUPS = TILE / 4;        // groups of 4 floats, what a thread moves at a time; 16 lanes share a row
-constexpr int THREADS = 256;            // 4 loads of 16 bytes in flight for each
-constexpr int STEP = THREADS / GROUPS;  // 16 rows, or groups of rows, in a pass of the block
+constexpr int TILE = 64;                // floats per row of the tile: 256 bytes, 8 sectors, in x and in y
+constexpr int GROUPS = TILE / 4;        // groups of 4 floats per row; a lane moves one group per access, and 16 lanes share a row
+constexpr int THREADS = 256;            // threads per block, each with 4 loads of 16 bytes in flight
+constexpr int STEP = THREADS / GROUPS;  // 16 rows, or groups of rows, per pass of the block
 
-// Where the tile keeps rows 4 * group to 4 * group + 3 of column `column`. 16 bytes are 4 of the 32 banks, so 8 lanes at a time go
-// without conflict if their slots differ mod 8. Lanes write one group of columns 4 apart: column / 4 tells them apart, and no padding
-// could, since 4 * width * lane mod 8 is 0 or 4. They read 8 groups of one column: these differ, also after an XOR with one number.
+// Slot of the 16 bytes that hold rows 4 * group to 4 * group + 3 of column `column`.
+// 16 bytes cover 4 of the 32 banks, so a wavefront serves 8 lanes. They do not conflict if their slots differ modulo 8.
+// Stores: 8 lanes hold one group of columns that are 4 apart, so the XOR with column / 4 separates them.
+// Padding cannot: with rows of `width` slots, 4 * width * lane modulo 8 is 0 or 4.
+// Loads: 8 lanes hold 8 groups of one column. An XOR with one number keeps them distinct.
 __device__ int slot(int column, int group) { return column * GROUPS + (group ^ (column / 4)); }
 
-// Four floats at `from`, of which `valid` are inside the matrix. WHOLE: all are, and they are aligned.
+// Four floats at `from`, of which `valid` are inside the matrix. WHOLE: all four are inside, at a multiple of 16 bytes.
 template <bool WHOLE>
 __device__ float4 load(const float* from, int valid) {
     if (WHOLE) return *reinterpret_cast<const float4*>(from);
@@ -37,7 +41,7 @@ __device__ void store(float* to, int valid, float4 value) {
 }
 
 template <bool WHOLE>
-__device__ void turn(float4* tile, const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {
+__device__ void transpose_tile(float4* tile, const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {
     const int lane = threadIdx.x % GROUPS, first = threadIdx.x / GROUPS;
     const int r0 = blockIdx.x * TILE, c0 = blockIdx.y * TILE;
     float4 in[GROUPS / STEP][4];
@@ -68,21 +72,22 @@ __device__ void turn(float4* tile, const float* __restrict__ x, float* __restric
 
 __global__ void __launch_bounds__(THREADS) transpose(const float* __restrict__ x, float* __restrict__ y, int rows, int cols) {
     __shared__ float4 tile[TILE * GROUPS];  // 16 KB
-    // The same for the whole block, and without predicates the compiler issues all 4 loads of a thread before it waits for one.
+    // Both conditions hold for a block as a whole. Without predicates the compiler issues all 4 loads before it waits for one.
     const bool inside = (blockIdx.x + 1) * TILE <= rows && (blockIdx.y + 1) * TILE <= cols;
-    const bool aligned = rows % 4 == 0 && cols % 4 == 0;
+    const bool aligned = rows % 4 == 0 && cols % 4 == 0;  // x and y themselves start at multiples of 256 bytes, as allocations do
     if (inside && aligned)
-        turn<true>(tile, x, y, rows, cols);
+        transpose_tile<true>(tile, x, y, rows, cols);
     else
-        turn<false>(tile, x, y, rows, cols);
+        transpose_tile<false>(tile, x, y, rows, cols);
 }
 
 LAUNCH(const float* x, float* y, int rows, int cols, cudaStream_t stream) {
-    // blockIdx.x, which counts first, goes down x: blocks that run together write whole rows of y and read pieces of the rows of x. One of
-    // the two must go in pieces, and writes suffer more: a tuning run on an H200 (2026-11-22, 8192 x 8192) took 131 us so, 135 the other
-    // way round, and 127 for a copy of as many bytes. Pieces on one side alone, nothing turned: 4.3 us more if written, 1.5 if read.
-    // And loads in flight need room in the L1, which shares its 256 KB with the tiles: at 16384 x 16384 the 6 blocks of 256 threads that an
-    // SM holds took 517 us, 12 of 128, for which the driver leaves the L1 28 KB, 532; and so did any number that it was made to leave so.
+    // Order: blockIdx.x varies fastest and goes down x. Blocks that run together write whole rows of y and read 256-byte pieces of x.
+    // One of the two must go in pieces, and writes suffer more. Tuning run on an H200 (2026-11-22, 8192 x 8192):
+    //     this order 131 us, the other order 135 us, a copy of as many bytes 127 us
+    //     a copy with pieces on one side: 4.3 us more if written in pieces, 1.5 us more if read in pieces
+    // Size: loads in flight need room in the L1, which shares 256 KB with the tiles. At 16384 x 16384, per SM:
+    //     6 blocks of 256 threads 517 us; 12 blocks of 128 threads, which leave the L1 28 KB, 532 us
     dim3 grid(ceil_div(rows, TILE), ceil_div(cols, TILE));
     transpose<<<grid, THREADS, 0, stream>>>(x, y, rows, cols);
     return cudaGetLastError();

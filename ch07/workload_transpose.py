@@ -1,24 +1,24 @@
 """Transpose a float32 matrix: y[c, r] = x[r, c].
 
-Expected 3x, and 7.45x on an H200 with the padded tile (2026-11-22). The 3x took what the L2 takes in of sectors that lie side by side, 6
-TB/s: 36 bytes a float. Here each of a warp's 32 sectors lies in a line of its own, so that each is a request. Confirmed: the requests are
-one for every float (lts__t_requests_srcunit_tex_op_write.sum, 268 M), and one for 6.4 in the baseline of copy (10.6 M for 67 M), where the
-L1 also joins a third of the writes before they leave. What is full is the L2's input from the crossbar, 81.5 % here and 85.9 there
-(lts__xbar2lts_cycles_active), and its cycles add up: one for a request, and one for each sector that it writes in part. That is 2 a float
-here, and 0.8 there. Also, half of y's sectors leave the L2 in two parts, and are read in between: dram__bytes_write.sum is 1.5 times y, and
-as much more is read. That was to refute the explanation; but memory is 16 % busy (gpu__dram_throughput), so that it does not set the pace.
+Predicted: 3x for the three variants. The L2 sets the baseline's time, at 36 bytes per float: 4 read, and a 32-byte sector written.
+The L2 is assumed to be 1.5 times as fast as DRAM, as in copy. DRAM sets the variants' times, at 8 bytes per float.
 
-Of the ceiling of a copy, which is 501 us at 4.29 TB/s: expected at time_at before it was timed, four times what 8192 x 8192 took but for
-the 2 us of a launch; and measured.
-baseline               12 %  12 %  a request to the L2 for every float as before
-padded and swizzled    89 %  86 %  a row of a tile is 128 bytes, and what blocks write at a time comes in such pieces
-vectorized             97 %  97 %  rows of 256 bytes, and pieces only where they are read
-Pieces are what is left to stop the padded tile at 86 %: no byte is moved twice (dram__bytes.sum, 2.13 GB), 96 % of all warps are there
-(sm__warps_active), and wait for loads (long_scoreboard, 19.3 of 32.1 cycles an instruction), with memory 77 % busy and the L2 82.
+Measured: RESULTS.md. The baseline takes far longer than predicted. The variants are near their prediction.
 
-What stops the vectorized one at 97 % is not the turning. A tuning run (2026-11-22, 500 us for cudaMemcpy) had it at 518 us, and the TMA,
-which moves the same tiles to the same places and turns nothing, at 524; 140 other ways, with the TMA or cp.async, in persistent blocks, of
-other tiles and in other orders, took 519 to 653.
+Why: the 32 sectors of a baseline's store request lie in 32 cache lines, so the L2 receives a request per float.
+lts__t_requests_srcunit_tex_op_write.sum is 268 million here, a request per float (all counters: H200, 2026-11-22).
+In copy's baseline it is 10.6 million for 67 million floats, since neighbouring sectors share a request.
+The L2's input from the crossbar is full: lts__xbar2lts_cycles_active is 81.5 % here and 85.9 % in copy.
+It takes a cycle per request and a cycle per partial sector: 2 cycles per float here, 0.8 in copy.
+DRAM does not set the pace, although half of y's sectors are written twice: gpu__dram_throughput is low (expectations_h200.json).
+
+The variants miss their ceiling by the size of the pieces in which blocks that run together access DRAM.
+A row of a 32-float tile is 128 bytes, read and written. The vectorized side reads 256 bytes, and writes whole rows of y.
+The padded tile moves no byte twice (dram__bytes.sum in expectations_h200.json).
+Its warps are resident and wait for loads: sm__warps_active is 96 %.
+long_scoreboard is 19.3 of its 32.1 cycles per instruction.
+Transposing itself costs the vectorized side nothing: the TMA moving the same tiles untransposed is no faster.
+A tuning run (H200, 2026-11-22) took 518 us for it, 524 us for the TMA, and 519 to 653 us for 140 other variants.
 """
 
 import torch
@@ -29,13 +29,13 @@ WORKLOAD = Workload(
     inputs=lambda rand, rows, cols: {"x": rand.normal(rows, cols)},
     outputs=lambda rows, cols: {"y": Spec((cols, rows), torch.float32)},
     reference=lambda x: x.T.contiguous(),
-    time_at={"rows": 16384, "cols": 16384},  # 1 GiB each way: 18 times an L2 of 60 MB; a launch is 0.4 % of the time
+    time_at={"rows": 16384, "cols": 16384},  # 1 GiB each way: 18 times the H200's L2 of 60 MB
     check_at=(
         {"rows": 33, "cols": 65},
         {"rows": 1, "cols": 1},
         {"rows": 64, "cols": 1024},
         {"rows": 100, "cols": 132},  # whole groups of 4, but not whole tiles
-        {"rows": 130, "cols": 60},  # rows of x are aligned for 16-byte accesses, rows of y are not
+        {"rows": 130, "cols": 60},  # rows of x start at multiples of 16 bytes, rows of y do not
     ),
     work=lambda rows, cols: {"dram_read": 4 * rows * cols, "dram_write": 4 * rows * cols},
     rtol=0.0,  # a copy is exact

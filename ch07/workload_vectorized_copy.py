@@ -1,9 +1,17 @@
-"""Copy an array of float32, by accesses of 4, 16 or 32 bytes a thread: y[i] = x[i].
+"""Copy an array of float32, by accesses of 4, 16 or 32 bytes per thread: y[i] = x[i].
 
-Expected 1.3x, and 1.56x on an H200 (2026-11-22): the baseline moves 2.7 TB/s, not the 3.3 that 8 KB in flight allow. A profile confirms
-that the place of a block is empty until the next one is started there: sm__warps_active is 71 % in hbm_copy, which has this baseline, and
-67 in that of tma_copy, so that 5.8 KB are in flight. A warp lives for 540 ns, and its place stays empty for 240: blocks of 1 KB start 0.74
-ns apart in all, and cannot start less than 0.62 apart (tuning run). Memory is 55 % busy (gpu__dram_throughput).
+Predicted: bytes in flight = rate x latency (Little's law). An H200 copies 4.3 TB/s, of which half is read.
+Each of its 132 SMs needs 16 bytes per ns x 650 ns of loaded latency = 10.6 KB of loads in flight.
+One float per thread is 8 KB per SM, so the baseline reaches 8 / 10.6 of the copy rate: 1.3x.
+One float4 per thread is 32 KB per SM, which is enough.
+A B200 (published: 8 TB/s, 148 SMs) needs 17.6 KB at the same latency: 2.1x for the pair of 32 bytes.
+
+Measured: RESULTS.md. The baseline is slower than predicted. The 32-byte pair has been measured by nobody.
+
+Why: the prediction assumes that an SM's 2048 threads are always resident. But a slot is empty from a block's end to the next one's start.
+A block of the baseline copies 1 KB. It lives for 540 ns, and its slot then stays empty for 240 ns.
+sm__warps_active is 71 % for this kernel in hbm_copy and 67 % in tma_copy, so about 5.8 KB are in flight (H200, 2026-11-22).
+Blocks start 0.74 ns apart over the whole GPU. A tuning run (H200, 2026-11-22) found 0.62 ns as the least.
 """
 
 import torch
@@ -14,12 +22,12 @@ WORKLOAD = Workload(
     inputs=lambda rand, n: {"x": rand.normal(n)},
     outputs=lambda n: {"y": Spec((n,), torch.float32)},
     reference=lambda x: x.clone(),
-    time_at={"n": 1 << 26},  # 256 MiB each way: more than four times an L2 of 60 MB
+    time_at={"n": 1 << 26},  # 256 MiB each way: more than four times the H200's L2 of 60 MB
     check_at=(
         {"n": 1},
-        {"n": 7},  # one vector of 4 and three floats; less than a vector of 8
-        {"n": 1024},  # one block of vectors of 4 exactly
-        {"n": 2051},  # one block of vectors of 8, and three floats
+        {"n": 7},  # one vector of 4 and 3 floats; less than one vector of 8
+        {"n": 1024},  # exactly one block of vectors of 4
+        {"n": 2051},  # one block of vectors of 8, and 3 floats
         {"n": 100_003},
     ),
     work=lambda n: {"dram_read": 4 * n, "dram_write": 4 * n},

@@ -1,4 +1,4 @@
-"""A workload says why a pair missed what was expected of it, and speaks of that expectation and of the ratios that were accepted."""
+"""Pairs with `expects:`: a workload says why one missed what was expected, and speaks of the ratios that were accepted."""
 
 import re
 
@@ -17,8 +17,8 @@ AT = re.compile(r"([\d.]+)x,? at (?:[a-z]+ (?:= )?)?(\d+)")
 MISSED = 1.25
 """The factor from which on a ratio is so far from what was expected that its workload says why."""
 
-CHAPTERS = ("ch06", "ch07", "ch08", "ch09", "ch10")
-"""Those of which every miss has its reason."""
+CHAPTERS = ("ch06", "ch08", "ch09", "ch10")
+"""Those of which every miss has its reason. Chapter 7 predicts by equations, which its page and tools/checks/predictions.py speak of."""
 
 LESS_THAN_MISSED = ("ilp", "tiling", "warp_spec_pingpong", "double_buffered_pipeline", "pipeline_3stage")
 """Pairs that say why although all or most of their rows are nearer."""
@@ -67,7 +67,7 @@ def alike(ratios, stated):
 
 
 def test_misses_are_found():
-    assert {"add", "memory_access", "transpose_vectorized", "coalescing", "flash_attention_cudnn"} <= {pair.name for pair, _ in MISSES}
+    assert {"add", "coalescing", "flash_attention_cudnn"} <= {pair.name for pair, _ in MISSES}
 
 
 def test_an_expectation_of_one_shape_is_not_held_against_another():

@@ -1,4 +1,4 @@
-"""What the tests of chapter 7 read from a side's source, and how often shared memory takes a turn for a warp's request."""
+"""What the tests of chapter 7 read from a side's source, and the wavefronts that shared memory takes for a warp's request."""
 
 from collections import Counter
 
@@ -19,9 +19,9 @@ def constants(side):
 
 
 def wavefronts(addresses, width):
-    """How often shared memory must be read or written for a warp's request: `width` bytes a lane, byte addresses by lane.
+    """Wavefronts of shared memory for one request of a warp: `width` bytes per lane, byte addresses by lane.
 
-    128 bytes go at once, so the lanes of 128 / width go together; of each of the 32 banks they get one 4-byte word at a time.
+    A wavefront serves 128 bytes, so 128 / width lanes go together. It serves one 4-byte word per bank, of 32 banks.
     """
     together = 128 // width
     total = 0
