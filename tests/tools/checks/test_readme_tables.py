@@ -128,7 +128,9 @@ def test_the_check_fails_and_writes_nothing_until_the_tables_are_written(project
     written(project)
     assert readme_tables.main(["--check"], project) == 0
     keep(project, run_folder)
+    before = {name: (project / name).read_text() for name in PAGES}
     assert readme_tables.main(["--check"], project) == 1
+    assert {name: (project / name).read_text() for name in PAGES} == before
 
 
 def test_what_became_of_a_cheat_stands_beside_what_must(project, run_folder):
