@@ -8,6 +8,7 @@ import pytest
 
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.machine.needs import FEATURES, MACHINE
+from common.python.pairs.claims import parse_claim
 from common.python.pairs.directives import KEYS
 from common.python.pairs.workload import Workload
 from tests.support.commands import ROOT
@@ -136,6 +137,14 @@ def test_writing_a_pair_names_every_directive_and_every_field(name):
 def test_writing_a_pair_names_every_feature_that_may_be_needed(name):
     text = (DOCS / "writing-a-pair.md").read_text().split("What `needs` takes:")[1].split("\n\n")[1]
     assert re.search(rf"`{name}( N)?`", text)
+
+
+def test_the_claims_of_the_proving_page_can_be_read():
+    claims = re.findall(r"(?:`|// )(proves|has): ([^`\n]+)", (DOCS / "proving.md").read_text())
+    assert len(claims) > 10
+    assert all(parse_claim(text, separates=key == "proves").text == text for key, text in claims)
+    with pytest.raises(Exception, match="expected a claim such as"):
+        parse_claim("registers <= 32 in copy", separates=False)
 
 
 @pytest.mark.parametrize("code", ExitCode)
