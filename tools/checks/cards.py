@@ -66,7 +66,7 @@ def page(model: str, folder: Path) -> str:
         lines = [
             title,
             "",
-            f"Not measured yet. Run `benchmark_cli peak` on an {model.upper()}, then `tools/checks/cards.py FILE` with the file that it keeps.",
+            f"Not measured yet. Run `benchmark_cli peak` on an {model.upper()}, and `tools/checks/cards.py FILE` with what it keeps.",
             "The second command writes the card and this page.",
             "Until then a constant has the value that `peak` kept on the machine of the run, if it did.",
         ]

@@ -208,6 +208,8 @@ def predictions_of(workload: Path, sides: Mapping[str, Path]) -> tuple[tuple[Pre
     files = [sides[side] for side in sides if side == "optimized" or sides[side].stem.partition("_")[2].startswith(own)]
     found = [read_predictions(path) for path in dict.fromkeys([*files, workload])]
     guesses = [guess for _, guess in found if guess]
+    if len(guesses) > 1:
+        raise BenchmarkError(f"{guesses[1].where}: found a second `guess:`, after {guesses[0].where}; expected one a pair")
     return tuple(prediction for predictions, _ in found for prediction in predictions), guesses[0] if guesses else None
 
 
@@ -217,9 +219,16 @@ def require_predictions(workload: Path, sides: Mapping[str, Path], shapes: Mappi
     Raises BenchmarkError, naming file and line, for a side, shape or constant that does not exist and for arithmetic that is wrong.
     """
     predictions, _ = predictions_of(workload, sides)
+    first = next(iter(shapes), "")
+    known: dict[tuple[str, ...], str] = {}
     for prediction in predictions:
         require_names(prediction, sides, shapes)
-        prediction.require_arithmetic(shapes[prediction.shape or next(iter(shapes))])
+        what = (prediction.side, prediction.figure, prediction.over, prediction.shape or first, prediction.model)
+        if before := known.get(what):
+            again = f"found {prediction.side} {prediction.figure} predicted again, after {before}"
+            raise BenchmarkError(f"{prediction.where}: {again}; expected one line a figure, shape and model")
+        known[what] = prediction.where
+        prediction.require_arithmetic(shapes.get(prediction.shape or first, {}))
     return len(predictions)
 
 
