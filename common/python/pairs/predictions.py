@@ -1,4 +1,4 @@
-r"""What a pair predicts of itself, read as text: an equation a line, whose arithmetic is checked and whose terms are compared with a run.
+r"""What a pair predicts, one equation per line: parsed as text, refused where its arithmetic is wrong, compared with measurements.
 
     predicts: SIDE [FIGURE] VALUE UNIT = EXPRESSION [on MODEL] (NOTE)     `optimized 1.09 ms = 412e9 / tf32 + 0.06e-3  (tensor cores)`
     predicts: counter NAME [SIDE] VALUE = EXPRESSION                      a profiler's counter; of the optimized side unless one is named
@@ -9,7 +9,8 @@ r"""What a pair predicts of itself, read as text: an equation a line, whose arit
 
 FIGURE is `time` unless one is named: `peak_bytes`, or a metric of the workload. UNIT is ns, us, ms or s, B to TB, KiB to TiB, or none.
 EXPRESSION is arithmetic (+ - * / ** min max) on the constants of a GPU model's card and the entries of the timed shape, in seconds and
-bytes. One without a constant of the card is a literal figure: it is compared only on the model that its line names, else on DEFAULT_MODEL.
+bytes. An EXPRESSION without a constant of the card is a literal figure: it is compared only on the model that its line names, or on
+DEFAULT_MODEL where the line names none.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ class Prediction:
         if self.value is not None and abs(found - self.value) > TOLERANCE * max(abs(found), abs(self.value)):
             written, right = (amount_text(value, self.unit) for value in (self.value, found))
             raise BenchmarkError(
-                f"{self.where}: found {written} = {self.expression}, which is {right} on {model}; expected at most 2 % between"
+                f"{self.where}: found {written} = {self.expression}, which is {right} on {model}; expected two sides within 2 %"
             )
 
 
