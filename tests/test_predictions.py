@@ -25,8 +25,10 @@ LESS_THAN_MISSED = ("ilp", "tiling", "warp_spec_pingpong", "double_buffered_pipe
 
 
 def expected_at(pair, shape_name, shape):
-    """The ratio that was expected at that shape; None where only others were spoken of."""
+    """The ratio that was expected at that shape; None where only others were spoken of, and where equations took the place of a ratio."""
     expects = read_directives(pair.sides["optimized"]).expects
+    if not expects:
+        return None
     if at := {place: float(ratio) for ratio, place in AT.findall(expects)}:
         places = {*re.findall(r"\d+", shape_name), *map(str, shape.values())}
         return next((ratio for place, ratio in at.items() if place in places), None)

@@ -66,9 +66,9 @@ def page(model: str, folder: Path) -> str:
         lines = [
             title,
             "",
-            f"Not measured yet. Run `benchmark_cli peak` on an {model.upper()}, then `tools/checks/cards.py FILE` with what it keeps.",
+            f"Not measured yet. Run `benchmark_cli peak` on an {model.upper()}, and `tools/checks/cards.py FILE` with what it keeps.",
             "The second command writes the card and this page.",
-            "Until then a constant has the value that `peak` kept on the machine of the run, if it did.",
+            "Until then, a run takes the constants from the ceilings that `peak` kept on its own machine.",
         ]
         return "\n".join(lines) + "\n"
     card = read_card(path)

@@ -142,10 +142,14 @@ class Expectations(Document):
 
 
 def gpu_key(gpus: Sequence[Gpu]) -> str:
-    """The name that expectations of these GPUs, alike in model, are kept under: `h200`, `2xh200`; "" for no GPU."""
+    """The name that expectations of these GPUs, alike in model, are kept under: `h200`, `2xh200`; "" for no GPU.
+
+    The memory of the usual board is left out of its name: an `NVIDIA H100 80GB HBM3` is an `h100`, an `H100 PCIe` another model.
+    """
     if not gpus:
         return ""
     model = re.sub(r"[^a-z0-9]+", "_", gpus[0].name.lower().replace("nvidia", "")).strip("_")
+    model = re.sub(r"_\d+gb_hbm\w*$", "", model)
     return f"{len(gpus)}x{model}" if len(gpus) > 1 else model
 
 

@@ -1,4 +1,4 @@
-"""What a pair predicted beside what was measured, a term each: a term that misses is told even where the speedup, their ratio, hits."""
+"""Each predicted term beside its measurement. A term that misses is reported even where the speedup, a ratio of two terms, hits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""What a pair predicts of itself, read as text: an equation a line, whose arithmetic is checked and whose terms are compared with a run.
+r"""What a pair predicts, one equation per line: parsed as text, refused where its arithmetic is wrong, compared with measurements.
 
     predicts: SIDE [FIGURE] VALUE UNIT = EXPRESSION [on MODEL] (NOTE)     `optimized 1.09 ms = 412e9 / tf32 + 0.06e-3  (tensor cores)`
     predicts: counter NAME [SIDE] VALUE = EXPRESSION                      a profiler's counter; of the optimized side unless one is named
@@ -9,7 +9,8 @@ r"""What a pair predicts of itself, read as text: an equation a line, whose arit
 
 FIGURE is `time` unless one is named: `peak_bytes`, or a metric of the workload. UNIT is ns, us, ms or s, B to TB, KiB to TiB, or none.
 EXPRESSION is arithmetic (+ - * / ** min max) on the constants of a GPU model's card and the entries of the timed shape, in seconds and
-bytes. One without a constant of the card is a literal figure: it is compared only on the model that its line names, else on DEFAULT_MODEL.
+bytes. An EXPRESSION without a constant of the card is a literal figure: it is compared only on the model that its line names, or on
+DEFAULT_MODEL where the line names none.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ class Prediction:
         if self.value is not None and abs(found - self.value) > TOLERANCE * max(abs(found), abs(self.value)):
             written, right = (amount_text(value, self.unit) for value in (self.value, found))
             raise BenchmarkError(
-                f"{self.where}: found {written} = {self.expression}, which is {right} on {model}; expected at most 2 % between"
+                f"{self.where}: found {written} = {self.expression}, which is {right} on {model}; expected two sides within 2 %"
             )
 
 
@@ -208,6 +209,8 @@ def predictions_of(workload: Path, sides: Mapping[str, Path]) -> tuple[tuple[Pre
     files = [sides[side] for side in sides if side == "optimized" or sides[side].stem.partition("_")[2].startswith(own)]
     found = [read_predictions(path) for path in dict.fromkeys([*files, workload])]
     guesses = [guess for _, guess in found if guess]
+    if len(guesses) > 1:
+        raise BenchmarkError(f"{guesses[1].where}: found a second `guess:`, after {guesses[0].where}; expected one a pair")
     return tuple(prediction for predictions, _ in found for prediction in predictions), guesses[0] if guesses else None
 
 
@@ -217,9 +220,16 @@ def require_predictions(workload: Path, sides: Mapping[str, Path], shapes: Mappi
     Raises BenchmarkError, naming file and line, for a side, shape or constant that does not exist and for arithmetic that is wrong.
     """
     predictions, _ = predictions_of(workload, sides)
+    first = next(iter(shapes), "")
+    known: dict[tuple[str, ...], str] = {}
     for prediction in predictions:
         require_names(prediction, sides, shapes)
-        prediction.require_arithmetic(shapes[prediction.shape or next(iter(shapes))])
+        what = (prediction.side, prediction.figure, prediction.over, prediction.shape or first, prediction.model)
+        if before := known.get(what):
+            again = f"found {prediction.side} {prediction.figure} predicted again, after {before}"
+            raise BenchmarkError(f"{prediction.where}: {again}; expected one line a figure, shape and model")
+        known[what] = prediction.where
+        prediction.require_arithmetic(shapes.get(prediction.shape or first, {}))
     return len(predictions)
 
 

@@ -49,7 +49,7 @@ def test_a_bad_line_of_each_pair_is_told(tree, capsys):
     lines = capsys.readouterr().out.splitlines()
     files = [line.split(": ")[0].rpartition("/")[2] for line in lines[:3]]
     assert files == [f"optimized_{name}.cu:2" for name in ("arithmetic", "misspelt", "unknown")]
-    assert "found 9.437 MB = 8 * n, which is 8.389 MB on h200; expected at most 2 % between" in lines[0]
+    assert "found 9.437 MB = 8 * n, which is 8.389 MB on h200; expected two sides within 2 %" in lines[0]
     assert lines[-1].endswith("1 have `expects:` alone, 0 predict nothing; 3 are wrong")
 
 

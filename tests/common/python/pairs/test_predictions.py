@@ -269,6 +269,23 @@ def test_a_side_and_a_shape_that_do_not_exist_are_named(pair):
         pair("@flat: optimized 1024 s = n")
 
 
+@pytest.mark.parametrize("line", [": baseline 1.01 s = 1.01", "@wide: baseline 1.01 s = 1.01"])
+def test_a_figure_is_predicted_once(pair, line):
+    with pytest.raises(
+        BenchmarkError, match=r"optimized_x.cu:2: found baseline time predicted again, after .*baseline_x.cu:2; expected one"
+    ):
+        pair(line.replace("1.01", "1024"))
+    pair(line.replace("1.01", "1024") + " on b200")
+    pair(": baseline peak_bytes 8 KiB = 8 * n")
+
+
+def test_a_pair_guesses_once(pair, tmp_path):
+    pair(": baseline peak_bytes 8 KiB = 8 * n\n// guess: 2x")
+    (tmp_path / "workload_x.py").write_text('"""X."""\n# guess: 3x\nWORKLOAD = Workload(time_at={"n": 1024})\n')
+    with pytest.raises(BenchmarkError, match=r"workload_x.py:2: found a second `guess:`, after .*optimized_x.cu:3; expected one a pair"):
+        pair(": baseline peak_bytes 8 KiB = 8 * n\n// guess: 2x")
+
+
 def test_a_lent_file_speaks_of_its_own_pair(tmp_path):
     for name in ("workload_x.py", "optimized_x.cu"):
         (tmp_path / name).write_text("// Idea.\n")
@@ -319,11 +336,6 @@ def test_a_file_that_is_no_card_is_one_sentence(tmp_path):
 
 
 def test_amounts_have_a_unit_that_people_read():
-    said = {
-        (1.09e-3, "s"): "1.09 ms",
-        (8e-6, "s"): "8 µs",
-        (3.2e9, "bytes"): "3.2 GB",
-        (0.125, "x baseline"): "0.125 x baseline",
-        (7, ""): "7",
-    }
+    said = {(1.09e-3, "s"): "1.09 ms", (8e-6, "s"): "8 µs", (3.2e9, "bytes"): "3.2 GB", (0.125, "x baseline"): "0.125 x baseline"}
+    said |= {(7, ""): "7", (16384, ""): "16384", (67.1e6, ""): "67.1 million", (0.0, "s"): "0 s"}
     assert {amount: amount_text(*amount) for amount in said} == said
