@@ -101,8 +101,12 @@ def paragraphs(text: str) -> list[Paragraph]:
 
 
 def sentences(paragraph: Paragraph) -> Iterator[tuple[int, str]]:
-    """Line and words of each sentence, as it is shown: a span of code is one word, and the bold label that opens a paragraph none."""
-    text = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), paragraph.text)
+    """Line and words of each sentence, as it is shown.
+
+    A span of code is one word, and so is a figure that a marker fills. The bold label that opens a paragraph is none.
+    """
+    text = _MEASURED.sub("0", paragraph.text)
+    text = _COMMENT.sub(lambda match: "\n" * match[0].count("\n"), text)
     text = _CODE_SPAN.sub(lambda match: "`" + re.sub(r"[^\n]", "c", match[0][1:-1]) + "`", text)
     text = re.sub(r"\]\([^)]*\)", "]", text)
     place = opening.end() if (opening := _OPENING.match(text)) else 0

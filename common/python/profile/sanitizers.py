@@ -1,7 +1,7 @@
 """CUDA sides under compute-sanitizer, at the shapes that are checked: a chapter in one process a tool; each side alone if it found some.
 
-What each tool can see of TMA, tensor cores and clusters stands in the README. Every tensor is an allocation of its own there: in torch's
-cache of blocks the memory behind an array is another's, not nobody's.
+What each tool can see of TMA, tensor cores and clusters stands in common/docs/profiling-and-sanitizers.md. Every tensor is an allocation
+of its own there: in torch's cache of blocks the memory behind an array is another's, not nobody's.
 """
 
 from __future__ import annotations

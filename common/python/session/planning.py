@@ -14,6 +14,7 @@ from common.python.machine.needs import parse_need
 from common.python.pairs.claims import Claim, read_claims
 from common.python.pairs.directives import Directives, read_directives
 from common.python.pairs.discovery import Pair, with_rungs
+from common.python.pairs.predictions import require_predictions
 from common.python.pairs.sources import digest_of
 from common.python.pairs.targets import Selection
 from common.python.processes import messages
@@ -177,6 +178,7 @@ def _plan(
     side_directives = {side: _directives_of(selection.pair.sides[side], settings.root) for side in selection.sides}
     if settings.against:  # both sides are the optimized one: nothing in them separates the two
         side_directives = {side: replace(directives, proves=()) for side, directives in side_directives.items()}
+    require_predictions(selection.pair.workload, selection.pair.sides, described.timed)
     here: Literal["cuda", "cpu"] = "cpu" if described.place == "host" else device
     timed, work = described.timed, described.work
     if device == "cpu":

@@ -5,6 +5,7 @@ import re
 import shutil
 
 import pytest
+import yaml
 
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.machine.needs import FEATURES, MACHINE
@@ -165,7 +166,6 @@ def test_every_word_of_the_glossary_is_explained_in_two_sentences():
 
 
 def test_the_workflow_is_yaml_and_runs_what_must_hold():
-    yaml = pytest.importorskip("yaml")
     workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
     (job,) = workflow["jobs"].values()
     assert job["runs-on"].startswith("ubuntu-")
@@ -174,7 +174,6 @@ def test_the_workflow_is_yaml_and_runs_what_must_hold():
 
 
 def test_the_ci_pages_job_is_yaml():
-    yaml = pytest.importorskip("yaml")
     (block,) = re.findall(r"```yaml\n(.*?)```", (DOCS / "ci.md").read_text(), re.DOTALL)
     assert list(yaml.safe_load(block)["jobs"]) == ["kernels"]
 

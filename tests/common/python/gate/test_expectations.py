@@ -37,7 +37,8 @@ from tests.support.plans import H200, WITH_GPU
         ("NVIDIA H200", 2, "2xh200", "2xH200"),
         ("NVIDIA B200", 8, "8xb200", "8xB200"),
         ("NVIDIA GB10", 1, "gb10", "GB10"),
-        ("NVIDIA H100 80GB HBM3", 1, "h100_80gb_hbm3", "H100 80GB HBM3"),
+        ("NVIDIA H100 80GB HBM3", 1, "h100", "H100"),
+        ("NVIDIA H100 PCIe", 1, "h100_pcie", "H100 PCIE"),
         ("NVIDIA RTX PRO 6000 Blackwell Max-Q", 1, "rtx_pro_6000_blackwell_max_q", "RTX PRO 6000 BLACKWELL MAX Q"),
     ],
 )
