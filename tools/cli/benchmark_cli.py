@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 import sys
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -199,13 +200,14 @@ def _suite(settings: Any) -> None:
         plans, notes = plan_only(settings)
         print_plans(plans, notes, console)
         return
-    with Progress(console) as progress:
+    with Progress(console, verbose=settings.verbose) as progress:
         outcome = run_suite(settings, progress)
-    if settings.json_output:
-        print_document(outcome.rows, outcome.run)
-    else:
-        print_results(outcome.rows, outcome.run, console)
-        console.print(f"{outcome.folder}", soft_wrap=True)
+    with suppress(OSError) if outcome.exit_code == ExitCode.HUNG_UP else nullcontext():  # the terminal is gone
+        if settings.json_output:
+            print_document(outcome.rows, outcome.run)
+        else:
+            print_results(outcome.rows, outcome.run, console, verbose=settings.verbose)
+            console.print(f"{outcome.folder}", soft_wrap=True)
     raise typer.Exit(outcome.exit_code)
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import jinja2
 
-from common.python.errors import BenchmarkError, Status
+from common.python.errors import BenchmarkError, ExitCode, Status
 from common.python.gate.statistics import climbed
 from common.python.profile import ncu
 from common.python.profile.advice import diagnoses
@@ -29,6 +29,7 @@ from common.python.report.rows import (
     notes_of,
     settings_text,
     setup_text,
+    unreached,
     verdict_text,
 )
 from common.python.results import Interval, PairResult, PairTiming, Run, Spread, VerdictKind
@@ -358,11 +359,17 @@ def _traced(rows: Sequence[PairResult], root: Path) -> Section:
 
 
 def junit(run: Run, rows: Sequence[PairResult]) -> str:
-    """JUnit XML, a test case a row: passed, skipped, or failed with its reason; a regression against expectations fails too."""
+    """JUnit XML, a test case a row: passed, skipped, or failed with its reason; a regression against expectations fails too.
+
+    It is green only where the run's exit code is 0: a target that an interrupted run did not reach is an error, and an exit code that no
+    row shows is a test case of its own. Times, in seconds, and speedups are properties.
+    """
     suite = ET.Element("testsuite", name="benchmark", timestamp=run.started)
+    if run.exit_code is not None:
+        _properties(suite, {"exit_code": str(run.exit_code)})
     for row in rows:
-        folder, _, name = row.target.partition(":")
-        case = ET.SubElement(suite, "testcase", classname=folder, name=name, file=row.workload_file)
+        case = _case(suite, row.target, file=row.workload_file)
+        _properties(case, _figures(row))
         regressions = [
             f"{at_shape(shape)} {verdict_text(verdict)}".strip()
             for shape, verdict in row.verdicts.items()
@@ -376,13 +383,50 @@ def junit(run: Run, rows: Sequence[PairResult]) -> str:
             case.set("time", f"{row.seconds:.3f}")
             if regressions:
                 ET.SubElement(case, "failure", type=VerdictKind.REGRESSED, message=_xml("; ".join(regressions)))
-    for attribute, kind in (("tests", "testcase"), ("failures", "failure"), ("skipped", "skipped")):
+    for target in unreached(rows, run):
+        ET.SubElement(_case(suite, target), "error", type="INTERRUPTED", message="the run was interrupted before this target was done")
+    if run.exit_code and not suite.findall(".//failure") and not suite.findall(".//error"):
+        name, why = _CODES.get(run.exit_code, (f"exit code {run.exit_code}", "the run did not succeed"))
+        ET.SubElement(_case(suite, "benchmark_cli:exit_code"), "error", type=name, message=f"exit code {run.exit_code}: {why}")
+    for attribute, kind in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(attribute, str(len(suite.findall(f".//{kind}"))))
     suites = ET.Element("testsuites")
     suites.append(suite)
     ET.indent(suites)
     text: bytes = ET.tostring(suites, encoding="utf-8", xml_declaration=True)
     return text.decode() + "\n"
+
+
+_CODES = {
+    ExitCode.INCONCLUSIVE: ("INCONCLUSIVE", "a verdict is INCONCLUSIVE, which --fail-on fails"),
+    ExitCode.NOTHING_MEASURED: ("NOTHING_MEASURED", "no target passed, or with --require-expectations none was gated"),
+    ExitCode.UNFIT: ("UNFIT", "a device throttled"),
+    **dict.fromkeys((ExitCode.INTERRUPTED, ExitCode.TERMINATED, ExitCode.HUNG_UP), ("INTERRUPTED", "the run was interrupted")),
+}
+
+
+def _case(suite: ET.Element, target: str, **attributes: str) -> ET.Element:
+    folder, _, name = target.partition(":")
+    return ET.SubElement(suite, "testcase", classname=folder, name=name, **attributes)
+
+
+def _properties(element: ET.Element, values: Mapping[str, str]) -> None:
+    if values:
+        properties = ET.SubElement(element, "properties")
+        for name, value in values.items():
+            ET.SubElement(properties, "property", name=name, value=value)
+
+
+def _figures(row: PairResult) -> dict[str, str]:
+    """The times and speedups of a row, with their intervals: `optimized seconds`, `optimized speedup low`."""
+    found: dict[str, str] = {}
+    for shape, timing in row.timings.items():
+        for side, time in timing.time_ns.items():
+            found[f"{side} seconds{at_shape(shape)}"] = f"{time.estimate / 1e9:.6g}"
+        for side, speedup in timing.speedups.items():
+            ends = {"": speedup.estimate, " low": speedup.low, " high": speedup.high}
+            found |= {f"{side} speedup{end}{at_shape(shape)}": f"{value:.6g}" for end, value in ends.items()}
+    return found
 
 
 def _xml(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import shlex
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from common.python.errors import BenchmarkError
+from common.python.results import PairResult
 from common.python.settings import Device, Profile, Settings
 
 
@@ -65,6 +67,11 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
             text='Shape entries to change at the timed shapes: "rows=1024 causal=true". Such rows are never gated.',
         ),
         "",
+    ),
+    "seed": (
+        int | None,
+        _option("--seed", panel=_SELECTING, text="Makes the inputs: a failure tells the one that repeats it. Default: drawn.", min=0),
+        None,
     ),
     "dry_run": (
         bool,
@@ -171,6 +178,11 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         False,
     ),
     "json_output": (bool, _option("--json", panel=_WRITING, text="Print the result document and nothing else."), False),
+    "verbose": (
+        bool,
+        _option("--verbose", "-v", panel=_WRITING, text="List every proof, skip and verdict, not what needs attention alone."),
+        False,
+    ),
 }
 
 _VERIFYING = (
@@ -178,6 +190,7 @@ _VERIFYING = (
     "root",
     "device",
     "kwargs",
+    "seed",
     "dry_run",
     "timeout_multiplier",
     "suite_timeout",
@@ -185,7 +198,11 @@ _VERIFYING = (
     "artifacts_dir",
     "resume",
     "json_output",
+    "verbose",
 )
+_NOT_REPEATED = {"targets", "seed", "dry_run", "suite_timeout", "profile", "ncu_metric_set", "llm_analysis", "gate", "accept_regressions"}
+_NOT_REPEATED |= {"require_expectations", "fail_on", "artifacts_dir", "resume", "json_output", "verbose"}
+_IN_TIMED_CALL = ", in a timed call: "
 
 
 def command_of(name: str, run: Callable[[Settings], None], text: str) -> Callable[..., None]:
@@ -203,6 +220,27 @@ def command_of(name: str, run: Callable[[Settings], None], text: str) -> Callabl
         ]
     )
     return command
+
+
+def repeat_command(settings: Settings, row: PairResult, seed: int) -> str:
+    """The command line that repeats the failure of `row`: `verify`, or where a timed call failed the run that it was timed in."""
+    command = settings.command if _IN_TIMED_CALL in row.reason else "verify"
+    usual = Settings()
+    words = ["benchmark_cli", command, "--targets", row.target, "--seed", str(seed)]
+    for field in _OPTIONS if command == "run" else _VERIFYING:
+        value = getattr(settings, field)
+        if field not in _NOT_REPEATED and value != getattr(usual, field):
+            words += _spelt(f"--{field.replace('_', '-')}", value)
+    return shlex.join(words)
+
+
+def _spelt(flag: str, value: Any) -> list[str]:
+    """A flag as it is typed, once for each of several values."""
+    if isinstance(value, bool):
+        return [flag]
+    if isinstance(value, dict):
+        return [flag, " ".join(f"{key}={','.join(each) if isinstance(each, tuple) else each}" for key, each in value.items())]
+    return [word for each in (value if isinstance(value, tuple) else (value,)) for word in (flag, str(each))]
 
 
 def settings_of(command: str, choices: dict[str, Any]) -> Settings:
