@@ -38,6 +38,8 @@ _MEASURING = "How to measure"
 _PROFILING = "Profiling and proofs"
 _GATING = "Gating"
 _WRITING = "What is left behind"
+_MOST = 1_000_000_000
+"""Of calls, or of repeats: more are a slip of the finger, and days."""
 
 
 def _option(*names: str, panel: str, text: str, **limits: Any) -> Any:
@@ -70,7 +72,13 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     ),
     "seed": (
         int | None,
-        _option("--seed", panel=_SELECTING, text="Makes the inputs: a failure tells the one that repeats it. Default: drawn.", min=0),
+        _option(
+            "--seed",
+            panel=_SELECTING,
+            text="Makes the inputs: a failure tells the one that repeats it. Default: drawn.",
+            min=0,
+            max=(1 << 63) - 1,
+        ),
         None,
     ),
     "dry_run": (
@@ -80,17 +88,35 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     ),
     "iterations": (
         int | None,
-        _option("--iterations", panel=_MEASURING, text="Time exactly N calls a side in each of 6 process pairs; no adaptive stop.", min=1),
+        _option(
+            "--iterations",
+            panel=_MEASURING,
+            text="Time exactly N calls a side in each of 6 process pairs; no adaptive stop.",
+            min=1,
+            max=_MOST,
+        ),
         None,
     ),
     "warmup": (
         int | None,
-        _option("--warmup", panel=_MEASURING, text="Exactly N calls before timing; 0 is legal. Default: until two blocks agree.", min=0),
+        _option(
+            "--warmup",
+            panel=_MEASURING,
+            text="Exactly N calls before timing; 0 is legal. Default: until two blocks agree.",
+            min=0,
+            max=_MOST,
+        ),
         None,
     ),
     "repeat": (
         int,
-        _option("--repeat", panel=_MEASURING, text="Repeat the whole measurement N times and report the spread between them too.", min=1),
+        _option(
+            "--repeat",
+            panel=_MEASURING,
+            text="Repeat the whole measurement N times and report the spread between them too.",
+            min=1,
+            max=_MOST,
+        ),
         1,
     ),
     "cold_start": (
@@ -259,7 +285,18 @@ def settings_of(command: str, choices: dict[str, Any]) -> Settings:
     settings = Settings(command=command, **given)
     if settings.ncu_metric_set is not None and not settings.profiles:
         raise BenchmarkError(f"--ncu-metric-set {settings.ncu_metric_set}: found no --profile; expected both, as it says what ncu counts")
+    _refuse_both(settings)
     return settings
+
+
+def _refuse_both(settings: Settings) -> None:
+    """Raise BenchmarkError for two choices of which only one could be kept."""
+    if settings.cold_start and settings.sustained:
+        raise BenchmarkError("--cold-start --sustained: found both; expected one, as a fresh process a sample is never back to back")
+    if both := settings.sweep.keys() & settings.kwargs.keys():
+        key = min(both)
+        told = f"--sweep {key}={','.join(settings.sweep[key])} --kwargs {key}={settings.kwargs[key]}"
+        raise BenchmarkError(f"{told}: found {key} in both; expected it in one")
 
 
 def _each_once(chosen: Sequence[Sanitizer]) -> tuple[str, ...]:

@@ -58,7 +58,7 @@ def test_a_request_that_cannot_be_carried_out_is_one_sentence(cli, here, root, t
         ("show", "demo:doubel"): "target 'demo:doubel': found nothing of that name; expected one like demo:double",
         ("new", "demo:double"): f"new demo:double: {root}/demo/workload_double.py exists; expected a name that no file has",
         ("list-targets", "--chapter", "demos"): "target 'demos': found nothing of that name; expected one like demo",
-        ("run", "--warmup", "-1"): "--warmup -1: -1 is not in the range x>=0",
+        ("run", "--warmup", "-1"): "--warmup -1: -1 is not in the range 0<=x<=1000000000",
         ("frobnicate",): "No such command 'frobnicate'; expected what --help lists",
     }
     for arguments, sentence in refused.items():
@@ -66,6 +66,9 @@ def test_a_request_that_cannot_be_carried_out_is_one_sentence(cli, here, root, t
         finished = cli(*arguments, *where)
         assert (finished.code, finished.error) == (1, sentence)
     assert here("run", "--root", tmp_path / "empty").error.startswith(f"{tmp_path}/empty: found no pair; expected workload_<name>.py with ")
+    assert here("list-targets", "--root", tmp_path / "empty").error.startswith(f"{tmp_path}/empty: found no pair; expected workload_")
+    assert here("list-targets", "--root", "").error == '--root "": found no folder; expected one that holds pairs'
+    assert here("run", "--root=").error == '--root "": found no folder; expected one that holds pairs'
     assert here("run", "--root", tmp_path / "nowhere").error.startswith(f"--root {tmp_path}/nowhere: found no such folder; expected ")
 
 
@@ -212,6 +215,21 @@ def test_a_new_pair_passes_as_it_is(here, tmp_path):
 
 
 # --- starting fast, and without what a parent must not have
+
+
+def test_a_list_is_a_line_a_target_with_its_idea(here, root):
+    finished = here("list-targets", "--root", root)
+    assert (finished.code, finished.stdout) == (0, "demo:double  runs here  a product.\n")
+    (listed,) = json.loads(here("list-targets", "--root", root, "--json").stdout)
+    assert (listed["target"], listed["idea"], listed["needs"], listed["lacks"]) == ("demo:double", "a product.", [], "")
+
+
+def test_techniques_are_listed(here, root):
+    heads, first, *_ = here("list-techniques", "--root", root).stdout.splitlines()
+    assert heads.split() == ["technique", "instruction", "sm", "first", "in"]
+    assert first.split() == ["tma_load_tile", r"\bUTMALDG\.\dD\b", "90a,100a", "-"]
+    listed = json.loads(here("list-techniques", "--root", root, "--json").stdout)
+    assert listed[0]["name"] == "tma_load_tile"
 
 
 def test_listing_200_targets_is_fast_and_imports_nothing_heavy(tmp_path):
