@@ -311,7 +311,8 @@ def _refuse_empty_root(arguments: list[str]) -> None:
 def _usage_error(error: typer.TyperException, arguments: list[str]) -> str:
     """One sentence with the flag, what was found and what was expected; empty where typer has printed the help instead."""
     sentence = " ".join(str(error).split()).removeprefix("Value error, ").rstrip(".")
-    if near := difflib.get_close_matches(str(getattr(error, "option_name", "")), getattr(error, "possibilities", None) or [], n=1):
+    known = vars(error)
+    if near := difflib.get_close_matches(known.get("option_name", ""), known.get("possibilities") or [], n=1):
         return f"{sentence}; expected one like {near[0]}"
     if isinstance(error, typer.BadParameter) and error.param is not None and (flag := error.param.opts[0]).startswith("-"):
         spelt = [part for argument in arguments for part in (argument.split("=", 1) if argument.startswith("--") else [argument])]

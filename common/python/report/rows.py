@@ -192,13 +192,17 @@ def few(names: Iterable[str], most: int = 3) -> str:
 
 
 def error_text(side: SideResult) -> str:
-    """The largest error against the reference over all checks of a side, absolute and relative, and of how many rows if not of all."""
+    """The largest error against the reference over all checks of a side, absolute and relative, and of how many rows if not of all.
+
+    No relative one where no expected value was far enough from zero to have any.
+    """
     outputs = [error for check in side.checks for error in check.outputs.values()]
     if not outputs:
         return ""
     rows = [error.rows_checked for error in outputs if error.rows_checked is not None]
     of_rows = f", of {min(rows)} rows a call" if rows else ""
-    return f"{max(error.max_abs for error in outputs):.1e} abs, {max(error.max_rel for error in outputs):.1e} rel{of_rows}"
+    absolute, relative = (max(errors) for errors in zip(*((error.max_abs, error.max_rel) for error in outputs), strict=True))
+    return f"{absolute:.1e} abs{f', {relative:.1e} rel' if relative or not absolute else ''}{of_rows}"
 
 
 def setup_text(side: SideResult) -> str:

@@ -141,7 +141,7 @@ def side_metrics(row: PairResult, side: str) -> SideMetrics:
 
 def write_reports(folder: Path, run: Run, rows: Sequence[PairResult]) -> tuple[Path, ...]:
     """Write what people read of a run, report.md and report.html, into `folder`; their paths."""
-    texts = {"report.md": markdown(run, rows), "report.html": html(run, rows)}
+    texts = {"report.md": markdown(run, rows), "report.html": html(run, rows, folder)}
     for name, text in texts.items():
         write_whole(folder / name, text)
     return tuple(folder / name for name in texts)

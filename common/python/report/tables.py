@@ -24,6 +24,7 @@ from common.python.report.rows import (
     conditions_text,
     counts_text,
     error_text,
+    few,
     lines_of,
     machine_text,
     notes_of,
@@ -36,6 +37,7 @@ from common.python.results import Interval, PairResult, PairTiming, Run, Spread,
 from common.python.wording import at_shape, bytes_text, interval_text, one_line, percent_text, significant, speedup_text, time_text
 
 REASONS = "Why a side is faster or slower"
+_NAMED = 2  # targets, that a title has room for
 _TEMPLATES = Path(__file__).parent / "templates"
 _MARKDOWN_SYNTAX = re.compile(r"([\\`*|<&~]|\](?=\()|(?<![^\W_])_|_(?![^\W_]))")
 # Everything but the characters that XML 1.0 allows; a compiler's coloured message has others.
@@ -68,11 +70,21 @@ def markdown(run: Run, rows: Sequence[PairResult]) -> str:
     environment.filters["cell"] = _markdown_cell
     return environment.get_template("report.md.jinja").render(
         run=run,
+        title=title(run, rows),
         machine=machine_text(run.environment),
         settings=settings_text(run),
         summary=summary(run, rows),
         sections=sections(rows, Path(run.settings["root"])),
     )
+
+
+def title(run: Run, rows: Sequence[PairResult]) -> str:
+    """What a report is of: its targets, or of many how many and of which folders, and the name of the run."""
+    targets = [row.target for row in rows]
+    if not targets:
+        return f"Benchmark {run.run_id}"
+    several = f"{len(targets)} targets of {few(target.partition(':')[0] for target in targets)}"
+    return f"{', '.join(targets) if len(targets) <= _NAMED else several}: benchmark {run.run_id}"
 
 
 def summary(run: Run, rows: Iterable[PairResult]) -> str:
@@ -407,7 +419,7 @@ _CODES = {
 
 def _case(suite: ET.Element, target: str, **attributes: str) -> ET.Element:
     folder, _, name = target.partition(":")
-    return ET.SubElement(suite, "testcase", classname=folder, name=name, **attributes)
+    return ET.SubElement(suite, "testcase", {"classname": folder, "name": name, **attributes})
 
 
 def _properties(element: ET.Element, values: Mapping[str, str]) -> None:

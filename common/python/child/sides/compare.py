@@ -146,6 +146,7 @@ def compare(
 
     An element matches if |found - expected| <= atol + rtol |expected|; NaN matches NaN and Inf the same Inf.
     Integers of both sides are compared exactly where both tolerances are 0.
+    The relative error is that of values far enough from zero for rtol to matter: nearer, what is lost is told by the absolute one.
     With `rows`, `expected` holds but these rows of the output; all of it must be finite, of which the sentence is the same for any row.
     """
     taken = found if rows is None else found[rows]
@@ -210,7 +211,8 @@ def _gaps(found: torch.Tensor, expected: torch.Tensor, tolerance: Precision) -> 
         gap = torch.where(finite, gap, 0)
         size = torch.where(finite, y.double().abs(), 1)
         worst_abs = max(worst_abs, float(gap.max()))
-        worst_rel = max(worst_rel, float(torch.where(size > 0, gap / size, 0).max()))
+        far = (size > 0) & (tolerance.rtol * size >= tolerance.atol)
+        worst_rel = max(worst_rel, float(torch.where(far, gap / size, 0).max()))
         bad = int((~matches).sum())
         if bad:
             index, times = _worst(x.double(), y.double(), matches, tolerance)

@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 
 from common.python.errors import Status
 from common.python.report.html import html
-from common.python.report.tables import junit, markdown
+from common.python.report.tables import junit, markdown, title
 from common.python.results import Energy, Interval, KernelUse, ReportedMetric, Share, Spread, TelemetrySummary, VerdictKind
 from tests.support.factories import a_change, a_failure, a_proof, a_row, a_run, a_side, a_timing, a_verdict, an_interval
 from tests.support.html_page import Page
@@ -30,7 +30,7 @@ def tables_of(text):
 def test_the_machine_and_the_settings_are_two_lines_under_the_heading():
     lines = markdown(a_run(), [a_row()]).splitlines()
 
-    assert lines[0] == "# Benchmark 20260102_030405"
+    assert lines[0] == "# ch07:transpose: benchmark 20260102_030405"
     assert lines[2].startswith("- NVIDIA H200 (driver 580.1)")
     assert lines[3] == "- seed 7; default settings"
 
@@ -116,6 +116,20 @@ def test_a_clock_that_counts_the_launch_is_not_blamed_for_it():
     (entry,) = tables_of(markdown(a_run(), [row]))["How certain each number is"][1:]
 
     assert entry[1:4] == ["cuda, launch clock, cold, burst", "yes", ""]
+
+
+@pytest.mark.parametrize(
+    ("targets", "said"),
+    [
+        ([], "Benchmark 1"),
+        (["ch07:a"], "ch07:a: benchmark 1"),
+        (["ch07:a", "ch08:b"], "ch07:a, ch08:b: benchmark 1"),
+        (["ch07:a", "ch07:b", "ch07:c"], "3 targets of ch07: benchmark 1"),
+        ([f"ch0{number}:a" for number in range(1, 6)], "5 targets of ch01, ch02, ch03 and 2 more: benchmark 1"),
+    ],
+)
+def test_a_report_is_titled_by_its_targets(targets, said):
+    assert title(a_run(run_id="1"), [a_row(target) for target in targets]) == said
 
 
 def test_error_set_up_and_memory_stand_beside_the_time():

@@ -96,7 +96,14 @@ def test_numpy_agrees_on_what_is_close():
     close = np.isclose(found, expected, rtol=1e-3, atol=1e-4)
     assert error.mismatched == 1 - close.mean()
     assert error.max_abs == pytest.approx(np.abs(found - expected).max())
-    assert error.max_rel == pytest.approx((np.abs(found - expected) / np.abs(expected)).max())
+    far = np.abs(expected) >= 0.1  # atol over rtol
+    assert error.max_rel == pytest.approx((np.abs(found - expected) / np.abs(expected))[far].max())
+
+
+def test_a_relative_error_is_that_of_values_far_from_zero():
+    assert judged([1e-5, 1.001], [1e-9, 1.0], Precision(1e-2, 1e-4))[0].max_rel == pytest.approx(1e-3)
+    assert judged([1e-5], [1e-9], Precision(1e-2, 1e-4))[0].max_rel == 0
+    assert judged([1e-5], [1e-9], Precision(1e-2, 0.0))[0].max_rel == pytest.approx(9999)
 
 
 def test_integers_are_compared_exactly_beyond_the_reach_of_a_double():
