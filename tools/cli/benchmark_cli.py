@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import functools
 import gc
 import itertools
@@ -291,7 +292,7 @@ def run_command_line(arguments: list[str]) -> int:
         return int(code or ExitCode.GOOD)
     except BenchmarkError as error:
         print(f"error: {error}", file=sys.stderr)
-        return int(error.exit_code)
+        return int(ExitCode.FULL_DISK if _fills_disk(error) else error.exit_code)
     except typer.TyperException as error:
         if sentence := _usage_error(error, arguments):
             print(f"error: {sentence}", file=sys.stderr)
@@ -300,6 +301,12 @@ def run_command_line(arguments: list[str]) -> int:
         return int(ExitCode.INTERRUPTED)
     finally:
         gc.enable()
+
+
+def _fills_disk(error: BenchmarkError) -> bool:
+    """Whether `error` is of a file for which there was no room."""
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def _refuse_empty_root(arguments: list[str]) -> None:

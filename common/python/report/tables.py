@@ -398,7 +398,7 @@ def junit(run: Run, rows: Sequence[PairResult]) -> str:
     for target in unreached(rows, run):
         ET.SubElement(_case(suite, target), "error", type="INTERRUPTED", message="the run was interrupted before this target was done")
     if run.exit_code and not suite.findall(".//failure") and not suite.findall(".//error"):
-        name, why = _CODES.get(run.exit_code, (f"exit code {run.exit_code}", "the run did not succeed"))
+        name, why = _CODES.get(run.exit_code, ("FAILED", "the run did not succeed"))
         ET.SubElement(_case(suite, "benchmark_cli:exit_code"), "error", type=name, message=f"exit code {run.exit_code}: {why}")
     for attribute, kind in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(attribute, str(len(suite.findall(f".//{kind}"))))
@@ -409,7 +409,7 @@ def junit(run: Run, rows: Sequence[PairResult]) -> str:
     return text.decode() + "\n"
 
 
-_CODES = {
+_CODES: dict[int, tuple[str, str]] = {
     ExitCode.INCONCLUSIVE: ("INCONCLUSIVE", "a verdict is INCONCLUSIVE, which --fail-on fails"),
     ExitCode.NOTHING_MEASURED: ("NOTHING_MEASURED", "no target passed, or with --require-expectations none was gated"),
     ExitCode.UNFIT: ("UNFIT", "a device throttled"),

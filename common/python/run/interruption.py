@@ -14,10 +14,10 @@ _CODES = {signal.SIGTERM: ExitCode.TERMINATED, signal.SIGHUP: ExitCode.HUNG_UP}
 
 
 class Interrupted(BenchmarkError):
-    """A run that was interrupted before it had a folder to keep anything in."""
+    """What a signal ended before there was anything to keep."""
 
     def __init__(self, code: ExitCode) -> None:
-        super().__init__("interrupted before the first target; nothing was kept")
+        super().__init__("interrupted; nothing was kept")
         self.exit_code = code
 
 
@@ -44,7 +44,7 @@ class Interruption:
 def interruptible() -> Iterator[Interruption]:
     """A block that signals interrupt; one that was ignored before, as nohup has it of SIGHUP, stays so.
 
-    Raises Interrupted for what the block lets through.
+    Raises Interrupted for a signal that the block lets through; Ctrl-C stays KeyboardInterrupt.
     """
     interruption = Interruption()
     before = {}
@@ -55,6 +55,8 @@ def interruptible() -> Iterator[Interruption]:
             signal.signal(number, interruption)
         yield interruption
     except KeyboardInterrupt as error:
+        if interruption.code is ExitCode.INTERRUPTED:
+            raise
         raise Interrupted(interruption.code) from error
     finally:
         for number, handler in before.items():

@@ -241,8 +241,10 @@ class _Suite:
                 row = self._row(plan)
                 if self.session.settings.accept_regressions:
                     row = accept(row, plan, self.standards, self.document, self.machine)
-                self.folder.write_pair(row)
-                self.watcher.finished(row)
+                try:
+                    self.folder.write_pair(row)
+                finally:  # what was measured is told even where it cannot be kept
+                    self.watcher.finished(row)
             self._settle()
             if self.session.settings.llm_analysis:
                 analysis = analyse(self.document, self.rows, self.folder.path)
