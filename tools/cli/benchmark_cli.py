@@ -11,7 +11,6 @@ import json
 import math
 import shutil
 import sys
-from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -241,12 +240,11 @@ def _suite(settings: Any) -> None:
         return
     with Progress(console, verbose=settings.verbose) as progress:
         outcome = run_suite(settings, progress)
-    with suppress(OSError) if outcome.exit_code == ExitCode.HUNG_UP else nullcontext():  # the terminal is gone
-        if settings.json_output:
-            print_document(outcome.rows, outcome.run)
-        else:
-            print_results(outcome.rows, outcome.run, console, verbose=settings.verbose)
-            console.print(f"{outcome.folder}", soft_wrap=True)
+    if settings.json_output:
+        print_document(outcome.rows, outcome.run)
+    else:
+        print_results(outcome.rows, outcome.run, console, verbose=settings.verbose)
+        console.print(f"{outcome.folder}", soft_wrap=True)
     raise typer.Exit(outcome.exit_code)
 
 

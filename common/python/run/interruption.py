@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import signal
+import termios
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,7 +40,18 @@ class Interruption:
         if not self.over:
             self.over = True
             self.code = _CODES[signal.Signals(number)]
+            _leave_terminal()
             raise KeyboardInterrupt
+
+
+def _leave_terminal() -> None:
+    """Where the terminal is gone, have what is still printed go nowhere: writing to it is an error, and the reports are not written yet."""
+    for descriptor in (1, 2):
+        try:
+            termios.tcgetattr(descriptor)
+        except termios.error as error:
+            if error.args[0] == errno.EIO:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
 @contextmanager

@@ -4,6 +4,8 @@ Each command has tests in a process of its own. What does not depend on that is 
 """
 
 import json
+import os
+import pty
 import re
 import resource
 import shlex
@@ -321,6 +323,22 @@ def test_a_signal_ends_a_run_as_ctrl_c_does(here, stuck, root, tmp_path, number,
     assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith((".", "inputs_"))]
     assert not list(Path("/dev/shm").glob(f"benchmark_{stuck.pid}_*"))
     rest_is_made(here, root, tmp_path)
+
+
+def test_a_terminal_that_closes_ends_a_run_that_keeps_what_is_done(root, tmp_path):
+    write_pair(root, "demo:stuck", baseline=SLEEPS)
+    arguments = ["verify", "--root", root, "--device", "cpu", "--artifacts-dir", tmp_path / "run"]
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update({"TMPDIR": str(tmp_path), "TERM": "xterm", "PYTHONPATH": str(ROOT)})
+        os.execv(sys.executable, [sys.executable, str(ROOT / "tools/cli/benchmark_cli.py"), *map(str, arguments)])
+    until((tmp_path / "run/demo_stuck/baseline/log.txt").exists, "the beginning of the second row")
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 129
+    run, rows = load(tmp_path / "run")
+    assert (run.interrupted, run.exit_code, [row.target for row in rows]) == (True, 129, ["demo:double"])
+    assert {"report.md", "report.html", "junit.xml"} <= {path.name for path in (tmp_path / "run").iterdir()}
+    assert not list((tmp_path / "run").glob("inputs_*"))
 
 
 def test_what_timeout_sends_to_a_whole_group_keeps_what_is_done(root, tmp_path):
