@@ -249,8 +249,8 @@ def command_of(name: str, run: Callable[[Settings], None], text: str) -> Callabl
 
 
 def repeat_command(settings: Settings, row: PairResult, seed: int) -> str:
-    """The command line that repeats the failure of `row`: `verify`, or where a timed call failed the run that it was timed in."""
-    command = settings.command if _IN_TIMED_CALL in row.reason else "verify"
+    """The command line that repeats the failure of `row`: `verify`, or the run where a timed call failed or `verify` has no such sides."""
+    command = settings.command if _IN_TIMED_CALL in row.reason or settings.against else "verify"
     usual = Settings()
     words = ["benchmark_cli", command, "--targets", row.target, "--seed", str(seed)]
     for field in _OPTIONS if command == "run" else _VERIFYING:

@@ -195,6 +195,7 @@ def test_a_failure_is_repeated_by_verify_with_its_seed_and_what_was_chosen():
 def test_a_failure_in_a_timed_call_is_repeated_by_the_run_that_timed_it():
     timed = repeated("wrong.py at n=3, seed 5, in a timed call: y", sustained=True, iterations=3, sweep={"n": ("1", "2")})
     assert timed == "benchmark_cli run --targets ch07:x --seed 123 --iterations 3 --sustained --sweep n=1,2"
+    assert repeated(against="HEAD~1") == "benchmark_cli run --targets ch07:x --seed 123 --against 'HEAD~1'"
 
 
 def test_kwargs_are_words_with_one_value_a_key():
