@@ -33,7 +33,10 @@ class ExitCode(IntEnum):
     NOTHING_MEASURED = 5
     UNFIT = 6
     BROKEN = 7
+    FULL_DISK = 8
+    HUNG_UP = 129
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 class BenchmarkError(Exception):

@@ -77,7 +77,7 @@ def benchmark(*arguments: object, scratch: Path, under: Sequence[str] = ()) -> F
 def start(*arguments: object, scratch: Path, under: Sequence[str] = ()) -> subprocess.Popen[str]:
     """The same, still running; `under` is a command that runs another, such as prlimit."""
     # In a shell's background job, as CI may be, Ctrl-C is ignored, and children inherit that.
-    command = ["env", "--default-signal=INT", *under, sys.executable, ROOT / "tools/cli/benchmark_cli.py", *map(str, arguments)]
+    command = ["env", "--default-signal=INT,HUP", *under, sys.executable, ROOT / "tools/cli/benchmark_cli.py", *map(str, arguments)]
     return subprocess.Popen(
         command,
         env={**os.environ, "PYTHONPATH": ROOT_FIRST, "TMPDIR": str(scratch)},

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import difflib
+import errno
 import functools
 import gc
 import itertools
 import json
 import math
+import shutil
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from common.python.errors import BenchmarkError, ExitCode
-from common.python.pairs.discovery import Pair, Tree, discover
-from common.python.pairs.targets import in_directory
+from common.python.pairs.discovery import Tree, discover
+from common.python.pairs.targets import in_directory, select
+
+if TYPE_CHECKING:
+    from common.python.run.listing import Listed
 
 _PROFILES = ("none", "minimal", "roofline", "deep_dive")
 
@@ -52,34 +58,67 @@ def list_targets(
     root: Root = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list and nothing else.")] = False,
 ) -> None:
-    """List targets by file name alone; nothing is imported."""
+    """List targets by the text of their files alone: what each needs that is not here, and its idea."""
+    from common.python.run.listing import gpu_is_here, listed
+
     tree = _tree(root)
+    if not tree.directories:
+        select(tree, [])  # says what an empty tree lacks
     pairs = in_directory(tree, chapter) if chapter else tree.pairs
+    found = listed(pairs, gpu=gpu_is_here())
     if as_json:
-        print(json.dumps([_listed(pair, tree) for pair in pairs], indent=2))
+        print(json.dumps([_listed(each, tree) for each in found], indent=2))
     else:
-        for pair in pairs:
-            print(f"{pair.target}  ({', '.join(f'{side} {path.suffix}' for side, path in pair.sides.items())})")
+        _print_columns([(each.pair.target, each.lacks or "runs here", each.idea) for each in found])
     for directory, sentences in tree.problems.items():
         if not chapter or directory in {pair.directory for pair in pairs} | {chapter}:
             for sentence in sentences:
                 print(f"problem: {sentence}", file=sys.stderr)
 
 
-def _listed(pair: Pair, tree: Tree) -> dict[str, Any]:
-    sides = {side: str(path.relative_to(tree.root)) for side, path in pair.sides.items()}
-    return {"target": pair.target, "workload": str(pair.workload.relative_to(tree.root)), "sides": sides}
+def _listed(each: Listed, tree: Tree) -> dict[str, Any]:
+    sides = {side: str(path.relative_to(tree.root)) for side, path in each.pair.sides.items()}
+    files = {"target": each.pair.target, "workload": str(each.pair.workload.relative_to(tree.root)), "sides": sides}
+    return {**files, "idea": each.idea, "needs": list(each.needs), "lacks": each.lacks}
+
+
+def _print_columns(rows: list[tuple[str, ...]]) -> None:
+    """Rows of one length in columns; on a terminal, where a line would be wrapped, its end is cut off."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        line = "  ".join(f"{cell:<{width}}" for cell, width in zip(row[:-1], widths, strict=False)) + f"  {row[-1]}"
+        print(line.rstrip() if len(line) <= width else f"{line[: width - 1]}\N{HORIZONTAL ELLIPSIS}")
+
+
+@app.command("list-techniques")
+def list_techniques(
+    root: Root = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list and nothing else.")] = False,
+) -> None:
+    """List the names that `proves:` and `has:` may use, with what proves each, where it exists, and the first target that claims it."""
+    from common.python.run.listing import listed_techniques
+
+    found = listed_techniques(_tree(root))
+    if as_json:
+        print(json.dumps([vars(each) for each in found], indent=2))
+    else:
+        heads = ("technique", "instruction", "sm", "first in")
+        _print_columns([heads, *((each.name, each.instruction, ",".join(each.architectures), each.first or "-") for each in found)])
 
 
 @app.command()
 def show(
     target: Annotated[str, typer.Argument(help="ch07:transpose")],
+    notes: Annotated[
+        bool, typer.Option("--notes", help="The workload too: its shapes, tolerances, counters and what is told of them.")
+    ] = False,
     root: Root = None,
 ) -> None:
-    """Print a pair's workload, and its two sides as a diff."""
+    """Print a pair's idea, its two sides as a diff, and what was accepted of it on each GPU model."""
     from common.python.run.show import show_pair
 
-    show_pair(_tree(root), target)
+    show_pair(_tree(root), target, notes=notes)
 
 
 @app.command()
@@ -199,12 +238,12 @@ def _suite(settings: Any) -> None:
         plans, notes = plan_only(settings)
         print_plans(plans, notes, console)
         return
-    with Progress(console) as progress:
+    with Progress(console, verbose=settings.verbose) as progress:
         outcome = run_suite(settings, progress)
     if settings.json_output:
         print_document(outcome.rows, outcome.run)
     else:
-        print_results(outcome.rows, outcome.run, console)
+        print_results(outcome.rows, outcome.run, console, verbose=settings.verbose)
         console.print(f"{outcome.folder}", soft_wrap=True)
     raise typer.Exit(outcome.exit_code)
 
@@ -242,15 +281,16 @@ def run_command_line(arguments: list[str]) -> int:
     try:
         # rich and our settings cost more than listing targets takes, so that commands which need neither import neither, and a process
         # so short collects no garbage.
-        if arguments[:1] in (["list-targets"], ["show"], ["new"]):
+        if arguments[:1] in (["list-targets"], ["list-techniques"], ["show"], ["new"]):
             gc.disable()
         else:
             _add_suite_commands()
+        _refuse_empty_root(arguments)
         code = app(arguments, prog_name="benchmark_cli", standalone_mode=False)
         return int(code or ExitCode.GOOD)
     except BenchmarkError as error:
         print(f"error: {error}", file=sys.stderr)
-        return int(error.exit_code)
+        return int(ExitCode.FULL_DISK if _fills_disk(error) else error.exit_code)
     except typer.TyperException as error:
         if sentence := _usage_error(error, arguments):
             print(f"error: {sentence}", file=sys.stderr)
@@ -261,9 +301,24 @@ def run_command_line(arguments: list[str]) -> int:
         gc.enable()
 
 
+def _fills_disk(error: BenchmarkError) -> bool:
+    """Whether `error` is of a file for which there was no room."""
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def _refuse_empty_root(arguments: list[str]) -> None:
+    """Raise BenchmarkError for `--root ""`, as an unset variable leaves it, which would else be the working directory."""
+    if "--root=" in arguments or ("--root", "") in itertools.pairwise(arguments):
+        raise BenchmarkError('--root "": found no folder; expected one that holds pairs')
+
+
 def _usage_error(error: typer.TyperException, arguments: list[str]) -> str:
     """One sentence with the flag, what was found and what was expected; empty where typer has printed the help instead."""
     sentence = " ".join(str(error).split()).removeprefix("Value error, ").rstrip(".")
+    known = vars(error)
+    if near := difflib.get_close_matches(known.get("option_name", ""), known.get("possibilities") or [], n=1):
+        return f"{sentence}; expected one like {near[0]}"
     if isinstance(error, typer.BadParameter) and error.param is not None and (flag := error.param.opts[0]).startswith("-"):
         spelt = [part for argument in arguments for part in (argument.split("=", 1) if argument.startswith("--") else [argument])]
         return f"{flag} {dict(itertools.pairwise(spelt)).get(flag, '')}: {sentence}"

@@ -9,18 +9,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from urllib.parse import quote
 
 import jinja2
 from markupsafe import Markup, escape
 from pydantic import ValidationError
 
-from common.python.errors import BenchmarkError, ExitCode
+from common.python.errors import BenchmarkError, ExitCode, Status
 from common.python.machine.ceilings import Ceiling, MachineCeilings
 from common.python.machine.roofline import value_text
 from common.python.report.charts import BOX_HEIGHT, BOX_WIDTH, Reach, Roofline, SpeedupAxis, Whisker, roofline, speedup_axis
 from common.python.report.html_pair import PARTS, compact, headlines, kind_of
 from common.python.report.rows import lines_of, machine_text, settings_text, span_text
-from common.python.report.tables import Column, Section, sections, share_interval, share_text, summary
+from common.python.report.tables import Column, Section, sections, share_interval, share_text, summary, title
 from common.python.results import OPTIMIZED, PairResult, Run, VerdictKind
 from common.python.wording import at_shape, interval_text, one_line, speedup_text, time_text
 
@@ -58,8 +59,11 @@ class RooflineEntry:
     words: str
 
 
-def html(run: Run, rows: Sequence[PairResult]) -> str:
-    """The report as one HTML document that needs nothing else, neither to be read nor to be drawn."""
+def html(run: Run, rows: Sequence[PairResult], folder: Path | None = None) -> str:
+    """The report as one HTML document that needs nothing else, neither to be read nor to be drawn.
+
+    Where it lies in the run's `folder`, what failed has a link to what its processes printed.
+    """
     pairs = _pairs(rows)
     axis, chart = _speedup_chart(pairs)
     script, style = (Markup((_TEMPLATES / name).read_text(encoding="utf-8")) for name in ("report.js", "report.css"))
@@ -70,11 +74,13 @@ def html(run: Run, rows: Sequence[PairResult]) -> str:
     environment.globals.update(box=(BOX_WIDTH, BOX_HEIGHT))
     return environment.get_template("report.html.jinja").render(
         run=run,
+        title=title(run, rows),
+        logs={pair.anchor: _logs(pair.row, run, folder) for pair in pairs},
         summary=summary(run, rows),
         facts=_facts(run),
         warnings=_warnings(run),
         axis=axis,
-        chart=chart,
+        chart=chart if any(entry.whisker for entry in chart) else [],  # of words alone: the results and each target have them
         roofline=_roofline(pairs),
         results=_results(pairs),
         pairs=[(pair, headlines(pair.row), [part for make in PARTS for part in make(pair.row, run)]) for pair in pairs],
@@ -99,6 +105,14 @@ def _pairs(rows: Sequence[PairResult]) -> list[Pair]:
         verdicts = [str(verdict.kind) for verdict in row.verdicts.values()]
         pairs[anchor] = Pair(row, anchor, " ".join((row.target, str(row.status), *verdicts)).lower())
     return list(pairs.values())
+
+
+def _logs(row: PairResult, run: Run, folder: Path | None) -> list[tuple[str, str]]:
+    """The sides of a row that failed whose processes have a log in `folder`, and the address of that from there."""
+    if folder is None or row.target not in run.folders or row.status in (Status.PASSED, Status.SKIPPED):
+        return []
+    paths = {side: f"{run.folders[row.target]}/{side}/log.txt" for side in row.sides}
+    return [(side, quote(path)) for side, path in paths.items() if (folder / path).is_file()]
 
 
 # --- The whole run

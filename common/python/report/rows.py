@@ -11,7 +11,7 @@ from typing import Any
 
 from common.python.errors import Status
 from common.python.machine.description import Source
-from common.python.results import BASELINE, OPTIMIZED, PairResult, PairTiming, Run, SideResult, StopReason, Verdict
+from common.python.results import BASELINE, OPTIMIZED, PairResult, PairTiming, Run, SideResult, StopReason, Verdict, VerdictKind
 from common.python.settings import Settings
 from common.python.wording import DIGITS, at_shape, one_line, speedup_text, time_text
 
@@ -129,37 +129,80 @@ def notes_of(timing: PairTiming) -> list[str]:
     return [one_line(note) for note in [*found, *timing.notes]]
 
 
-def remarks(row: PairResult) -> list[str]:
-    """What a reader must know of `row` beside its figures, a line each: notes, verdicts that say more, claims that no proof settled.
+def remarks(row: PairResult, *, everything: bool = False) -> list[str]:
+    """What needs a reader's attention in `row` beside its figures, a line each: notes, and verdicts that say more than SAME.
 
-    A row that did not pass shows all its proofs: they are all that it has to show.
+    With `everything` also verdicts that say no more, and each claim with what was found of it.
     """
     found = [f"{row.target}: {one_line(note)}" for note in row.notes]
     for shape, timing in row.timings.items():
         clauses = notes_of(timing)
-        if shape in row.verdicts:
-            clauses.append(verdict_text(row.verdicts[shape]))
+        if (verdict := row.verdicts.get(shape)) and (everything or _says_more(verdict)):
+            clauses.append(verdict_text(verdict))
         found += [f"{row.target}{at_shape(shape)}: {clause}" for clause in clauses]
-    return [*found, *_proof_remarks(row)]
+    return [*found, *(_proof_remarks(row) if everything else ())]
+
+
+def _says_more(verdict: Verdict) -> bool:
+    """Whether there is more to know than that nothing changed: a rung of which nothing is expected is not gated."""
+    return verdict.kind is not VerdictKind.SAME or "nothing is expected of" in verdict.sentence
 
 
 def _proof_remarks(row: PairResult) -> list[str]:
     """Claims of one side that share a state and its detail share a line: a reason is told once, not once a claim."""
     alike: dict[tuple[str, str, str], list[str]] = {}
     for proof in row.proofs:
-        if proof.state != "proven" or row.status is not Status.PASSED:
-            alike.setdefault((proof.side, proof.state, one_line(proof.detail)), []).append(one_line(proof.claim))
+        alike.setdefault((proof.side, proof.state, one_line(proof.detail)), []).append(one_line(proof.claim))
     return [f"{row.target}: {state}: {', '.join(claims)} in {side}: {detail}" for (side, state, detail), claims in alike.items()]
 
 
+def proofs_summary(rows: Iterable[PairResult]) -> str:
+    """What became of all claims: `proofs: 14 proven, 3 unchecked (no profiler ran)`; empty where nothing is claimed."""
+    proofs = [proof for row in rows for proof in row.proofs]
+    unchecked = Counter(one_line(proof.detail) for proof in proofs if proof.state == "unchecked")
+    counts = [f"{count} {state}" for state in ("proven", "failed") if (count := sum(proof.state == state for proof in proofs))]
+    if unchecked:
+        most, _ = unchecked.most_common(1)[0]
+        others = f" and {len(unchecked) - 1} other reasons" if len(unchecked) > 2 else " and another reason" if len(unchecked) > 1 else ""
+        counts.append(f"{unchecked.total()} unchecked ({most}{others})")
+    return f"proofs: {', '.join(counts)}" if counts else ""
+
+
+def skips_summary(rows: Iterable[PairResult]) -> list[str]:
+    """A line a reason for which rows were skipped: `2 skipped: needs wgmma; no CUDA device (ch09:a, ch09:b; try ch07:copy)`."""
+    targets: dict[str, list[str]] = {}
+    instead: dict[str, list[str]] = {}
+    for row in rows:
+        if row.status is Status.SKIPPED:
+            reason, _, other = one_line(row.reason).partition("; try ")
+            targets.setdefault(reason, []).append(row.target)
+            instead.setdefault(reason, []).extend([other] if other else [])
+    lines = []
+    for reason, found in targets.items():
+        named = "; ".join(filter(None, (few(found), f"try {few(instead[reason])}" if instead[reason] else "")))
+        lines.append(f"{len(found)} skipped: {reason} ({named})")
+    return lines
+
+
+def few(names: Iterable[str], most: int = 3) -> str:
+    """Different names in their order, of more than `most` how many others there are."""
+    different = list(dict.fromkeys(names))
+    others = len(different) - most
+    return ", ".join(different[:most]) + (f" and {others} more" if others > 0 else "")
+
+
 def error_text(side: SideResult) -> str:
-    """The largest error against the reference over all checks of a side, absolute and relative, and of how many rows if not of all."""
+    """The largest error against the reference over all checks of a side, absolute and relative, and of how many rows if not of all.
+
+    No relative one where no expected value was far enough from zero to have any.
+    """
     outputs = [error for check in side.checks for error in check.outputs.values()]
     if not outputs:
         return ""
     rows = [error.rows_checked for error in outputs if error.rows_checked is not None]
     of_rows = f", of {min(rows)} rows a call" if rows else ""
-    return f"{max(error.max_abs for error in outputs):.1e} abs, {max(error.max_rel for error in outputs):.1e} rel{of_rows}"
+    absolute, relative = (max(errors) for errors in zip(*((error.max_abs, error.max_rel) for error in outputs), strict=True))
+    return f"{absolute:.1e} abs{f', {relative:.1e} rel' if relative or not absolute else ''}{of_rows}"
 
 
 def setup_text(side: SideResult) -> str:
@@ -203,6 +246,12 @@ def counts_text(rows: Iterable[PairResult]) -> str:
     return f"{len(statuses)} {noun}: {', '.join(counts)}" if counts else "no target was run"
 
 
+def unreached(rows: Iterable[PairResult], run: Run) -> list[str]:
+    """The targets that an interrupted run was to do and did not; none of a run that went through."""
+    done = {row.target for row in rows}
+    return [target for target in run.folders if target not in done] if run.interrupted else []
+
+
 def commit_name(source: Source | None) -> str:
     """A checkout's commit, and whether files differed from it; "" outside of one."""
     return f"{source.commit}{' with changes' if source.dirty else ''}" if source else ""
@@ -235,7 +284,8 @@ def machine_text(environment: dict[str, Any]) -> str:
 def settings_text(run: Run) -> str:
     """The seed of `run` and every setting that is not at its default."""
     usual = Settings().model_dump(mode="json")
-    changed = [_setting_text(name, value) for name, value in run.settings.items() if usual.get(name) != value]
+    said = {"seed", "verbose"}  # the one of the run itself is told, the other changes no row
+    changed = [_setting_text(name, value) for name, value in run.settings.items() if name not in said and usual.get(name) != value]
     return "; ".join([f"seed {run.seed}", *(changed or ["default settings"])])
 
 

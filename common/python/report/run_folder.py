@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Iterable, Sequence
 from itertools import chain, count
 from pathlib import Path
@@ -20,7 +21,7 @@ RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
 
 # Choices that change which rows are made or where they go, but not one number in a row.
-_FREE_ON_RESUME = {"targets", "resume", "artifacts_dir", "json_output", "dry_run", "suite_timeout", "llm_analysis"}
+_FREE_ON_RESUME = {"targets", "resume", "artifacts_dir", "json_output", "dry_run", "suite_timeout", "llm_analysis", "seed", "verbose"}
 
 
 class RunFolder:
@@ -68,6 +69,11 @@ class RunFolder:
         if self.saved is not None:
             _same_settings(self.path / RUN_FILE, self.saved, settings)
         return dict(self._rows)
+
+    def remove_strays(self) -> None:
+        """Remove the input files of a run that was killed, which nobody will read again."""
+        for left in self.path.glob("inputs_*"):
+            shutil.rmtree(left, ignore_errors=True)
 
     def name_folders(self, targets: Iterable[str]) -> dict[str, str]:
         """The name of the folder of each of `targets`, and of those that a resumed run had: these keep the names they had."""
@@ -135,7 +141,7 @@ def side_metrics(row: PairResult, side: str) -> SideMetrics:
 
 def write_reports(folder: Path, run: Run, rows: Sequence[PairResult]) -> tuple[Path, ...]:
     """Write what people read of a run, report.md and report.html, into `folder`; their paths."""
-    texts = {"report.md": markdown(run, rows), "report.html": html(run, rows)}
+    texts = {"report.md": markdown(run, rows), "report.html": html(run, rows, folder)}
     for name, text in texts.items():
         write_whole(folder / name, text)
     return tuple(folder / name for name in texts)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import jinja2
 
-from common.python.errors import BenchmarkError, Status
+from common.python.errors import BenchmarkError, ExitCode, Status
 from common.python.gate.statistics import climbed
 from common.python.profile import ncu
 from common.python.profile.advice import diagnoses
@@ -24,17 +24,20 @@ from common.python.report.rows import (
     conditions_text,
     counts_text,
     error_text,
+    few,
     lines_of,
     machine_text,
     notes_of,
     settings_text,
     setup_text,
+    unreached,
     verdict_text,
 )
 from common.python.results import Interval, PairResult, PairTiming, Run, Spread, VerdictKind
 from common.python.wording import at_shape, bytes_text, interval_text, one_line, percent_text, significant, speedup_text, time_text
 
 REASONS = "Why a side is faster or slower"
+_NAMED = 2  # targets, that a title has room for
 _TEMPLATES = Path(__file__).parent / "templates"
 _MARKDOWN_SYNTAX = re.compile(r"([\\`*|<&~]|\](?=\()|(?<![^\W_])_|_(?![^\W_]))")
 # Everything but the characters that XML 1.0 allows; a compiler's coloured message has others.
@@ -67,11 +70,21 @@ def markdown(run: Run, rows: Sequence[PairResult]) -> str:
     environment.filters["cell"] = _markdown_cell
     return environment.get_template("report.md.jinja").render(
         run=run,
+        title=title(run, rows),
         machine=machine_text(run.environment),
         settings=settings_text(run),
         summary=summary(run, rows),
         sections=sections(rows, Path(run.settings["root"])),
     )
+
+
+def title(run: Run, rows: Sequence[PairResult]) -> str:
+    """What a report is of: its targets, or of many how many and of which folders, and the name of the run."""
+    targets = [row.target for row in rows]
+    if not targets:
+        return f"Benchmark {run.run_id}"
+    several = f"{len(targets)} targets of {few(target.partition(':')[0] for target in targets)}"
+    return f"{', '.join(targets) if len(targets) <= _NAMED else several}: benchmark {run.run_id}"
 
 
 def summary(run: Run, rows: Iterable[PairResult]) -> str:
@@ -358,11 +371,17 @@ def _traced(rows: Sequence[PairResult], root: Path) -> Section:
 
 
 def junit(run: Run, rows: Sequence[PairResult]) -> str:
-    """JUnit XML, a test case a row: passed, skipped, or failed with its reason; a regression against expectations fails too."""
+    """JUnit XML, a test case a row: passed, skipped, or failed with its reason; a regression against expectations fails too.
+
+    It is green only where the run's exit code is 0: a target that an interrupted run did not reach is an error, and an exit code that no
+    row shows is a test case of its own. Times, in seconds, and speedups are properties.
+    """
     suite = ET.Element("testsuite", name="benchmark", timestamp=run.started)
+    if run.exit_code is not None:
+        _properties(suite, {"exit_code": str(run.exit_code)})
     for row in rows:
-        folder, _, name = row.target.partition(":")
-        case = ET.SubElement(suite, "testcase", classname=folder, name=name, file=row.workload_file)
+        case = _case(suite, row.target, file=row.workload_file)
+        _properties(case, _figures(row))
         regressions = [
             f"{at_shape(shape)} {verdict_text(verdict)}".strip()
             for shape, verdict in row.verdicts.items()
@@ -376,13 +395,50 @@ def junit(run: Run, rows: Sequence[PairResult]) -> str:
             case.set("time", f"{row.seconds:.3f}")
             if regressions:
                 ET.SubElement(case, "failure", type=VerdictKind.REGRESSED, message=_xml("; ".join(regressions)))
-    for attribute, kind in (("tests", "testcase"), ("failures", "failure"), ("skipped", "skipped")):
+    for target in unreached(rows, run):
+        ET.SubElement(_case(suite, target), "error", type="INTERRUPTED", message="the run was interrupted before this target was done")
+    if run.exit_code and not suite.findall(".//failure") and not suite.findall(".//error"):
+        name, why = _CODES.get(run.exit_code, ("FAILED", "the run did not succeed"))
+        ET.SubElement(_case(suite, "benchmark_cli:exit_code"), "error", type=name, message=f"exit code {run.exit_code}: {why}")
+    for attribute, kind in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(attribute, str(len(suite.findall(f".//{kind}"))))
     suites = ET.Element("testsuites")
     suites.append(suite)
     ET.indent(suites)
     text: bytes = ET.tostring(suites, encoding="utf-8", xml_declaration=True)
     return text.decode() + "\n"
+
+
+_CODES: dict[int, tuple[str, str]] = {
+    ExitCode.INCONCLUSIVE: ("INCONCLUSIVE", "a verdict is INCONCLUSIVE, which --fail-on fails"),
+    ExitCode.NOTHING_MEASURED: ("NOTHING_MEASURED", "no target passed, or with --require-expectations none was gated"),
+    ExitCode.UNFIT: ("UNFIT", "a device throttled"),
+    **dict.fromkeys((ExitCode.INTERRUPTED, ExitCode.TERMINATED, ExitCode.HUNG_UP), ("INTERRUPTED", "the run was interrupted")),
+}
+
+
+def _case(suite: ET.Element, target: str, **attributes: str) -> ET.Element:
+    folder, _, name = target.partition(":")
+    return ET.SubElement(suite, "testcase", {"classname": folder, "name": name, **attributes})
+
+
+def _properties(element: ET.Element, values: Mapping[str, str]) -> None:
+    if values:
+        properties = ET.SubElement(element, "properties")
+        for name, value in values.items():
+            ET.SubElement(properties, "property", name=name, value=value)
+
+
+def _figures(row: PairResult) -> dict[str, str]:
+    """The times and speedups of a row, with their intervals: `optimized seconds`, `optimized speedup low`."""
+    found: dict[str, str] = {}
+    for shape, timing in row.timings.items():
+        for side, time in timing.time_ns.items():
+            found[f"{side} seconds{at_shape(shape)}"] = f"{time.estimate / 1e9:.6g}"
+        for side, speedup in timing.speedups.items():
+            ends = {"": speedup.estimate, " low": speedup.low, " high": speedup.high}
+            found |= {f"{side} speedup{end}{at_shape(shape)}": f"{value:.6g}" for end, value in ends.items()}
+    return found
 
 
 def _xml(text: str) -> str:

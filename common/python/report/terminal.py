@@ -21,7 +21,18 @@ from common.python.machine.ceilings import MachineCeilings
 from common.python.machine.doctor import Finding
 from common.python.machine.roofline import value_text
 from common.python.profile.explain import reasons
-from common.python.report.rows import Line, counts_text, lines_of, machine_text, remarks, verdict_text
+from common.python.report.rows import (
+    Line,
+    counts_text,
+    few,
+    lines_of,
+    machine_text,
+    proofs_summary,
+    remarks,
+    skips_summary,
+    unreached,
+    verdict_text,
+)
 from common.python.results import OPTIMIZED, Metrics, PairResult, Run
 from common.python.session.planning import Plan
 from common.python.storage import document_text
@@ -44,13 +55,15 @@ def console_for(*, json_output: bool) -> Console:
 
 
 class Progress:
-    """One line a target: live, with the running estimate, on a terminal; elsewhere one when it starts and one when it is done.
+    """One line a target that ran, when it is done; on a terminal also a live one, with the running estimate, while it is not.
 
+    Why a row did not pass is told once, under the table. `verbose` tells in a pipe, too, which target begins, and which was skipped.
     The live line is drawn when there is news, not by a timer: nothing of ours runs beside a side that is being timed.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, verbose: bool = False) -> None:
         self._console = console
+        self._verbose = verbose
         animated = console.is_terminal and not console.is_dumb_terminal
         self._live = (
             Live(console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False) if animated else None
@@ -73,20 +86,20 @@ class Progress:
     def started(self, target: str, index: int, total: int) -> None:
         """`target` begins, the `index`th of `total`, counted from 1."""
         self._place = f"[{index:>{len(str(total))}}/{total}]"
-        if self._live is None:
+        if self._live is None and self._verbose:
             _say(self._console, Text(f"{self._place} {target}"))
-        else:
-            self._draw(target, "")
+        self._draw(target, "")
 
     def phase(self, target: str, text: str) -> None:
         """What is being done to `target` now, or its running estimate; only a live line shows it."""
         self._draw(target, text)
 
     def finished(self, row: PairResult) -> None:
-        """`row` is done; this line stays."""
+        """`row` is done; this line stays. A skip is no news: it is counted at the end."""
         if self._live is not None:
             self._live.update(Text(""), refresh=True)
-        _say(self._console, Text(f"{self._place} ").append(_sentence(row)))
+        if self._verbose or row.status is not Status.SKIPPED:
+            _say(self._console, Text(f"{self._place} ").append(_headline(row)))
 
     def _draw(self, target: str, text: str) -> None:
         if self._live is not None:
@@ -98,11 +111,9 @@ def _say(console: Console, text: Text) -> None:
     console.print(text, soft_wrap=not console.is_terminal)
 
 
-def _sentence(row: PairResult) -> Text:
-    """A row as one line: status, target, and its speedups or its reason."""
+def _headline(row: PairResult) -> Text:
+    """A row as one line: status, target, and its speedups or times if it has any."""
     text = Text().append(str(row.status), _STYLE_OF.get(row.status, "red")).append(f" {row.target}")
-    if row.status is not Status.PASSED:
-        return text.append(f": {one_line(row.reason)}")
     lines = lines_of(row)
     speedups = [line.speedup for line in lines if line.speedup]
     times = [line.side or line.baseline for line in lines if line.side or line.baseline]
@@ -136,21 +147,34 @@ _COLUMNS = (
 )
 
 
-def print_results(rows: Sequence[PairResult], run: Run, console: Console) -> None:
-    """The table of all rows, then in whole sentences why rows did not pass, what to know of those that did, and why sides are faster."""
+def print_results(rows: Sequence[PairResult], run: Run, console: Console, *, verbose: bool = False) -> None:
+    """The table of all rows, then in whole sentences what needs attention: what failed, what to know of the rest, why sides are faster.
+
+    Skips and proofs are counted; `verbose` lists each.
+    """
     _say(console, Text(machine_text(run.environment)))
     if rows:
         console.print()
         console.print(_table([line for row in rows for line in lines_of(row)], console.width))
-    sentences = [_sentence(row) for row in rows if row.status is not Status.PASSED]
-    sentences += [Text(sentence) for sentence in _shared([remark for row in rows for remark in remarks(row)], len(rows))]
+    told = [row for row in rows if row.status is not Status.PASSED and (verbose or row.status is not Status.SKIPPED)]
+    sentences = [_headline(row).append(f": {one_line(row.reason)}") for row in told]
+    remarked = [remark for row in rows for remark in remarks(row, everything=verbose)]
+    sentences += [Text(sentence) for sentence in _shared(remarked, len(rows))]
     sentences += [Text(f"{row.target}: {reason.headline}") for row in rows for reason in reasons(row) if reason.side != "library"]
+    counted = [sentence for sentence in (proofs_summary(rows), *([] if verbose else skips_summary(rows))) if sentence]
+    sentences += [Text(sentence) for sentence in (["; ".join(counted)] if len(counted) == 2 else counted)]
     for number, sentence in enumerate(sentences):
         if number == 0:
             console.print()
         _say(console, sentence)
     console.print()
-    _say(console, Text(f"{counts_text(rows)}{', interrupted' if run.interrupted else ''}"))
+    _say(console, Text(f"{counts_text(rows)}{_cut_short(rows, run)}"))
+
+
+def _cut_short(rows: Sequence[PairResult], run: Run) -> str:
+    """That a run was interrupted, and before which targets were done."""
+    left = unreached(rows, run)
+    return f", interrupted{f': {len(left)} not done ({few(left)})' if left else ''}" if run.interrupted else ""
 
 
 def _shared(remarks_of_rows: Sequence[str], rows: int) -> list[str]:

@@ -16,6 +16,7 @@ from common.python.machine.description import describe_machine
 from common.python.pairs.discovery import discover
 from common.python.project import PROJECT_ROOT
 from common.python.results import PairResult
+from common.python.run.interruption import Interrupted
 from common.python.run.suite import Watcher, run_suite
 from common.python.settings import Settings
 
@@ -36,6 +37,8 @@ def run_trial(settings: Settings, targets: Sequence[str], watcher: Watcher) -> t
         outcome = run_suite(settings.model_copy(update=chosen), watcher)
     if outcome.exit_code is ExitCode.INTERRUPTED:
         raise KeyboardInterrupt
+    if outcome.exit_code in (ExitCode.TERMINATED, ExitCode.HUNG_UP):
+        raise Interrupted(outcome.exit_code)
     if outcome.exit_code is ExitCode.UNFIT:
         raise UnfitEnvironment("the device throttled in a trial; expected a machine that is fit to measure on")
     for row in outcome.rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import shlex
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from common.python.errors import BenchmarkError
+from common.python.results import PairResult
 from common.python.settings import Device, Profile, Settings
 
 
@@ -36,6 +38,8 @@ _MEASURING = "How to measure"
 _PROFILING = "Profiling and proofs"
 _GATING = "Gating"
 _WRITING = "What is left behind"
+_MOST = 1_000_000_000
+"""Of calls, or of repeats: more are a slip of the finger, and days."""
 
 
 def _option(*names: str, panel: str, text: str, **limits: Any) -> Any:
@@ -66,6 +70,17 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         ),
         "",
     ),
+    "seed": (
+        int | None,
+        _option(
+            "--seed",
+            panel=_SELECTING,
+            text="Makes the inputs: a failure tells the one that repeats it. Default: drawn.",
+            min=0,
+            max=(1 << 63) - 1,
+        ),
+        None,
+    ),
     "dry_run": (
         bool,
         _option("--dry-run", panel=_SELECTING, text="Read and try every selected file, print what would run, run nothing."),
@@ -73,17 +88,35 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     ),
     "iterations": (
         int | None,
-        _option("--iterations", panel=_MEASURING, text="Time exactly N calls a side in each of 6 process pairs; no adaptive stop.", min=1),
+        _option(
+            "--iterations",
+            panel=_MEASURING,
+            text="Time exactly N calls a side in each of 6 process pairs; no adaptive stop.",
+            min=1,
+            max=_MOST,
+        ),
         None,
     ),
     "warmup": (
         int | None,
-        _option("--warmup", panel=_MEASURING, text="Exactly N calls before timing; 0 is legal. Default: until two blocks agree.", min=0),
+        _option(
+            "--warmup",
+            panel=_MEASURING,
+            text="Exactly N calls before timing; 0 is legal. Default: until two blocks agree.",
+            min=0,
+            max=_MOST,
+        ),
         None,
     ),
     "repeat": (
         int,
-        _option("--repeat", panel=_MEASURING, text="Repeat the whole measurement N times and report the spread between them too.", min=1),
+        _option(
+            "--repeat",
+            panel=_MEASURING,
+            text="Repeat the whole measurement N times and report the spread between them too.",
+            min=1,
+            max=_MOST,
+        ),
         1,
     ),
     "cold_start": (
@@ -171,6 +204,11 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         False,
     ),
     "json_output": (bool, _option("--json", panel=_WRITING, text="Print the result document and nothing else."), False),
+    "verbose": (
+        bool,
+        _option("--verbose", "-v", panel=_WRITING, text="List every proof, skip and verdict, not what needs attention alone."),
+        False,
+    ),
 }
 
 _VERIFYING = (
@@ -178,6 +216,7 @@ _VERIFYING = (
     "root",
     "device",
     "kwargs",
+    "seed",
     "dry_run",
     "timeout_multiplier",
     "suite_timeout",
@@ -185,7 +224,11 @@ _VERIFYING = (
     "artifacts_dir",
     "resume",
     "json_output",
+    "verbose",
 )
+_NOT_REPEATED = {"targets", "seed", "dry_run", "suite_timeout", "profile", "ncu_metric_set", "llm_analysis", "gate", "accept_regressions"}
+_NOT_REPEATED |= {"require_expectations", "fail_on", "artifacts_dir", "resume", "json_output", "verbose"}
+_IN_TIMED_CALL = ", in a timed call: "
 
 
 def command_of(name: str, run: Callable[[Settings], None], text: str) -> Callable[..., None]:
@@ -205,6 +248,27 @@ def command_of(name: str, run: Callable[[Settings], None], text: str) -> Callabl
     return command
 
 
+def repeat_command(settings: Settings, row: PairResult, seed: int) -> str:
+    """The command line that repeats the failure of `row`: `verify`, or the run where a timed call failed or `verify` has no such sides."""
+    command = settings.command if _IN_TIMED_CALL in row.reason or settings.against else "verify"
+    usual = Settings()
+    words = ["benchmark_cli", command, "--targets", row.target, "--seed", str(seed)]
+    for field in _OPTIONS if command == "run" else _VERIFYING:
+        value = getattr(settings, field)
+        if field not in _NOT_REPEATED and value != getattr(usual, field):
+            words += _spelt(f"--{field.replace('_', '-')}", value)
+    return shlex.join(words)
+
+
+def _spelt(flag: str, value: Any) -> list[str]:
+    """A flag as it is typed, once for each of several values."""
+    if isinstance(value, bool):
+        return [flag]
+    if isinstance(value, dict):
+        return [flag, " ".join(f"{key}={','.join(each) if isinstance(each, tuple) else each}" for key, each in value.items())]
+    return [word for each in (value if isinstance(value, tuple) else (value,)) for word in (flag, str(each))]
+
+
 def settings_of(command: str, choices: dict[str, Any]) -> Settings:
     """Settings from flags. Raises BenchmarkError for what cannot be read or meant: --kwargs, --sweep, NaN, a preset without a profile."""
     given = {field: value for field, value in choices.items() if value is not None}
@@ -221,7 +285,18 @@ def settings_of(command: str, choices: dict[str, Any]) -> Settings:
     settings = Settings(command=command, **given)
     if settings.ncu_metric_set is not None and not settings.profiles:
         raise BenchmarkError(f"--ncu-metric-set {settings.ncu_metric_set}: found no --profile; expected both, as it says what ncu counts")
+    _refuse_both(settings)
     return settings
+
+
+def _refuse_both(settings: Settings) -> None:
+    """Raise BenchmarkError for two choices of which only one could be kept."""
+    if settings.cold_start and settings.sustained:
+        raise BenchmarkError("--cold-start --sustained: found both; expected one, as a fresh process a sample is never back to back")
+    if both := settings.sweep.keys() & settings.kwargs.keys():
+        key = min(both)
+        told = f"--sweep {key}={','.join(settings.sweep[key])} --kwargs {key}={settings.kwargs[key]}"
+        raise BenchmarkError(f"{told}: found {key} in both; expected it in one")
 
 
 def _each_once(chosen: Sequence[Sanitizer]) -> tuple[str, ...]:

@@ -1,33 +1,75 @@
-"""`show`: a pair as a reader wants it, the workload and then the diff, which is the lesson; of a ladder a diff a step."""
+"""`show`: a pair as a reader wants it: its idea, the diff, which is the lesson, of a ladder a diff a step, and what it gained where."""
 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.syntax import Syntax
+from rich.text import Text
 
 from common.python.errors import BenchmarkError
-from common.python.gate.statistics import climb
+from common.python.gate.expectations import key_text, read_expectations
+from common.python.gate.statistics import TIME, climb
+from common.python.pairs.directives import first_line
 from common.python.pairs.discovery import Pair, Tree, with_rungs
 from common.python.pairs.targets import select
+from common.python.results import BASELINE, OPTIMIZED, Share
+from common.python.wording import at_shape, speedup_text
 
 _CONTEXT_LINES = 3
 
 
-def show_pair(tree: Tree, target: str, console: Console | None = None) -> None:
-    """Print the one pair that `target` names. Raises BenchmarkError if it names none or several."""
+def show_pair(tree: Tree, target: str, console: Console | None = None, *, notes: bool = False) -> None:
+    """Print the one pair that `target` names, with `notes` its workload too. Raises BenchmarkError if it names none or several."""
     selected = select(tree, [target]).selections
     if len(selected) != 1:
         raise BenchmarkError(f"show {target}: found {len(selected)} pairs; expected the name of one")
     pair = with_rungs(selected[0].pair, tree.root)
     console = console or Console(highlight=False, emoji=False)
-    _print_source(console, pair.workload, tree.root)
+    results = _results(pair)  # before anything is printed: a file may be wrong
+    for path in (pair.workload, pair.sides["optimized"]):
+        _print_line(console, f"{pair.target if path == pair.workload else 'idea'}: {first_line(path.read_text(encoding='utf-8'))}")
     rungs = [(pair.sides[before], pair.sides[after]) for before, after in climb(tuple(pair.sides))]
     for before, after in rungs or [(_nearest(pair, tree), pair.sides["optimized"])]:
         console.print()
         _print_change(console, before, after, tree.root)
+    console.print()
+    for line in results or ["accepted: nothing yet, on any GPU model"]:
+        _print_line(console, line)
+    if notes:
+        console.print()
+        _print_source(console, pair.workload, tree.root)
+
+
+def _results(pair: Pair) -> list[str]:
+    """A line a GPU model and shape: `accepted on H200: 2.31x [2.28, 2.34], share of its ceiling 41 % → 93 % (dram)`.
+
+    Raises BenchmarkError for a file that is not what its name says.
+    """
+    lines = []
+    for path in sorted(pair.workload.parent.glob("expectations_*.json")):
+        kept = read_expectations(path)
+        for shape, found in kept.pairs.get(pair.name, {}).items():
+            goal = "" if found.goal == TIME else f" as good at {found.goal}"
+            gain = f"accepted on {key_text(kept.gpu)}{at_shape(shape)}: {speedup_text(found.ratio)}{goal}"
+            lines.append(gain + _shares_text([found.sides[side].share for side in (BASELINE, OPTIMIZED) if side in found.sides]))
+    return lines
+
+
+def _shares_text(shares: Sequence[Share | None]) -> str:
+    """From which share of the ceiling to which; empty where one was not measured."""
+    known = [share for share in shares if share is not None]
+    if not known or len(known) < len(shares):
+        return ""
+    keys = ", ".join(dict.fromkeys(share.key for share in known))
+    return f", share of its ceiling {' → '.join(f'{100 * share.share:.0f} %' for share in known)} ({keys})"
+
+
+def _print_line(console: Console, text: str) -> None:
+    console.print(Text(text), soft_wrap=not console.is_terminal)
 
 
 def _print_change(console: Console, before: Path, after: Path, root: Path) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import random
 import secrets
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from common.python.benchmark_harness import run_pair, shown
-from common.python.errors import ExitCode, Status, UnfitEnvironment
+from common.python.errors import BenchmarkError, ExitCode, Status, UnfitEnvironment
 from common.python.gate.outcome import accept, confirmed, exit_code_of, is_to_be_confirmed, red_twice, standing, unconfirmed
 from common.python.gate.statistics import load_ahead
 from common.python.gate.verdicts import NOISE_COMMAND, Standards, first_gpu
@@ -33,10 +35,15 @@ from common.python.prove.collect import compile_ahead
 from common.python.report.llm import Analysis, analyse
 from common.python.report.run_folder import RunFolder
 from common.python.results import PairResult, Run
+from common.python.run.interruption import interruptible
+from common.python.run.options import repeat_command
 from common.python.session.builds import build_ahead
 from common.python.session.planning import Plan, make_plans
 from common.python.session.session import Session
 from common.python.settings import Device, Settings
+
+_OF_INPUTS = (Status.WRONG_RESULT, Status.INPUT_MODIFIED, Status.STREAM_ESCAPE, Status.CRASHED, Status.LAUNCH_FAILED)
+"""What a failure depends on inputs for, so that its seed repeats it."""
 
 
 class Watcher(Protocol):
@@ -79,10 +86,11 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
     """Do what `settings` asks.
 
     Raises BenchmarkError before the first row for anything wrong in the request, UnfitEnvironment if another run has the
-    machine. From the first row on nothing is raised: Ctrl-C ends the run with what it has.
+    machine, Interrupted for a signal. From the first row on nothing is raised: Ctrl-C, SIGTERM and SIGHUP end the run with what it has.
     """
     deadline = math.inf if settings.suite_timeout is None else time.monotonic() + settings.suite_timeout
     with ExitStack() as stack:
+        interruption = stack.enter_context(interruptible())
         request = _Request.of(settings, stack)
         machine = describe_machine(settings.root)
         for note in request.notes:
@@ -97,11 +105,12 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         ceilings = _ceilings(plans, machine, watcher) if settings.measures else {}
         folder = RunFolder.create(settings, datetime.now().astimezone().strftime("%Y%m%d_%H%M%S"))
         done = folder.completed(settings) if settings.resume else {}
+        folder.remove_strays()
         # What there was no time for is not done.
         done = {target: row for target, row in done.items() if row.status is not Status.TIMEOUT}
         run = Run(
             run_id=folder.run_id,
-            seed=folder.saved.seed if folder.saved else secrets.randbits(48),
+            seed=seed_of(settings, folder),
             settings=settings.model_dump(mode="json"),
             environment=machine.model_dump(mode="json"),
             noise_percent=standards.noise.percent,
@@ -110,21 +119,52 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
             started=folder.saved.started if folder.saved else _now(),
         )
         folder.write_run(run)
-        session = stack.enter_context(Session(settings, server, run.seed, folder.path, folder.log_path))
+        session = stack.enter_context(_Session(settings, server, run.seed, folder))
         session.deadline, session.past, session.ceilings = deadline, request.past, ceilings
         suite = _Suite(plans, session, machine, standards, folder, run, watcher)
         interrupted, analysis = suite.run(done)
-        rows = suite.rows
-        code = exit_code_of(
-            rows,
-            interrupted=interrupted,
-            proofs_only=not settings.measures,
-            fail_on_inconclusive=settings.fail_on is not None,
-            require_expectations=settings.require_expectations,
-        )
+        interruption.over = True
+        code = interruption.code if interrupted else _earned(suite.rows, settings)
         run = run.model_copy(update={"ended": _now(), "interrupted": interrupted, "exit_code": int(code), **vars(analysis)})
         folder.finish(run)
-    return Outcome(run, rows, folder.path, code)
+    return Outcome(run, suite.rows, folder.path, code)
+
+
+def _earned(rows: Sequence[PairResult], settings: Settings) -> ExitCode:
+    """The exit code of a run that went through."""
+    return exit_code_of(
+        rows,
+        proofs_only=not settings.measures,
+        fail_on_inconclusive=settings.fail_on is not None,
+        require_expectations=settings.require_expectations,
+    )
+
+
+def seed_of(settings: Settings, folder: RunFolder) -> int:
+    """The seed of a run: that of the one it resumes, or the one that --seed names, or a new one.
+
+    Raises BenchmarkError if --seed names another than the rows were made with.
+    """
+    saved = folder.saved
+    if saved and settings.seed not in (None, saved.seed):
+        raise BenchmarkError(f"--resume with --seed {settings.seed}; expected {saved.seed}, which made the rows of {folder.path}")
+    if saved:
+        return saved.seed
+    return secrets.randbits(48) if settings.seed is None else settings.seed
+
+
+class _Session(Session):
+    """A session whose rows draw their seeds each from its own target, so that a row repeats alone as it was among others."""
+
+    def __init__(self, settings: Settings, server: ForkServer, seed: int, folder: RunFolder) -> None:
+        super().__init__(settings, server, seed, folder.path, folder.log_path)
+        self._seed = seed
+        self._times: Counter[str] = Counter()
+
+    def begin(self, target: str) -> None:
+        """Draw the seeds of `target` from here on, and others when it is measured again."""
+        self._times[target] += 1
+        self._random = random.Random(f"{self._seed} {target} {self._times[target]}")
 
 
 def _require_fitness(settings: Settings, machine: Machine, watcher: Watcher) -> None:
@@ -171,7 +211,7 @@ class _Suite:
     """The rows of one run: each measured and judged, then all of them together, then the red ones once more."""
 
     plans: Sequence[Plan]
-    session: Session
+    session: _Session
     machine: Machine
     standards: Standards
     folder: RunFolder
@@ -201,8 +241,10 @@ class _Suite:
                 row = self._row(plan)
                 if self.session.settings.accept_regressions:
                     row = accept(row, plan, self.standards, self.document, self.machine)
-                self.folder.write_pair(row)
-                self.watcher.finished(row)
+                try:
+                    self.folder.write_pair(row)
+                finally:  # what was measured is told even where it cannot be kept
+                    self.watcher.finished(row)
             self._settle()
             if self.session.settings.llm_analysis:
                 analysis = analyse(self.document, self.rows, self.folder.path)
@@ -223,7 +265,10 @@ class _Suite:
         if session.settings.sanitize and plan.target not in session.sanitized:
             folder = plan.selection.pair.directory
             session.sanitized |= sanitize([each for each in self.plans if each.selection.pair.directory == folder], session, self.machine)
+        session.begin(plan.target)
         row = run_pair(plan, session, self.machine, self.standards)
+        if row.status in _OF_INPUTS:
+            return row.model_copy(update={"reason": f"{row.reason}; repeat: {repeat_command(session.settings, row, self.document.seed)}"})
         if row.status is Status.TIMEOUT and row.sides and time.monotonic() >= session.deadline:
             return row.model_copy(update={"reason": f"--suite-timeout {session.settings.suite_timeout:g} was over: {row.reason}"})
         return row

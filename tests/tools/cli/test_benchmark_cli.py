@@ -4,15 +4,20 @@ Each command has tests in a process of its own. What does not depend on that is 
 """
 
 import json
+import os
+import pty
 import re
 import resource
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import jsonschema
+import psutil
 import pytest
 
 from common.python.report.run_folder import load
@@ -55,7 +60,7 @@ def test_a_request_that_cannot_be_carried_out_is_one_sentence(cli, here, root, t
         ("show", "demo:doubel"): "target 'demo:doubel': found nothing of that name; expected one like demo:double",
         ("new", "demo:double"): f"new demo:double: {root}/demo/workload_double.py exists; expected a name that no file has",
         ("list-targets", "--chapter", "demos"): "target 'demos': found nothing of that name; expected one like demo",
-        ("run", "--warmup", "-1"): "--warmup -1: -1 is not in the range x>=0",
+        ("run", "--warmup", "-1"): "--warmup -1: -1 is not in the range 0<=x<=1000000000",
         ("frobnicate",): "No such command 'frobnicate'; expected what --help lists",
     }
     for arguments, sentence in refused.items():
@@ -63,6 +68,9 @@ def test_a_request_that_cannot_be_carried_out_is_one_sentence(cli, here, root, t
         finished = cli(*arguments, *where)
         assert (finished.code, finished.error) == (1, sentence)
     assert here("run", "--root", tmp_path / "empty").error.startswith(f"{tmp_path}/empty: found no pair; expected workload_<name>.py with ")
+    assert here("list-targets", "--root", tmp_path / "empty").error.startswith(f"{tmp_path}/empty: found no pair; expected workload_")
+    assert here("list-targets", "--root", "").error == '--root "": found no folder; expected one that holds pairs'
+    assert here("run", "--root=").error == '--root "": found no folder; expected one that holds pairs'
     assert here("run", "--root", tmp_path / "nowhere").error.startswith(f"--root {tmp_path}/nowhere: found no such folder; expected ")
 
 
@@ -107,7 +115,7 @@ def test_a_folder_that_cannot_be_written_is_told(here, root, tmp_path):
 
 def test_a_disk_without_room_is_told(cli, root, tmp_path):
     finished = cli("verify", "--root", root, "--artifacts-dir", tmp_path / "run", under=("prlimit", "--fsize=64"))
-    assert finished.code == 1
+    assert finished.code == 8
     assert finished.stderr.startswith(f"error: {tmp_path}/run/")
     assert re.search(r"\.json: File too large; expected to write \d+ characters there\n$", finished.stderr)
 
@@ -211,6 +219,21 @@ def test_a_new_pair_passes_as_it_is(here, tmp_path):
 # --- starting fast, and without what a parent must not have
 
 
+def test_a_list_is_a_line_a_target_with_its_idea(here, root):
+    finished = here("list-targets", "--root", root)
+    assert (finished.code, finished.stdout) == (0, "demo:double  runs here  a product.\n")
+    (listed,) = json.loads(here("list-targets", "--root", root, "--json").stdout)
+    assert (listed["target"], listed["idea"], listed["needs"], listed["lacks"]) == ("demo:double", "a product.", [], "")
+
+
+def test_techniques_are_listed(here, root):
+    heads, first, *_ = here("list-techniques", "--root", root).stdout.splitlines()
+    assert heads.split() == ["technique", "instruction", "sm", "first", "in"]
+    assert first.split() == ["tma_load_tile", r"\bUTMALDG\.\dD\b", "90a,100a", "-"]
+    listed = json.loads(here("list-techniques", "--root", root, "--json").stdout)
+    assert listed[0]["name"] == "tma_load_tile"
+
+
 def test_listing_200_targets_is_fast_and_imports_nothing_heavy(tmp_path):
     for number in range(200):
         write_pair(tmp_path / "root", f"ch{number % 20 + 1:02d}:pair_{number}")
@@ -279,11 +302,99 @@ def test_a_second_run_is_told_who_holds_the_machine_and_ctrl_c_keeps_what_is_don
     assert time.monotonic() - begin < 5, "nobody waits for the step that is running"
     assert (finished.code, left) == (130, [])
     assert "Traceback" not in finished.stderr
-    assert "1 target: 1 PASSED, interrupted" in finished.stdout
+    assert "1 target: 1 PASSED, interrupted: 1 not done (demo:stuck)" in finished.stdout
     run, rows = load(tmp_path / "run")
     assert (run.interrupted, run.exit_code, [row.target for row in rows]) == (True, 130, ["demo:double"])
     assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith((".", "inputs_"))]
     rest_is_made(here, root, tmp_path)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)], ids=["SIGTERM", "SIGHUP"])
+def test_a_signal_ends_a_run_as_ctrl_c_does(here, stuck, root, tmp_path, number, code):
+    finished, left = stop(stuck, number)
+    assert (finished.code, left) == (code, [])
+    assert "Traceback" not in finished.stderr
+    assert "1 target: 1 PASSED, interrupted: 1 not done (demo:stuck)" in finished.stdout
+    run, rows = load(tmp_path / "run")
+    assert (run.interrupted, run.exit_code, [row.target for row in rows]) == (True, code, ["demo:double"])
+    assert {"report.md", "report.html", "junit.xml"} <= {path.name for path in (tmp_path / "run").iterdir()}
+    suite = ET.parse(tmp_path / "run/junit.xml").find("testsuite")
+    assert {key: suite.get(key) for key in ("tests", "failures", "errors")} == {"tests": "2", "failures": "0", "errors": "1"}
+    assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith((".", "inputs_"))]
+    assert not list(Path("/dev/shm").glob(f"benchmark_{stuck.pid}_*"))
+    rest_is_made(here, root, tmp_path)
+
+
+def test_a_terminal_that_closes_ends_a_run_that_keeps_what_is_done(root, tmp_path):
+    write_pair(root, "demo:stuck", baseline=SLEEPS)
+    arguments = ["verify", "--root", root, "--device", "cpu", "--artifacts-dir", tmp_path / "run"]
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update({"TMPDIR": str(tmp_path), "TERM": "xterm", "PYTHONPATH": str(ROOT)})
+        os.execv(sys.executable, [sys.executable, str(ROOT / "tools/cli/benchmark_cli.py"), *map(str, arguments)])
+    until((tmp_path / "run/demo_stuck/baseline/log.txt").exists, "the beginning of the second row")
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 129
+    run, rows = load(tmp_path / "run")
+    assert (run.interrupted, run.exit_code, [row.target for row in rows]) == (True, 129, ["demo:double"])
+    assert {"report.md", "report.html", "junit.xml"} <= {path.name for path in (tmp_path / "run").iterdir()}
+    assert not list((tmp_path / "run").glob("inputs_*"))
+
+
+def test_what_timeout_sends_to_a_whole_group_keeps_what_is_done(root, tmp_path):
+    """`timeout` signals the run, and then its group, and so the run once more and the process that forks its children."""
+    write_pair(root, "demo:stuck", baseline=SLEEPS)
+    arguments = ("verify", "--root", root, "--device", "cpu", "--artifacts-dir", tmp_path / "run")
+    finished = benchmark(*arguments, scratch=tmp_path, under=("timeout", "-s", "TERM", "20"))
+    assert finished.code == 124, finished  # timeout's own
+    run, rows = load(tmp_path / "run")
+    assert (run.interrupted, run.exit_code, [row.target for row in rows]) == (True, 143, ["demo:double"])
+    assert not [path for path in (tmp_path / "run").iterdir() if path.name.startswith((".", "inputs_"))]
+
+
+def test_a_signal_before_the_first_row_is_one_sentence(root, tmp_path):
+    (root / "demo/workload_double.py").write_text("__import__('time').sleep(60)\n")
+    command = start("verify", "--root", root, "--device", "cpu", scratch=tmp_path)
+    until(lambda: len(psutil.Process(command.pid).children(recursive=True)) > 1, "the reading of the workload")
+    finished, left = stop(command, signal.SIGTERM)
+    assert (finished.code, finished.error, left) == (143, "interrupted; nothing was kept", [])
+
+
+def test_nohup_keeps_a_run_going(root, tmp_path):
+    write_pair(root, "demo:slow", baseline=BASELINE.replace("lambda: x + x", "lambda: (__import__('time').sleep(0.2), x + x)[1]"))
+    arguments = ("verify", "--root", root, "--device", "cpu", "--artifacts-dir", tmp_path / "run")
+    command = start(*arguments, scratch=tmp_path, under=("nohup",))
+    until((tmp_path / "run/demo_slow/baseline/log.txt").exists, "the beginning of the second row")
+    finished, left = stop(command, signal.SIGHUP)
+    assert (finished.code, left) == (0, [])
+    assert "2 targets: 2 PASSED" in finished.stdout
+
+
+def test_a_failure_is_repeated_by_the_command_that_it_tells(here, root, tmp_path):
+    """The second row of a run, and wrong for some inputs alone."""
+    odd = "lambda: x * 2 if int(x[0].abs() * 1e4) % 2 else x * 2 + 1"
+    write_pair(root, "demo:odd", optimized=BASELINE.replace("lambda: x + x", odd), check_at='({"n": 3},) * 20')
+    finished = here("verify", "--root", root, "--artifacts-dir", tmp_path / "run")
+    assert finished.code == 4, finished
+    (failure,) = [line for line in finished.stdout.splitlines() if line.startswith("WRONG_RESULT demo:odd: ")]
+    told, _, command = failure.partition("; repeat: benchmark_cli ")
+    assert re.search(r"optimized_odd\.py at n=\d+, seed \d+: output y: .* outside .*; the worst, y\[\d+\], is .*; expected ", told)
+    again = here(*shlex.split(command), "--artifacts-dir", tmp_path / "again")
+    assert again.code == 4, again
+    assert f"{told}; repeat: benchmark_cli {command}\n" in again.stdout
+    seed = load(tmp_path / "run")[0].seed
+    assert f"--targets demo:odd --seed {seed} --root {root} --device cpu" in command
+    assert load(tmp_path / "again")[0].seed == seed
+
+
+def test_a_run_is_resumed_with_the_seed_that_it_had(here, root, tmp_path):
+    arguments = ("verify", "--root", root, "--artifacts-dir", tmp_path / "run")
+    assert here(*arguments, "--seed", 5).code == 0
+    assert here(*arguments, "--resume").code == 0
+    assert here(*arguments, "--resume", "--seed", 5).code == 0
+    refused = here(*arguments, "--resume", "--seed", 6)
+    assert refused.error == f"--resume with --seed 6; expected 5, which made the rows of {tmp_path}/run"
+    assert load(tmp_path / "run")[0].seed == 5
 
 
 def test_a_killed_run_leaves_what_can_be_loaded_and_no_process(here, stuck, root, tmp_path):
@@ -291,4 +402,6 @@ def test_a_killed_run_leaves_what_can_be_loaded_and_no_process(here, stuck, root
     assert (finished.code, left) == (-signal.SIGKILL, [])
     run, rows = load(tmp_path / "run")
     assert (run.exit_code, [row.target for row in rows]) == (None, ["demo:double"])
+    assert list((tmp_path / "run").glob("inputs_*"))
     rest_is_made(here, root, tmp_path)
+    assert not list((tmp_path / "run").glob("inputs_*"))

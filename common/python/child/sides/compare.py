@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -140,34 +142,66 @@ def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
 def compare(
     name: str, found: torch.Tensor, expected: torch.Tensor, tolerance: Precision, rows: torch.Tensor | None = None
 ) -> tuple[OutputError, str]:
-    """How far `found` is from `expected`, in float64, and a sentence on the first mismatch or "".
+    """How far `found` is from `expected`, in float64, and a sentence on the worst mismatch or "".
 
     An element matches if |found - expected| <= atol + rtol |expected|; NaN matches NaN and Inf the same Inf.
     Integers of both sides are compared exactly where both tolerances are 0.
+    The relative error is that of values far enough from zero for rtol to matter: nearer, what is lost is told by the absolute one.
     With `rows`, `expected` holds but these rows of the output; all of it must be finite, of which the sentence is the same for any row.
     """
     taken = found if rows is None else found[rows]
-    error, wrong, first = _gaps(taken.detach().reshape(-1), expected.detach().reshape(-1), tolerance)
-    where, index = "", first
+    error, wrong, worst = _gaps(taken.detach().reshape(-1), expected.detach().reshape(-1), tolerance)
+    where, index = "", worst.index
     if rows is not None:
         error = error.model_copy(update={"rows_checked": len(rows)})
         width = taken.numel() // len(rows)
-        where, index = f" in {len(rows)} of {len(found)} rows", int(rows[first // width]) * width + first % width
-    if rows is not None and (unset := _not_finite(name, found.detach().reshape(-1))):
+        where, index = f" in {len(rows)} of {len(found)} rows", int(rows[index // width]) * width + index % width
+    if rows is not None and (unset := _not_finite(name, found.detach().reshape(-1), found.shape)):
         return error, unset
     if not wrong:
         return error, ""
     sentence = (
         f"output {name}: {wrong} of {taken.numel()} elements{where} are outside rtol={tolerance.rtol:g}, atol={tolerance.atol:g}; "
-        f"the first, at flat index {index}, is {found.reshape(-1)[index].item()}; expected {expected.reshape(-1)[first].item()}"
+        f"the worst, {name}{_coordinates(index, found.shape)}, is {found.reshape(-1)[index].item()}; "
+        f"expected {expected.reshape(-1)[worst.index].item()}{worst.in_words}"
     )
     return error, sentence
 
 
-def _gaps(found: torch.Tensor, expected: torch.Tensor, tolerance: Precision) -> tuple[OutputError, int, int]:
-    """How far two flat tensors are apart, how many elements are outside the tolerance, and which is the first."""
+@dataclass(frozen=True)
+class _Worst:
+    """The element that is furthest outside the tolerance, of two equals the first: its flat index, and its error over the tolerance."""
+
+    index: int = 0
+    times: float = 0.0
+
+    @property
+    def in_words(self) -> str:
+        """Its error as a multiple of what is allowed; nothing of one that no tolerance allows, or no number has."""
+        return f", an error of {self.times:.3g} times the tolerance" if math.isfinite(self.times) else ""
+
+
+def _worst(x: torch.Tensor, y: torch.Tensor, matches: torch.Tensor, tolerance: Precision) -> tuple[int, float]:
+    """Which of some elements that do not all match is furthest outside the tolerance, and how far; Inf where that has no number."""
+    times = (x - y).abs() / (tolerance.atol + tolerance.rtol * y.abs())
+    times = torch.where(torch.isfinite(times), times, math.inf).masked_fill(matches, -1.0)
+    index = int(times.argmax())
+    return index, float(times[index])
+
+
+def _coordinates(index: int, shape: torch.Size) -> str:
+    """A flat index as one reads it in code, `[2, 17]`; nothing of the only element of a scalar."""
+    places: list[int] = []
+    for size in reversed(shape):
+        index, place = divmod(index, size)
+        places.insert(0, place)
+    return str(places) if places else ""
+
+
+def _gaps(found: torch.Tensor, expected: torch.Tensor, tolerance: Precision) -> tuple[OutputError, int, _Worst]:
+    """How far two flat tensors are apart, how many elements are outside the tolerance, and which is the worst."""
     worst_abs = worst_rel = 0.0
-    wrong = first = 0
+    wrong, worst = 0, _Worst()
     exact = tolerance.rtol == 0 and tolerance.atol == 0 and not found.dtype.is_floating_point and not expected.dtype.is_floating_point
     for start in range(0, found.numel(), _CHUNK):
         x, y = found[start : start + _CHUNK], expected[start : start + _CHUNK]
@@ -177,21 +211,24 @@ def _gaps(found: torch.Tensor, expected: torch.Tensor, tolerance: Precision) -> 
         gap = torch.where(finite, gap, 0)
         size = torch.where(finite, y.double().abs(), 1)
         worst_abs = max(worst_abs, float(gap.max()))
-        worst_rel = max(worst_rel, float(torch.where(size > 0, gap / size, 0).max()))
+        far = (size > 0) & (tolerance.rtol * size >= tolerance.atol)
+        worst_rel = max(worst_rel, float(torch.where(far, gap / size, 0).max()))
         bad = int((~matches).sum())
-        if bad and not wrong:
-            first = start + int((~matches).nonzero()[0])
+        if bad:
+            index, times = _worst(x.double(), y.double(), matches, tolerance)
+            worst = _Worst(start + index, times) if times > worst.times else worst
         wrong += bad
-    return OutputError(max_abs=worst_abs, max_rel=worst_rel, mismatched=wrong / found.numel()), wrong, first
+    return OutputError(max_abs=worst_abs, max_rel=worst_rel, mismatched=wrong / found.numel()), wrong, worst
 
 
-def _not_finite(name: str, found: torch.Tensor) -> str:
+def _not_finite(name: str, found: torch.Tensor, shape: torch.Size) -> str:
     """A sentence on the first element of a flat tensor that is Inf or NaN, which is also what memory that nobody wrote holds, or ""."""
     for start in range(0, found.numel() if found.dtype.is_floating_point else 0, _CHUNK):
         part = found[start : start + _CHUNK]
         if (unset := (~torch.isfinite(part.double())).nonzero()).numel():
             first = int(unset[0])
-            return f"output {name} is {part[first].item()} at flat index {start + first}; expected a finite value in every row"
+            place = f"{name}{_coordinates(start + first, shape)}"
+            return f"output {name}: {place} is {part[first].item()}; expected a finite value in every row"
     return ""
 
 

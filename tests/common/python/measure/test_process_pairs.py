@@ -98,6 +98,9 @@ class Session:
     def dump_prefix(self):
         return "p"
 
+    def is_cold(self, plan):
+        return plan.is_cold or self.settings.cold_start
+
     def fork_side(self, plan, side, cold=False):
         return Worker(self, side)
 

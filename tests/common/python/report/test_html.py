@@ -177,7 +177,7 @@ def test_what_comes_from_a_file_is_text_wherever_it_stands(tmp_path):
     assert_needs_nothing_else(text)
     assert len(page.all("script")) == len(page.all("style")) == 1
     assert "49" not in page.texts("h1")[0]
-    assert page.texts("h1") == [" ".join(f"Benchmark {NASTY}".split())]
+    assert page.texts("h1")[0].endswith(" ".join(f": benchmark {NASTY}".split()))
     assert [found for tag, found, _ in page.elements if "onerror" in found] == []
     assert NASTY.split(maxsplit=1)[0] + " src=x" in text.replace("&lt;", "<")  # it is there, as text
 
@@ -207,6 +207,24 @@ def test_the_first_chart_has_every_row_in_order_and_says_why_there_is_no_speedup
         "ch07:broken y[3] is 1; expected 2 WRONG_RESULT",
         "ch10:tmem needs tensor memory; this is 9.0 SKIPPED",
     ]
+
+
+@pytest.mark.parametrize("rows", [[a_row(timings={}), a_failure()], [a_row(timings={"cpu": a_timing({"baseline": 5.25e6})})]])
+def test_a_run_without_a_speedup_has_no_chart_of_them(rows):
+    page = Page(html(a_run(), rows))
+    assert "Speedup over the baseline" not in page.texts("h2")
+    assert page.all("div", class_="row") == []
+    assert {found["href"] for found, text in page.all("a") if text == "all"} == {"#results"}
+    assert [found for found, _ in page.all("section") if found.get("id") == "results"]
+
+
+def test_what_failed_has_a_link_to_what_its_processes_printed(tmp_path):
+    run = a_run(folders={"ch07:broken": "ch07_bro ken", "ch07:transpose": "ch07_transpose"})
+    for path in ("ch07_bro ken/optimized", "ch07_transpose/optimized"):
+        (tmp_path / path).mkdir(parents=True)
+        (tmp_path / path / "log.txt").touch()
+    links = [(found["href"], text) for found, text in Page(html(run, [a_row(), a_failure()], tmp_path)).all("a") if "log" in found["href"]]
+    assert links == [("ch07_bro%20ken/optimized/log.txt", "optimized")]
 
 
 def test_the_first_chart_has_the_steps_of_a_ladder_in_their_order():

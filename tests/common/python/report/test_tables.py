@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 
 from common.python.errors import Status
 from common.python.report.html import html
-from common.python.report.tables import junit, markdown
+from common.python.report.tables import junit, markdown, title
 from common.python.results import Energy, Interval, KernelUse, ReportedMetric, Share, Spread, TelemetrySummary, VerdictKind
 from tests.support.factories import a_change, a_failure, a_proof, a_row, a_run, a_side, a_timing, a_verdict, an_interval
 from tests.support.html_page import Page
@@ -30,7 +30,7 @@ def tables_of(text):
 def test_the_machine_and_the_settings_are_two_lines_under_the_heading():
     lines = markdown(a_run(), [a_row()]).splitlines()
 
-    assert lines[0] == "# Benchmark 20260102_030405"
+    assert lines[0] == "# ch07:transpose: benchmark 20260102_030405"
     assert lines[2].startswith("- NVIDIA H200 (driver 580.1)")
     assert lines[3] == "- seed 7; default settings"
 
@@ -116,6 +116,20 @@ def test_a_clock_that_counts_the_launch_is_not_blamed_for_it():
     (entry,) = tables_of(markdown(a_run(), [row]))["How certain each number is"][1:]
 
     assert entry[1:4] == ["cuda, launch clock, cold, burst", "yes", ""]
+
+
+@pytest.mark.parametrize(
+    ("targets", "said"),
+    [
+        ([], "Benchmark 1"),
+        (["ch07:a"], "ch07:a: benchmark 1"),
+        (["ch07:a", "ch08:b"], "ch07:a, ch08:b: benchmark 1"),
+        (["ch07:a", "ch07:b", "ch07:c"], "3 targets of ch07: benchmark 1"),
+        ([f"ch0{number}:a" for number in range(1, 6)], "5 targets of ch01, ch02, ch03 and 2 more: benchmark 1"),
+    ],
+)
+def test_a_report_is_titled_by_its_targets(targets, said):
+    assert title(a_run(run_id="1"), [a_row(target) for target in targets]) == said
 
 
 def test_error_set_up_and_memory_stand_beside_the_time():
@@ -210,7 +224,8 @@ def test_junit_has_a_case_a_row_and_counts_them():
     suite, (passed, skipped, failed) = cases_of([a_row(), a_failure(Status.SKIPPED, target="labs/moe:route"), a_failure(Status.TIMEOUT)])
 
     assert {key: suite.get(key) for key in ("tests", "failures", "skipped")} == {"tests": "3", "failures": "1", "skipped": "1"}
-    assert (passed.get("classname"), passed.get("name"), passed.get("time"), list(passed)) == ("ch07", "transpose", "7.250", [])
+    assert (passed.get("classname"), passed.get("name"), passed.get("time")) == ("ch07", "transpose", "7.250")
+    assert [child.tag for child in passed] == ["properties"]
     assert (skipped.get("classname"), skipped.get("name"), skipped[0].tag) == ("labs/moe", "route", "skipped")
     assert (failed[0].tag, failed[0].get("type"), failed[0].get("message")) == ("failure", "TIMEOUT", "y[3] is 1; expected 2")
 
@@ -245,6 +260,56 @@ def test_a_gated_row_shows_each_change_that_its_verdict_rests_on():
         ["ch07:transpose", "", "", "", "REGRESSED", "speedup down"],
         ["ch07:transpose", "speedup", "-3.0 % [-3.2, -2.8]", "0.5 %", "REGRESSED", ""],
     ]
+
+
+def properties_of(element):
+    return {each.get("name"): each.get("value") for each in element.iterfind("properties/property")}
+
+
+def test_junit_has_times_and_speedups_of_what_passed_as_properties():
+    _, (passed, failed) = cases_of([a_row(timings={"default": a_timing({"baseline": 8e6, "optimized": 2e6})}), a_failure()])
+
+    figures = properties_of(passed)
+    assert {name: figures[name] for name in ("baseline seconds", "optimized seconds", "optimized speedup")} == {
+        "baseline seconds": "0.008",
+        "optimized seconds": "0.002",
+        "optimized speedup": "4",
+    }
+    assert float(figures["optimized speedup low"]) < 4 < float(figures["optimized speedup high"])
+    assert properties_of(failed) == {}
+
+
+def suite_of(rows, **changes):
+    return ET.fromstring(junit(a_run(**changes), rows)).find("testsuite")
+
+
+def test_what_an_interrupted_run_did_not_reach_is_an_error_in_junit():
+    folders = {"ch07:transpose": "a", "ch07:late": "b"}
+    suite = suite_of([a_row()], interrupted=True, exit_code=130, folders=folders)
+    _, late = suite.findall("testcase")
+
+    assert {key: suite.get(key) for key in ("tests", "failures", "errors")} == {"tests": "2", "failures": "0", "errors": "1"}
+    assert (late.get("name"), late.find("error").get("type")) == ("late", "INTERRUPTED")
+    through = suite_of([a_row()], exit_code=0, folders=folders)  # a resumed run that was asked for less
+    assert (through.get("tests"), through.get("errors")) == ("1", "0")
+
+
+@pytest.mark.parametrize(("code", "name"), [(3, "INCONCLUSIVE"), (5, "NOTHING_MEASURED"), (6, "UNFIT"), (143, "INTERRUPTED")])
+def test_an_exit_code_that_no_row_shows_is_an_error_in_junit(code, name):
+    suite = suite_of([a_failure(Status.SKIPPED), a_row(verdicts={"default": a_verdict("INCONCLUSIVE")})], exit_code=code)
+    case = suite.findall("testcase")[-1]
+
+    assert properties_of(suite) == {"exit_code": str(code)}
+    assert (case.get("classname"), case.get("name"), case.find("error").get("type")) == ("benchmark_cli", "exit_code", name)
+    assert suite.get("errors") == "1"
+
+
+@pytest.mark.parametrize(("rows", "code"), [([a_row()], 0), ([a_failure()], 4)])
+def test_an_exit_code_that_a_row_shows_has_no_case_of_its_own(rows, code):
+    suite = suite_of(rows, exit_code=code)
+
+    assert suite.get("tests") == "1"
+    assert suite.get("errors") == "0"
 
 
 def test_junit_stays_xml_whatever_a_compiler_says():

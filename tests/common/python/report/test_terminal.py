@@ -26,9 +26,9 @@ def a_console(width=80, *, terminal=False):
     )
 
 
-def shown(rows, width, *, terminal=False, **changes):
+def shown(rows, width, *, terminal=False, verbose=False, **changes):
     console = a_console(width, terminal=terminal)
-    print_results(rows, a_run(**changes), console)
+    print_results(rows, a_run(**changes), console, verbose=verbose)
     return console.file.getvalue()
 
 
@@ -108,16 +108,53 @@ def test_where_nothing_fits_the_name_is_broken_and_not_the_number():
     assert "2.31x [2.28, 2.34]  PASSED" in shown([a_row()], 34)
 
 
-def test_reasons_are_whole_sentences_under_the_table():
+def test_reasons_are_whole_sentences_under_the_table_each_once():
     text = shown(ROWS, 80)
 
+    assert text.count(REASON) == 1
     assert f"WRONG_RESULT ch07:broken: {REASON}\n" in text
-    assert "SKIPPED ch10:tmem_triple_overlap: needs tensor memory; this is 9.0\n" in text
+    assert text.count("needs tensor memory") == 1
+    assert "1 skipped: needs tensor memory; this is 9.0 (ch10:tmem_triple_overlap)\n" in text
     assert "y[3]" not in text.split("\n\n")[1]
 
 
-def test_the_proofs_of_a_skipped_row_are_printed():
-    assert "ch10:tmem_triple_overlap: proven: UTCHMMA present in optimized: 24 in optimized_x.so\n" in shown(ROWS, 80)
+def test_what_holds_is_counted_and_listed_where_that_is_asked_for():
+    rows = [
+        a_row(proofs=(a_proof(), a_proof("unchecked", "counter a < 1"), a_proof("unchecked", "counter b < 1"))),
+        a_row("ch07:copy", proofs=(a_proof(),), verdicts={"default": a_verdict("SAME", "speedup +0.1 %")}),
+    ]
+    text = shown(rows, 140)
+    assert "\nproofs: 2 proven, 2 unchecked (24 in optimized_x.so)\n" in text
+    assert "UTCHMMA" not in text
+    assert "SAME: speedup" not in text
+
+    listed = shown(rows, 140, verbose=True)
+    assert "ch07:copy: proven: UTCHMMA present in optimized: 24 in optimized_x.so\n" in listed
+    assert "ch07:transpose: unchecked: counter a < 1, counter b < 1 in optimized: 24 in optimized_x.so\n" in listed
+    assert "ch07:copy: SAME: speedup +0.1 %\n" in listed
+
+
+def test_skips_of_one_reason_are_one_line():
+    rows = [a_failure(Status.SKIPPED, target=f"ch10:pair{number}", reason="needs tcgen05; try ch10:one") for number in range(5)]
+    text = shown([a_row(proofs=(a_proof(),)), *rows], 200)
+    line = "5 skipped: needs tcgen05 (ch10:pair0, ch10:pair1, ch10:pair2 and 2 more; try ch10:one)"
+    assert f"\nproofs: 1 proven; {line}\n" in text
+    assert text.count("tcgen05") == 1
+    assert "ch10:pair4  " in text  # a row a target
+    listed = shown(rows, 200, verbose=True)
+    assert "SKIPPED ch10:pair4: needs tcgen05; try ch10:one\n" in listed
+    assert "5 skipped" not in listed
+
+
+def test_a_run_of_skips_prints_a_row_a_target_and_little_else():
+    console = a_console(140)
+    rows = [a_failure(Status.SKIPPED, target=f"ch10:pair{number}", reason="needs tcgen05", proofs=(a_proof(),) * 9) for number in range(17)]
+    with Progress(console) as progress:
+        for number, row in enumerate([a_row(), *rows], start=1):
+            progress.started(row.target, number, 18)
+            progress.finished(row)
+    print_results([a_row(), *rows], a_run(), console)
+    assert len(console.file.getvalue().splitlines()) <= 18 + 9
 
 
 def test_a_verdict_that_says_more_says_it_under_the_table():
@@ -142,6 +179,8 @@ def test_why_a_side_is_faster_is_told_by_what_explains_most_of_it():
 def test_the_last_line_counts():
     assert shown(ROWS, 80).endswith("\n5 targets: 3 PASSED, 1 SKIPPED, 1 WRONG_RESULT\n")
     assert shown([], 80, interrupted=True).endswith("\nno target was run, interrupted\n")
+    folders = {row.target: "" for row in ROWS} | {"ch11:late": "", "ch11:later": ""}
+    assert shown(ROWS, 80, interrupted=True, folders=folders).endswith(", interrupted: 2 not done (ch11:late, ch11:later)\n")
 
 
 def test_a_pipe_gets_no_control_characters():
@@ -157,13 +196,22 @@ def test_a_pipe_gets_no_control_characters():
     text = console.file.getvalue()
 
     assert "\x1b" not in text
-    assert text.splitlines()[:5] == [
-        "[ 3/12] ch07:transpose",
+    assert text.splitlines()[:3] == [
         "[ 3/12] PASSED ch07:transpose  2.31x [2.28, 2.34]",
-        "[ 4/12] ch07:broken",
-        f"[ 4/12] WRONG_RESULT ch07:broken: {REASON}",
+        "[ 4/12] WRONG_RESULT ch07:broken",
         "ch07:copy is done already",
     ]
+
+
+def test_a_pipe_is_told_of_skips_and_beginnings_where_that_is_asked_for():
+    said = {}
+    for verbose in (False, True):
+        console = a_console()
+        with Progress(console, verbose=verbose) as progress:
+            progress.started("ch07:broken", 1, 2)
+            progress.finished(a_failure(Status.SKIPPED))
+        said[verbose] = console.file.getvalue()
+    assert said == {False: "", True: "[1/2] ch07:broken\n[1/2] SKIPPED ch07:broken\n"}
 
 
 def test_a_terminal_shows_the_running_estimate_on_one_line_that_goes_away():

@@ -5,6 +5,7 @@ import pytest
 from common.python.errors import ExitCode, UnfitEnvironment
 from common.python.gate.noise_floor import StepClass, noise_path, read_noise
 from common.python.run import noise_trials
+from common.python.run.interruption import Interrupted
 from common.python.settings import Settings
 from tests.support.factories import a_recorded_timing, a_row
 from tests.support.plans import WITH_GPU, WITHOUT_GPU
@@ -56,7 +57,15 @@ def test_a_cpu_has_a_floor_of_its_own(rounds, tmp_path):
     assert [path.name.startswith("cpu-") for path in tmp_path.glob("*.noise.json")] == [True]
 
 
-@pytest.mark.parametrize(("code", "raised"), [(ExitCode.UNFIT, UnfitEnvironment), (ExitCode.INTERRUPTED, KeyboardInterrupt)])
+@pytest.mark.parametrize(
+    ("code", "raised"),
+    [
+        (ExitCode.UNFIT, UnfitEnvironment),
+        (ExitCode.INTERRUPTED, KeyboardInterrupt),
+        (ExitCode.TERMINATED, Interrupted),
+        (ExitCode.HUNG_UP, Interrupted),
+    ],
+)
 def test_a_trial_that_does_not_count_ends_them_all(monkeypatch, code, raised):
     class Outcome:
         exit_code = code

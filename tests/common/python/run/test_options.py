@@ -5,8 +5,9 @@ import inspect
 import pytest
 
 from common.python.errors import BenchmarkError
-from common.python.run.options import command_of, parse_kwargs, parse_sweep
+from common.python.run.options import command_of, parse_kwargs, parse_sweep, repeat_command
 from common.python.settings import Settings
+from tests.support.factories import a_failure
 from tools.cli import benchmark_cli
 from tools.cli.benchmark_cli import run_command_line, spell_out_profile
 
@@ -31,7 +32,7 @@ def test_every_field_is_a_flag_of_run():
 
 def test_verify_takes_no_flag_that_is_about_measuring():
     parameters = inspect.signature(command_of("verify", print, "")).parameters
-    assert {"targets", "kwargs", "artifacts_dir", "resume", "json_output"} <= set(parameters)
+    assert {"targets", "kwargs", "seed", "artifacts_dir", "resume", "json_output", "verbose"} <= set(parameters)
     assert not {"iterations", "warmup", "repeat", "profile", "gate", "cold_start", "sustained"} & set(parameters)
 
 
@@ -70,6 +71,9 @@ FLAGS = {
     "--artifacts-dir /tmp/x": {"artifacts_dir": "/tmp/x"},
     "--resume": {"resume": True},
     "--json": {"json_output": True},
+    "--seed 7": {"seed": 7},
+    "--verbose": {"verbose": True},
+    "-v": {"verbose": True},
 }
 
 
@@ -149,6 +153,13 @@ REFUSED = {
     "--kwargs =3": "--kwargs: found '=3'; expected key=value pairs",
     "--kwargs 3=n": "--kwargs: found '3=n'; expected key=value pairs",
     "--sweep n": "--sweep: found 'n'; expected a shape entry and different values",
+    "--sweep n=1,2 --kwargs n=3": "--sweep n=1,2 --kwargs n=3: found n in both; expected it in one",
+    "--cold-start --sustained": "--cold-start --sustained: found both; expected one, ",
+    "--iterations 10000000000000000000000": "--iterations 10000000000000000000000: 10000000000000000000000 is not in the range ",
+    "--warmup 10000000000000000000000": "--warmup 10000000000000000000000: ",
+    "--seed -1": "--seed -1: ",
+    "--target ch01": "No such option: --target; expected one like --targets",
+    "--frobnicate-all": "No such option: --frobnicate-all; expected what --help lists",
     "--sweep n=1,1": "--sweep: found 'n=1,1'; expected a shape entry and different values",
     "--frobnicate": "No such option: --frobnicate",
     "extra": "Got unexpected extra argument",
@@ -164,6 +175,27 @@ def test_what_cannot_be_meant_is_one_sentence_that_names_the_flag(settings_from,
     assert printed.out == ""
     assert printed.err.startswith(f"error: {REFUSED[arguments]}")
     assert printed.err.count("\n") == 1
+
+
+def repeated(reason="wrong.py at n=3, seed 5: output y", **choices):
+    row = a_failure(target="ch07:x", reason=reason)
+    return repeat_command(Settings(**choices), row, 123)
+
+
+def test_a_failure_is_repeated_by_verify_with_its_seed_and_what_was_chosen():
+    assert repeated() == "benchmark_cli verify --targets ch07:x --seed 123"
+    assert repeated(targets=("ch07", "ch08"), iterations=3, verbose=True, artifacts_dir="/tmp/x", seed=123) == repeated()
+    chosen = repeated(root="/tmp/a root", device="cpu", kwargs={"n": "3", "b": "1"}, sanitize=("memcheck", "racecheck"))
+    assert chosen == (
+        "benchmark_cli verify --targets ch07:x --seed 123 --root '/tmp/a root' --device cpu --kwargs 'n=3 b=1' "
+        "--sanitize memcheck --sanitize racecheck"
+    )
+
+
+def test_a_failure_in_a_timed_call_is_repeated_by_the_run_that_timed_it():
+    timed = repeated("wrong.py at n=3, seed 5, in a timed call: y", sustained=True, iterations=3, sweep={"n": ("1", "2")})
+    assert timed == "benchmark_cli run --targets ch07:x --seed 123 --iterations 3 --sustained --sweep n=1,2"
+    assert repeated(against="HEAD~1") == "benchmark_cli run --targets ch07:x --seed 123 --against 'HEAD~1'"
 
 
 def test_kwargs_are_words_with_one_value_a_key():

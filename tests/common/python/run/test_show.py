@@ -1,30 +1,60 @@
-"""What `show` prints is the files' own text: the workload, then the diff that is the lesson."""
+"""What `show` prints: the idea, the diff that is the lesson, in the files' own text, then what was accepted; the workload where asked."""
 
 import io
+import re
 
 import pytest
 from rich.console import Console
 
 from common.python.errors import BenchmarkError
+from common.python.gate.expectations import keep_expectations
 from common.python.pairs.discovery import discover
+from common.python.results import Share
 from common.python.run.show import diff_of, show_pair
 from tests.support.commands import BASELINE, OPTIMIZED, write_pair
+from tests.support.factories import an_expectation
 
+SHARES = {"baseline": 0.12, "optimized": 0.86}
 CUDA = "// Optimized: a kernel.\nLAUNCH(float* y, cudaStream_t stream) { return cudaSuccess; }\n"
 
 
-def shown(root, target="demo:double", *, terminal=False):
+def shown(root, target="demo:double", *, terminal=False, notes=False):
     file = io.StringIO()
-    show_pair(discover(root), target, Console(file=file, force_terminal=terminal, highlight=False, width=40))
+    show_pair(discover(root), target, Console(file=file, force_terminal=terminal, highlight=False, width=40), notes=notes)
     return file.getvalue()
 
 
-def test_a_pair_is_its_workload_and_the_diff_of_its_sides(tmp_path):
+def test_a_pair_is_its_idea_and_the_diff_of_its_sides(tmp_path):
     text = shown(write_pair(tmp_path))
-    assert (tmp_path / "demo/workload_double.py").read_text().strip() in text
+    assert text.startswith("demo:double: y = 2x.\nidea: a product.\n\n--- demo/baseline_double.py\n")
+    assert text.endswith("\n\naccepted: nothing yet, on any GPU model\n")
+    assert "WORKLOAD" not in text
     assert diff_of(tmp_path / "demo/baseline_double.py", tmp_path / "demo/optimized_double.py", tmp_path).strip() in text
     assert "--- demo/baseline_double.py\n+++ demo/optimized_double.py\n" in text
     assert "-    return lambda: x + x\n+    return lambda: x * 2\n" in text
+
+
+def test_the_workload_is_last_and_only_where_it_is_asked_for(tmp_path):
+    workload = (write_pair(tmp_path) / "demo/workload_double.py").read_text()
+    assert shown(tmp_path, notes=True).endswith(f"{workload.strip()}\n")
+    assert shown(tmp_path, notes=True).startswith(shown(tmp_path))
+
+
+def test_what_was_accepted_is_a_line_a_gpu_model_and_shape(tmp_path):
+    shares = {side: Share(key="dram", share=share, ceiling_ns=1, floor_ns=1, at_held_clock=None) for side, share in SHARES.items()}
+    folder = write_pair(tmp_path) / "demo"
+    keep_expectations(folder / "expectations_h200.json", "double", {"default": an_expectation(2.0, shares=shares)})
+    keep_expectations(folder / "expectations_2xb200.json", "double", {"small": an_expectation(3.0)})
+    keep_expectations(folder / "expectations_h200.json", "other", {"default": an_expectation(9.0)})
+    b200, h200 = shown(tmp_path).splitlines()[-2:]
+    assert re.fullmatch(r"accepted on 2xB200 @small: [23]\.\d+x \[\d.\d+, \d.\d+\]", b200)
+    assert re.fullmatch(r"accepted on H200: [12]\.\d+x \[.*\], share of its ceiling 12 % → 86 % \(dram\)", h200)
+
+
+def test_an_expectations_file_that_is_not_one_is_told_before_anything_is_shown(tmp_path):
+    (write_pair(tmp_path) / "demo/expectations_h200.json").write_text("{")
+    with pytest.raises(BenchmarkError, match=r"expectations_h200\.json: "):
+        shown(tmp_path)
 
 
 def test_the_text_is_the_files_own(tmp_path):

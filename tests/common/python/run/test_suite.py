@@ -250,6 +250,7 @@ def test_a_step_that_hangs_is_given_up_at_its_own_limit(tmp_path):
 
 def test_a_disk_that_fills_up_is_one_sentence_and_the_rows_before_it_can_be_loaded(three, tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    told = []
 
     def fill(target):
         if target == "demo:three":
@@ -257,10 +258,11 @@ def test_a_disk_that_fills_up_is_one_sentence_and_the_rows_before_it_can_be_load
 
     try:
         with pytest.raises(BenchmarkError, match=r"metrics\.json: File too large; expected to write \d+ characters there$"):
-            run_here(three, tmp_path / "run", Watcher(started=fill), command="verify")
+            run_here(three, tmp_path / "run", Watcher(started=fill, finished=told.append), command="verify")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert list(rows_of(tmp_path / "run")) == ["demo:one"]
+    assert told == ["demo:one", "demo:three"]
     assert run_here(three, tmp_path / "run", command="verify", resume=True).exit_code is ExitCode.GOOD
 
 

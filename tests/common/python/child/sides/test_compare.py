@@ -69,7 +69,23 @@ OUTSIDE = [
 def test_what_is_not_does_not(found, expected):
     error, sentence = judged([0.0, *found], [0.0, *expected])
     assert error.mismatched == 0.5
-    assert "1 of 2 elements are outside rtol=0.001, atol=1e-06; the first, at flat index 1, is " in sentence
+    assert "1 of 2 elements are outside rtol=0.001, atol=1e-06; the worst, y[1], is " in sentence
+
+
+def test_the_worst_element_is_told_with_its_error_over_the_tolerance(monkeypatch):
+    monkeypatch.setattr(verification, "_CHUNK", 4)
+    expected = torch.ones(2, 3, 2, dtype=torch.float64)
+    found = expected.clone()
+    found[0, 1, 0], found[1, 2, 0], found[1, 2, 1] = 1.01, 1.5, 0.9
+    _, sentence = compare("y", found, expected, Precision(0.0, 0.01 / 3))
+    told = "3 of 12 elements are outside rtol=0, atol=0.00333333; the worst, y[1, 2, 0], is 1.5; expected 1.0, "
+    assert sentence == f"output y: {told}an error of 150 times the tolerance"
+
+
+def test_an_error_that_has_no_multiple_is_the_worst_and_is_told_without_one():
+    assert judged([5.0, NAN, 9.0], [0.0, 0.0, 0.0])[1].endswith("the worst, y[1], is nan; expected 0.0")
+    assert judged([5.0, 9.0], [0.0, 0.0], EXACT)[1].endswith("the worst, y[0], is 5.0; expected 0.0")
+    assert compare("y", torch.tensor(2.0), torch.tensor(1.0), EXACT)[1].endswith("the worst, y, is 2.0; expected 1.0")
 
 
 def test_numpy_agrees_on_what_is_close():
@@ -80,7 +96,14 @@ def test_numpy_agrees_on_what_is_close():
     close = np.isclose(found, expected, rtol=1e-3, atol=1e-4)
     assert error.mismatched == 1 - close.mean()
     assert error.max_abs == pytest.approx(np.abs(found - expected).max())
-    assert error.max_rel == pytest.approx((np.abs(found - expected) / np.abs(expected)).max())
+    far = np.abs(expected) >= 0.1  # atol over rtol
+    assert error.max_rel == pytest.approx((np.abs(found - expected) / np.abs(expected))[far].max())
+
+
+def test_a_relative_error_is_that_of_values_far_from_zero():
+    assert judged([1e-5, 1.001], [1e-9, 1.0], Precision(1e-2, 1e-4))[0].max_rel == pytest.approx(1e-3)
+    assert judged([1e-5], [1e-9], Precision(1e-2, 1e-4))[0].max_rel == 0
+    assert judged([1e-5], [1e-9], Precision(1e-2, 0.0))[0].max_rel == pytest.approx(9999)
 
 
 def test_integers_are_compared_exactly_beyond_the_reach_of_a_double():
@@ -104,7 +127,7 @@ def test_a_large_output_is_compared_to_its_last_element(monkeypatch):
     error, sentence = compare("y", found, torch.zeros(133), TIGHT)
     assert error.mismatched == 2 / 133
     assert "2 of 133 elements" in sentence
-    assert "flat index 70, is 1.0; expected 0.0" in sentence
+    assert "y[70], is 1.0; expected 0.0, an error of 1e+06 times the tolerance" in sentence
 
 
 ROWS = torch.tensor([0, 2, 5])
@@ -121,7 +144,7 @@ def test_some_rows_can_be_compared_alone():
     seen[2, 1] = -1
     error, sentence = compare("y", seen, FULL[ROWS].double(), EXACT, ROWS)
     assert error.mismatched == 1 / 9
-    expected = "1 of 9 elements in 3 of 6 rows are outside rtol=0, atol=0; the first, at flat index 7, is -1.0; expected 7.0"
+    expected = "1 of 9 elements in 3 of 6 rows are outside rtol=0, atol=0; the worst, y[2, 1], is -1.0; expected 7.0"
     assert sentence == f"output y: {expected}"
 
 
@@ -133,7 +156,7 @@ def test_every_row_must_have_been_written_whether_it_is_compared_or_not(monkeypa
     poison(y[row : row + 1])
     error, sentence = compare("y", y, FULL[ROWS].to(dtype).double(), EXACT, ROWS)
     assert error.mismatched == (3 / 9 if row in ROWS else 0)
-    assert sentence == f"output y is nan at flat index {3 * row}; expected a finite value in every row"
+    assert sentence == f"output y: y[{row}, 0] is nan; expected a finite value in every row"
 
 
 def test_rows_of_integers_have_no_value_that_nobody_writes():
