@@ -5,6 +5,7 @@ import re
 import pytest
 
 from common.python.gate.expectations import read_expectations
+from common.python.gate.predicted import terms_of
 from common.python.pairs.discovery import discover
 from tests.ch07.sides import CHAPTER
 from tests.support.teeth import ROOT
@@ -85,7 +86,6 @@ def says_that_it_missed(section):
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_a_term_that_missed_has_its_cause_on_the_page(name):
-    terms_of = pytest.importorskip("common.python.gate.predicted").terms_of
     rows = read_expectations(CHAPTER / "expectations_h200.json").pairs.get(name, {})
     terms = [term for shape, row in rows.items() for term in terms_of(PAIRS[name], row, shape)]
     assert bool(terms) == (name != "vectorized_copy_32b")
