@@ -45,6 +45,8 @@ ROLES: dict[str, type[Worker] | type[Referee] | type[Describer] | type[Surveyor]
     "surveyor": Surveyor,
 }
 
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
 
 class Role(Protocol):
     """Something that answers requests."""
@@ -133,6 +135,8 @@ def _start_anew(role: str, descriptor: int) -> NoReturn:
 
 def _isolate(request: messages.Fork, server: int) -> None:
     os.setsid()
+    for number in _ENDING:  # by which a side may end processes of its own
+        signal.signal(number, signal.SIG_DFL)
     die_with_parent(server)
     Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     log = os.open(request.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -209,7 +213,8 @@ if __name__ == "__main__" and len(sys.argv) > 2:
     # This one ends as Python does: a profiler writes what it has when a program exits.
     answer_requests(ROLES[sys.argv[2]](), Connection(socket.socket(fileno=int(sys.argv[1]))))
 elif __name__ == "__main__":
-    # The parent's terminal sends Ctrl-C to the whole group; what to stop, and when, is the parent's to say.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Terminals and batch systems signal the whole group; what to stop, and when, is the parent's to say.
+    for number in (signal.SIGINT, *_ENDING):
+        signal.signal(number, signal.SIG_IGN)
     die_with_parent(os.getppid())  # one that has ended has closed the socket
     serve_forks(Connection(socket.socket(fileno=int(sys.argv[1]))))

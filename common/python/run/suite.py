@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import random
 import secrets
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -119,7 +117,7 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
             started=folder.saved.started if folder.saved else _now(),
         )
         folder.write_run(run)
-        session = stack.enter_context(_Session(settings, server, run.seed, folder))
+        session = stack.enter_context(Session(settings, server, run.seed, folder.path, folder.log_path))
         session.deadline, session.past, session.ceilings = deadline, request.past, ceilings
         suite = _Suite(plans, session, machine, standards, folder, run, watcher)
         interrupted, analysis = suite.run(done)
@@ -151,20 +149,6 @@ def seed_of(settings: Settings, folder: RunFolder) -> int:
     if saved:
         return saved.seed
     return secrets.randbits(48) if settings.seed is None else settings.seed
-
-
-class _Session(Session):
-    """A session whose rows draw their seeds each from its own target, so that a row repeats alone as it was among others."""
-
-    def __init__(self, settings: Settings, server: ForkServer, seed: int, folder: RunFolder) -> None:
-        super().__init__(settings, server, seed, folder.path, folder.log_path)
-        self._seed = seed
-        self._times: Counter[str] = Counter()
-
-    def begin(self, target: str) -> None:
-        """Draw the seeds of `target` from here on, and others when it is measured again."""
-        self._times[target] += 1
-        self._random = random.Random(f"{self._seed} {target} {self._times[target]}")
 
 
 def _require_fitness(settings: Settings, machine: Machine, watcher: Watcher) -> None:
@@ -211,7 +195,7 @@ class _Suite:
     """The rows of one run: each measured and judged, then all of them together, then the red ones once more."""
 
     plans: Sequence[Plan]
-    session: _Session
+    session: Session
     machine: Machine
     standards: Standards
     folder: RunFolder

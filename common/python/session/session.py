@@ -9,6 +9,7 @@ import re
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -67,7 +68,9 @@ class Session:
         self.ceilings: Mapping[str, MachineCeilings] = {}  # by device; none where none are kept
         self.builds: dict[str, messages.BuildDone] = {}
         self.sanitized: dict[str, tuple[Sanitized, ...]] = {}  # by target, one a tool
+        self._seed = seed
         self._random = random.Random(seed)
+        self._times: Counter[str] = Counter()  # that each target was begun
         self._until_end = ExitStack()
         self._with_compiler: ForkServer | None = None
         self._dumps = 0
@@ -96,6 +99,11 @@ class Session:
     def limit_s(self, phase: str) -> float:
         """Seconds that a request of `phase` may take: its own limit, or what is left of the suite's."""
         return max(0.001, min(self.settings.timeout_s(phase), self.deadline - time.monotonic()))
+
+    def begin(self, target: str) -> None:
+        """Draw the seeds of `target` from here on, each row from its own, so that it repeats alone; others when it is measured again."""
+        self._times[target] += 1
+        self._random = random.Random(f"{self._seed} {target} {self._times[target]}")
 
     def new_seed(self) -> int:
         """A seed that no side has seen."""
