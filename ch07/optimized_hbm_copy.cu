@@ -8,10 +8,10 @@
 
 // Times of a tuning run on an H200 (2026-11-22), 512 MiB each way, in us:
 //     16-byte loads before a thread's first store   1: 253   2: 262   4: 266   8: 268   16: 271
-//     eight loads, read evict-first (__ldcs)        282
+//     eight loads, read with __ldcs                 282
 //     cudaMemcpyAsync                               256
 // 32 KB in flight per SM are three times what DRAM needs: further loads only queue.
-// Hypothesis: further loads also cost locality. The loads in flight span 4 MB of x here, and 25 MB at eight loads per thread.
+// Hypothesis: further loads also cost locality, as the loads in flight then span several times as much of x.
 // Copies whose blocks were kept far apart took 275 us and more.
 constexpr int THREADS = 256;  // 4 KB per block; blocks start 0.62 ns apart at best, so blocks of 1 KB reach 3.3 TB/s at most
 constexpr int WIDTH = 4;      // floats per vector

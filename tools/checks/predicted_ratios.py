@@ -128,7 +128,7 @@ def prediction_cell(measured: MeasuredPair, shape: str) -> str:
     if not any(ratios.values()):
         return _expected_cell(measured, shape)
     texts = {model: f"{'guess ' if ratio.is_guess else ''}{ratio.predicted:.3g}x" for model, ratio in ratios.items() if ratio}
-    is_one = len(set(texts.values())) == 1
+    is_one = len(set(texts.values())) == 1 and len(texts) == len(terms)  # of a model without equations nothing is predicted
     told = next(iter(texts.values())) if is_one else ", ".join(f"{key_text(model)} {text}" for model, text in texts.items())
     missed = [model for model, ratio in ratios.items() if ratio and ratio.missed]
     if not missed and any(term.missed for found in terms.values() for term in found):
