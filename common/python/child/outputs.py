@@ -13,6 +13,7 @@ import torch
 
 from common.python.child.device import driver
 from common.python.child.device.driver import DriverError
+from common.python.child.sides.inputs import bytes_of
 from common.python.errors import SideFailure, Status
 from common.python.pairs.workload import Spec
 from common.python.processes.messages import Dump
@@ -40,7 +41,7 @@ def dump(tensors: Mapping[str, torch.Tensor], prefix: str) -> list[Dump]:
     """
     dumps = []
     for name, tensor in tensors.items():
-        data = tensor.detach().reshape(-1).view(torch.uint8)
+        data = bytes_of(tensor)
         lent = _lend(name, data) if data.is_cuda and data.numel() >= _LENT_BYTES else None
         dumps.append(lent or _write(name, data, f"{prefix}_{name}"))
     return dumps

@@ -15,6 +15,7 @@ import torch
 from common.python.child.device.helpers import device_helpers
 from common.python.child.device.streams import stream_past_the_hold
 from common.python.child.sides.compare import copy_bits, same_bits
+from common.python.child.sides.inputs import bytes_of
 from common.python.pairs.workload import Spec
 
 _LEAST_HOLD_S, _MOST_HOLD_S = 0.2, 1.0
@@ -126,5 +127,5 @@ def _looked_from(elsewhere: torch.cuda.Stream, early: Tensors, taken: Tensors) -
 
 def _tell(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Whether two answers differ by so much that one is not the other by chance."""
-    first, second = (tensor.reshape(-1).view(torch.uint8) for tensor in (one, other))
+    first, second = (bytes_of(tensor) for tensor in (one, other))
     return int((first != second).sum()) >= _TELLING_BYTES

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from common.python.child.sides.inputs import mapped
+from common.python.child.sides.inputs import bytes_of, mapped
 from common.python.errors import SideFailure, Status
 from common.python.pairs.workload import Precision, Spec
 from common.python.results import OutputError
@@ -33,7 +33,7 @@ _CHUNK = 1 << 24  # elements compared at once: 128 MiB of float64
 def poison(tensor: torch.Tensor) -> None:
     """Fill `tensor` with NaN, or with a byte pattern where its dtype has none."""
     pattern = _FLOAT_POISON if tensor.dtype.is_floating_point else _INTEGER_POISON
-    _fill(tensor.detach().view(-1).view(torch.uint8), pattern)
+    _fill(bytes_of(tensor), pattern)
 
 
 def poison_free_blocks(outputs: Mapping[str, Spec], device: torch.device) -> None:
@@ -136,7 +136,7 @@ def copy_bits(to: torch.Tensor, tensor: torch.Tensor) -> None:
 
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether two tensors of one shape and dtype are equal bit for bit, NaN included."""
-    return _equal(a.detach().contiguous().view(-1).view(torch.uint8), b.detach().contiguous().view(-1).view(torch.uint8))
+    return _equal(bytes_of(a.contiguous()), bytes_of(b.contiguous()))
 
 
 def compare(

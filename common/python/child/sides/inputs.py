@@ -16,6 +16,7 @@ from common.python.errors import BenchmarkError
 from common.python.machine.page_cache import cached_pages
 from common.python.pairs.workload import Shape, Spec, Workload
 
+_as_strided = torch.Tensor.as_strided  # captured before any side is imported
 _MIX = 0x9E3779B97F4A7C15
 _MASK = (1 << 63) - 1
 _SIGNED_MIX = _MIX - (1 << 64)
@@ -262,9 +263,14 @@ def leaves(tree: object, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, tree
 
 
+def bytes_of(tensor: torch.Tensor) -> torch.Tensor:
+    """The bytes of a contiguous tensor, in its storage. A dimension of one element may have any stride, which a view of bytes may not."""
+    return _as_strided(tensor.detach(), (tensor.numel(),), (1,)).view(torch.uint8)
+
+
 def tensor_digest(tensor: torch.Tensor) -> int:
     """Position-weighted sum of the mixed 64-bit words of the tensor's bytes, modulo 2^64."""
-    data = tensor.contiguous().reshape(-1).view(torch.uint8)
+    data = bytes_of(tensor.contiguous())
     if data.numel() % 8 or data.storage_offset() % 8:
         data = torch.nn.functional.pad(data, (0, -data.numel() % 8))  # a copy, so aligned
     words = data.view(torch.int64)

@@ -289,3 +289,14 @@ def test_upcasting_reaches_every_floating_tensor_and_nothing_else():
     precise = upcast(tree, torch.float64)
     assert [precise["x"].dtype, precise["list"][0].dtype, precise["pair"][0].dtype] == [torch.float64] * 3
     assert (precise["i"].dtype, precise["n"], type(precise["pair"])) == (torch.int32, 3, tuple)
+
+
+def test_a_dimension_of_one_element_may_have_any_stride():
+    stretched = torch.arange(12.0)[::5][:1].as_strided((1, 3), (7, 1))  # torch calls it contiguous
+    assert stretched.is_contiguous()
+    lone = torch.arange(6.0)[::5][:1]
+    for tensor in (stretched, lone):
+        assert verification.same_bits(tensor, tensor.clone())
+        assert not verification.same_bits(tensor, tensor + 1)
+        verification.poison(kept := tensor.clone())
+        assert torch.isnan(kept).all()
