@@ -273,5 +273,10 @@ def term_text(term: PredictedTerm) -> str:
     )
 
 
+def amount_of(value: float | None, unit: str) -> str:
+    """A figure of a term in words; empty where there is none."""
+    return "" if value is None else _amount(value, unit)
+
+
 def _amount(value: float, unit: str) -> str:
     return f"{value:.3g}x" if unit == "x" else amount_text(value, unit)

@@ -95,7 +95,10 @@ def why(row: PairResult, _: Run) -> Iterator[Part]:
     """What the idea is, what was expected of it before it was measured, and what shows that it is there."""
     facts = [("Idea", row.idea)]
     for side, result in row.sides.items():
-        facts += [(_of(title, side), result.directives[key]) for key, title in _WRITTEN.items() if key in result.directives]
+        # What is predicted is of a GPU: beside a CPU's times that must be said.
+        of_gpu = " on a GPU" if any(timing.device == "cpu" for timing in row.timings.values()) else ""
+        titles = _WRITTEN | {"expects": _WRITTEN["expects"] + of_gpu}
+        facts += [(_of(title, side), result.directives[key]) for key, title in titles.items() if key in result.directives]
     for state, title in _PROOF_STATES.items():
         facts.append((title, ", ".join(f"{proof.claim} in {proof.side}" for proof in row.proofs if proof.state == state)))
     facts += [(reason.title, reason.words) for reason in reasons(row)]

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from common.python.errors import Status
+from common.python.gate.predicted import predicted_lines
 from common.python.machine.description import Source
 from common.python.results import BASELINE, OPTIMIZED, PairResult, PairTiming, Run, SideResult, StopReason, Verdict, VerdictKind
 from common.python.settings import Settings
@@ -132,7 +133,7 @@ def notes_of(timing: PairTiming) -> list[str]:
 def remarks(row: PairResult, *, everything: bool = False) -> list[str]:
     """What needs a reader's attention in `row` beside its figures, a line each: notes, and verdicts that say more than SAME.
 
-    With `everything` also verdicts that say no more, and each claim with what was found of it.
+    With `everything` also verdicts that say no more, each predicted term beside its measurement, and each claim with what was found of it.
     """
     found = [f"{row.target}: {one_line(note)}" for note in row.notes]
     for shape, timing in row.timings.items():
@@ -140,7 +141,9 @@ def remarks(row: PairResult, *, everything: bool = False) -> list[str]:
         if (verdict := row.verdicts.get(shape)) and (everything or _says_more(verdict)):
             clauses.append(verdict_text(verdict))
         found += [f"{row.target}{at_shape(shape)}: {clause}" for clause in clauses]
-    return [*found, *(_proof_remarks(row) if everything else ())]
+    if everything:
+        found += [f"{row.target}: {line}" for line in predicted_lines(row)] + _proof_remarks(row)
+    return found
 
 
 def _says_more(verdict: Verdict) -> bool:

@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 import jinja2
 
 from common.python.errors import BenchmarkError, ExitCode, Status
+from common.python.gate.predicted import amount_of
 from common.python.gate.statistics import climbed
 from common.python.profile import ncu
 from common.python.profile.advice import diagnoses
@@ -98,6 +99,7 @@ def sections(rows: Sequence[PairResult], root: Path = PROJECT_ROOT) -> list[Sect
         _results,
         _not_passed,
         _ladders,
+        _predicted,
         _gated,
         _certainty,
         _sides,
@@ -149,6 +151,21 @@ def _ladders(rows: Sequence[PairResult]) -> Section:
         for before, after in climbed(timing)
     ]
     return Section("Ladders", columns, entries)
+
+
+def _predicted(rows: Sequence[PairResult]) -> Section:
+    """Every term of a prediction beside its measurement: a ratio may hit because two errors cancel."""
+    columns = _columns("target, term, equation, >predicted, >measured, >measured over predicted, outcome")
+    entries = []
+    for row in rows:
+        for shape, terms in row.predictions.items():
+            for term in terms:
+                outcome = term.why or ("missed" if term.missed else "" if term.measured is None else "hit")
+                figures = [amount_of(value, term.unit) for value in (term.predicted, term.measured)]
+                ratio = "" if term.ratio is None else significant(term.ratio)
+                named = f"{term.subject} (guess)" if term.is_guess else term.subject
+                entries.append((row.target + at_shape(shape), named, term.expression, *figures, ratio, outcome))
+    return Section("Predicted and measured", columns, entries)
 
 
 def _gated(rows: Sequence[PairResult]) -> Section:

@@ -35,6 +35,12 @@ def test_why_names_the_idea_the_expectation_and_the_proofs():
     )
 
 
+def test_beside_times_of_a_cpu_a_prediction_says_that_it_is_of_a_gpu():
+    sides = {"baseline": a_side("baseline"), "optimized": a_side(directives={"expects": "3x, 4 + 4 bytes"})}
+    row = a_row(sides=sides, timings={"cpu": a_timing(device="cpu", clock="host")})
+    assert "Expected on a GPU 3x, 4 + 4 bytes" in part(Page(html(a_run(), [row])), "Why")
+
+
 def test_every_sample_of_every_side_and_unit_is_drawn(page):
     first = page.all("figure", class_="panel")[:3]
 

@@ -8,8 +8,9 @@ from markdown_it import MarkdownIt
 
 from common.python.errors import Status
 from common.python.report.html import html
-from common.python.report.tables import junit, markdown, title
-from common.python.results import Energy, Interval, KernelUse, ReportedMetric, Share, Spread, TelemetrySummary, VerdictKind
+from common.python.report.rows import remarks
+from common.python.report.tables import junit, markdown, sections, title
+from common.python.results import Energy, Interval, KernelUse, PredictedTerm, ReportedMetric, Share, Spread, TelemetrySummary, VerdictKind
 from tests.support.factories import a_change, a_failure, a_proof, a_row, a_run, a_side, a_timing, a_verdict, an_interval
 from tests.support.html_page import Page
 
@@ -319,3 +320,22 @@ def test_junit_stays_xml_whatever_a_compiler_says():
         case.find("failure").get("message")
         == '\N{REPLACEMENT CHARACTER}[31merror\N{REPLACEMENT CHARACTER}[0m: "a" < b & \N{REPLACEMENT CHARACTER}'
     )
+
+
+def test_every_predicted_term_stands_beside_its_measurement_and_says_which_missed():
+    def term(subject, predicted, measured, **changes):
+        ratio = measured / predicted
+        return PredictedTerm(subject=subject, shape="default", predicted=predicted, measured=measured, unit="s", ratio=ratio, **changes)
+
+    terms = (term("baseline", 1e-3, 2e-3, missed=True, expression="8 * n / dram_copy"), term("optimized", 0.5e-3, 1e-3, missed=True))
+    ratio = PredictedTerm(subject="speedup", shape="default", predicted=2.0, measured=2.0, unit="x", ratio=1.0, missed=False)
+    row = a_row(predictions={"default": (*terms, ratio)})
+    section = next(found for found in sections([row]) if found.title == "Predicted and measured")
+    assert [entry[1:] for entry in section.rows] == [
+        ("baseline", "8 * n / dram_copy", "1 ms", "2 ms", "2.00", "missed"),
+        ("optimized", "", "500 µs", "1 ms", "2.00", "missed"),
+        ("speedup", "", "2x", "2x", "1.00", "hit"),  # though both of its terms missed
+    ]
+    told = remarks(row, everything=True)
+    assert any("baseline: predicted 1 ms, measured 2 ms: missed" in line for line in told)
+    assert not any("predicted" in line for line in remarks(row))
