@@ -7,6 +7,7 @@ that is stretched over the plot: a mark is then some six characters long, and it
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -292,3 +293,50 @@ def _apart(places: Sequence[float]) -> list[float]:
         most = min(moved[index], most - gap)
         moved[index] = most
     return [round(moved[index], 2) for index in range(len(places))]
+
+
+# --- A sweep: what each side takes along a shape entry
+
+
+@dataclass(frozen=True)
+class Point:
+    """A side's time at one value of the swept entry, in percent of the plot, with the ends of its interval and what it says."""
+
+    x: float
+    y: float
+    top: float
+    bottom: float
+    words: str
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Times over a swept shape entry, on log axes where its values are numbers above 0; `lines` are the sides by kind, with their paths."""
+
+    x_ticks: tuple[Tick, ...]
+    y_ticks: tuple[Tick, ...]
+    lines: tuple[tuple[str, str, tuple[Point, ...]], ...]
+
+
+def curve(values: Sequence[str], sides: Sequence[tuple[str, Sequence[Interval]]]) -> Curve:
+    """The times in ns of `sides`, each a kind and an interval for each of at least two `values`; words stand at equal distances."""
+    numbers = [float(value) for value in values if re.fullmatch(r"\d+(\.\d+)?", value) and float(value) > 0]
+    places = numbers if len(numbers) == len(values) else [float(index) for index in range(1, len(values) + 1)]
+    x = Axis(min(places), max(places), is_log=places is numbers)
+    times = [interval for _, found in sides for interval in found]
+    y = Axis(min(time.low for time in times) / _BESIDE, max(time.high for time in times) * _BESIDE, is_log=True)
+    lines = []
+    for kind, found in sides:
+        points = tuple(
+            Point(
+                x.at(place), y.from_top(time.estimate), y.from_top(time.high), y.from_top(time.low), f"{value}: {time_text(time.estimate)}"
+            )
+            for place, value, time in zip(places, values, found, strict=True)
+        )
+        path = "L".join(f"{point.x * BOX_WIDTH / 100:.0f} {point.y * BOX_HEIGHT / 100:.0f}" for point in points)
+        lines.append((kind, f"M{path}", points))
+    return Curve(
+        x_ticks=tuple(Tick(x.at(place), value) for place, value in zip(places, values, strict=True)),
+        y_ticks=tuple(Tick(y.from_top(value), time_text(value)) for value in powers(y.low, y.high)),
+        lines=tuple(lines),
+    )

@@ -22,7 +22,7 @@ from pygments.token import Comment, Keyword, Number, String, Token  # type: igno
 from common.python.gate.statistics import climbed, median_ns
 from common.python.profile.advice import diagnoses
 from common.python.profile.explain import reasons
-from common.python.report.charts import Effect, Strip, effect_of, strip
+from common.python.report.charts import Curve, Effect, Strip, curve, effect_of, strip
 from common.python.report.rows import checkout_text, error_text
 from common.python.report.tables import REASONS, Column, Section, sections
 from common.python.results import BASELINE, OPTIMIZED, Check, Interval, PairResult, PairTiming, Run, SideResult, Unit
@@ -48,9 +48,9 @@ class Panel:
 class Part:
     """A titled piece of the report; `kind` names the macro of parts.html.jinja that draws `content`; a folded one opens on a click."""
 
-    kind: Literal["facts", "panels", "table", "code"]
+    kind: Literal["facts", "panels", "table", "code", "sweep"]
     title: str
-    content: Sequence[tuple[str, str]] | Sequence[Panel] | Section | Listing
+    content: Sequence[tuple[str, str]] | Sequence[Panel] | Section | Listing | Curve
     note: str = ""
     folded: bool = False
 
@@ -236,7 +236,19 @@ def compact(section: Section) -> Section:
     return Section(section.title, tuple(section.columns[number] for number in kept), rows)
 
 
-PARTS: tuple[Callable[[PairResult, Run], Iterator[Part]], ...] = (why, code, samples, tables, checks)
+def sweep(row: PairResult, run: Run) -> Iterator[Part]:
+    """The curve of a run with --sweep: each side's time at every value of the shape entry."""
+    for key, values in run.settings.get("sweep", {}).items():
+        timed = [(value, row.timings[f"{key}={value}"]) for value in values if f"{key}={value}" in row.timings]
+        if len(timed) < 2:
+            continue
+        names = [side for side in timed[0][1].time_ns if all(side in timing.time_ns for _, timing in timed)]
+        sides = [(kind_of(side), [timing.time_ns[side] for _, timing in timed]) for side in names]
+        words = f"Time over {key}: {', '.join(names)}; a whisker is the 95 % interval."
+        yield Part("sweep", f"Sweep of {key}", curve([value for value, _ in timed], sides), note=words)
+
+
+PARTS: tuple[Callable[[PairResult, Run], Iterator[Part]], ...] = (why, sweep, code, samples, tables, checks)
 
 
 _CONTEXT_LINES = 3

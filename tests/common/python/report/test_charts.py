@@ -12,6 +12,7 @@ from common.python.report.charts import (
     MOST_TICKS,
     Axis,
     Reach,
+    curve,
     deviation_text,
     effect_of,
     powers,
@@ -232,3 +233,20 @@ def test_a_share_above_one_is_above_the_roof_and_inside_the_plot():
     chart = roofline([[Reach("optimized", an_interval(1.03, 0.01), 1e5)]])
 
     assert 0 < dot.top < dot.y < chart.roof
+
+
+def test_a_sweep_has_a_line_a_side_over_values_at_their_logs():
+    times = [("baseline", [an_interval(4e3, 40.0), an_interval(16e3, 160.0), an_interval(64e3, 640.0)])]
+    drawn = curve(["1024", "4096", "16384"], times)
+    assert [tick.at for tick in drawn.x_ticks] == [0.0, 50.0, 100.0]
+    ((kind, path, points),) = drawn.lines
+    assert kind == "baseline"
+    assert path.count("L") == 2
+    assert points[0].y > points[1].y > points[2].y  # y runs from the top
+    assert points[0].y - points[1].y == pytest.approx(points[1].y - points[2].y, abs=0.02)
+    assert all(point.top < point.y < point.bottom for point in points)
+
+
+def test_words_of_a_sweep_stand_at_equal_distances():
+    drawn = curve(["small", "large", "odd"], [("optimized", [an_interval(1e3, 10.0)] * 3)])
+    assert [(tick.at, tick.label) for tick in drawn.x_ticks] == [(0.0, "small"), (50.0, "large"), (100.0, "odd")]

@@ -169,3 +169,12 @@ def test_a_file_that_cannot_be_shown_says_so_and_nothing_outside_the_root_is(tre
         assert "not shown: " in summaries[0]
         assert note in summaries[0]
         assert "secret = 1" not in " ".join(page.texts("article"))
+
+
+def test_a_sweep_is_drawn_as_a_curve_and_no_other_run_is():
+    timings = {f"n={n}": a_timing({"baseline": 2.0 * n, "optimized": 1.0 * n}) for n in (1024, 2048)}
+    run, row = a_run(Settings(sweep={"n": ("1024", "2048")})), a_row(timings=timings)
+    page = Page(html(run, [row]))
+    assert "Time over n: baseline, optimized" in part(page, "Sweep of n")
+    assert len(page.all("circle", class_="reach")) >= 4
+    assert "Sweep of" not in html(a_run(), [row])
