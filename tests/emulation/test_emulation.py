@@ -8,7 +8,7 @@ import pytest
 from common.python.project import PROJECT_ROOT
 from tests.emulation.emulate import check_side
 
-TEMPLATES = PROJECT_ROOT / "common" / "python" / "templates" / "pair"
+TEMPLATES = PROJECT_ROOT / "common" / "python" / "pairs" / "templates"
 
 pytestmark = [pytest.mark.skipif(shutil.which("g++") is None, reason="no g++"), pytest.mark.slow]
 
