@@ -202,6 +202,7 @@ def test_what_is_for_every_gpu_is_left_with_the_rest(tmp_path, source):
     assert (tmp_path / "out" / LEFT).read_text() == "1 each sleep 0\n500 sleep 1\n500 sleep 1\n"
 
 
+@pytest.mark.slow
 def test_of_a_command_that_a_plan_has_twice_the_one_that_is_left_is_left_once(tmp_path, source):
     once = "1 $ test -e ../been && sleep 100; touch ../been"
     assert carry_out(tmp_path, source, ["500 sleep 1", "1 sleep 0", once, once], gpus="0", minutes="0.15") == 1

@@ -341,6 +341,7 @@ def test_a_terminal_that_closes_ends_a_run_that_keeps_what_is_done(root, tmp_pat
     assert not list((tmp_path / "run").glob("inputs_*"))
 
 
+@pytest.mark.slow
 def test_what_timeout_sends_to_a_whole_group_keeps_what_is_done(root, tmp_path):
     """`timeout` signals the run, and then its group, and so the run once more and the process that forks its children."""
     write_pair(root, "demo:stuck", baseline=SLEEPS)

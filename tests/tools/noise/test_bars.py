@@ -165,6 +165,7 @@ def test_a_trial_that_fails_is_an_error_that_names_the_row(monkeypatch):
         noise_trials.run_trial(Settings(), ["noise:copy"], None)
 
 
+@pytest.mark.slow
 def test_every_pair_is_right_and_planted_ones_give_the_same_answer(tmp_path):
     done = benchmark_here(
         "verify", "--root", noise_trials.NOISE_ROOT, "--device", "cpu", "--artifacts-dir", tmp_path / "run", scratch=tmp_path

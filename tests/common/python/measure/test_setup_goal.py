@@ -29,6 +29,7 @@ def prepare(x):
 '''
 
 
+@pytest.mark.slow
 def test_the_side_that_is_ready_sooner_wins_whatever_its_step_takes(tmp_path):
     root = write_pair(tmp_path / "root", baseline=SLOWLY, optimized=AT_ONCE, goal='"setup"', atol="1e-6")
     done = benchmark_here("run", "--root", root, "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
