@@ -17,8 +17,8 @@ PROVES_NOTHING = {"ch01:basic_benchmark", "ch05:sequential_io"}
 
 
 def marks_of(pair):
-    """A CUDA side that nobody built yet takes seconds to compile; CUTLASS and the pipelines of chapter 10 take minutes."""
-    if not any(file.suffix == ".cu" for file in pair.sides.values()):
+    """A CUDA or Triton side that nobody built yet takes seconds to compile; CUTLASS and the pipelines of chapter 10 take minutes."""
+    if not any(file.suffix == ".cu" or uses_triton(file) for file in pair.sides.values()):
         return ()
     return (pytest.mark.slow, pytest.mark.timeout(900))
 

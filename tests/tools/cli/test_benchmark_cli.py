@@ -197,6 +197,7 @@ def test_both_halves_are_the_pair_and_a_dry_run_says_so_without_running(here, ro
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_without_a_key_a_run_leaves_the_prompt_and_says_so(here, root, tmp_path, monkeypatch):
     for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
