@@ -7,6 +7,7 @@ counters and overlaps are settled on a GPU alone, and must not be refuted here.
 import pytest
 
 from common.python.errors import BenchmarkError
+from common.python.session.planning import uses_triton
 from tests.pairs.planted import BASELINE, IN_PYTHON, OPTIMIZED, planted
 from tests.pairs.proofs import read_pair
 from tests.pairs.tree import pairs_of
