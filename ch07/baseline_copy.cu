@@ -10,7 +10,7 @@ __global__ void copy(const float* __restrict__ x, float* __restrict__ y, int n) 
     for (int k = 0; k < RUN; k++) {
         int i = first + k;
         // One request of a warp: 4 bytes in each of 32 sectors.
-        // The L1 keeps the sectors that were read for the next 7 requests. Writes leave it, two thirds of them as partial sectors.
+        // The L1 keeps the sectors that were read for the next 7 requests. Writes leave it, most of them as partial sectors.
         if (i < n) y[i] = x[i];
     }
 }

@@ -1,6 +1,5 @@
 """Sides that torch.compile compiles are right, timed and not accused, and their processes share one row's caches."""
 
-import gc
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -81,14 +80,3 @@ def test_a_compiled_side_has_a_fork_server_and_caches_of_its_own_but_for_cold_st
         assert (caches != "" and Path(caches).is_dir()) == compiles
     assert (server.second is not None and server.second.stopped) == compiles
     assert not compiles or not Path(caches).exists()
-
-
-def test_what_is_collected_once_and_frozen_costs_the_next_collection_nothing():
-    """The remedy by itself: what a worker holds when its side is warm is not looked at again."""
-    kept = [[i] for i in range(200_000)]
-    try:
-        gc.collect()
-        gc.freeze()
-        assert len(gc.get_objects()) < 1000 < len(kept) < gc.get_freeze_count()
-    finally:
-        gc.unfreeze()
