@@ -268,11 +268,12 @@ class Timed(Answer):
 
 
 class Span(Message):
-    """Something that the GPU did; times in ns from an origin that the spans of one answer share."""
+    """Something that the GPU did, on which stream; times in ns from an origin that the spans of one answer share."""
 
     name: str
     start_ns: float
     end_ns: float
+    stream: int = 0
 
 
 class Launch(Message):
