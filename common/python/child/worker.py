@@ -29,6 +29,7 @@ from common.python.child.sides.compare import (
     poison,
     poison_free_blocks,
     snapshot,
+    snapshot_behind,
     take_outputs,
 )
 from common.python.child.sides.inputs import Inputs, warm_digest
@@ -56,7 +57,8 @@ class _Loaded:
 
     def another_side(self) -> Side:
         """A second instance, for buffers of its own."""
-        return load_side(Path(self.request.side), self.workload, Path(self.request.library) if self.request.library else None)
+        library = Path(self.request.library) if self.request.library else None
+        return load_side(Path(self.request.side), self.workload, library, self.device)
 
 
 @dataclass(frozen=True)
@@ -163,7 +165,7 @@ class Worker:
             raise SideFailure(Status.WRONG_RESULT, reason)
         begin = time.perf_counter() - (start_triton() if request.triton else 0.0)  # who runs this side pays for that
         workload = load_workload(workload_file)
-        side = load_side(side_file, workload, Path(request.library) if request.library else None)
+        side = load_side(side_file, workload, Path(request.library) if request.library else None, device)
         self._maybe_loaded = _Loaded(workload, side, request, device)
         return messages.Loaded(nonce=request.nonce, seconds=time.perf_counter() - begin)
 
@@ -196,10 +198,12 @@ class Worker:
     def _check(self, request: messages.Check) -> Answer:
         calls = []
         seconds: list[float] = []
+        # A copy of pageable memory can wait for what its stream waits for.
+        holds = self._loaded.device.type == "cuda" and not profiler_attached() and not self._prepared.copies[0][0].has_pageable
         for position, seed in enumerate(request.seeds):
             # The last call is made on a held stream, where there is one, to see that all its work is on it.
             # Under a profiler, which waits for each kernel, the one that holds the stream would wait for what comes behind it.
-            held = position > 0 and position + 1 == len(request.seeds) and self._loaded.device.type == "cuda" and not profiler_attached()
+            held = holds and position > 0 and position + 1 == len(request.seeds)
             call, elapsed = self._checked_steps(seed, f"{request.prefix}_{position}", position > 0, seconds[-1] if held else None)
             calls.append(call)
             seconds.append(elapsed)
@@ -245,7 +249,7 @@ class Worker:
         set_trace(None)
         _require_whole(broken())
         taken = self._take(returned)
-        now = call.behind if call else snapshot(taken)  # made behind the step on its stream: what is not done by then does not count
+        now = call.behind if call else snapshot_behind(taken, device)  # on its stream: what is not done by then does not count
         _wait(device)
         elapsed = time.perf_counter() - begin
         late = _still_changes(now, taken) or bool(call and call.escaped)
@@ -263,8 +267,9 @@ class Worker:
         file = Path(loaded.request.side).name
         check_inputs(inputs.tensors(), file)
         in_place = {name: tensor for name, tensor in inputs.tensors() if loaded.workload.may_change(name)}
-        taken = take_outputs(returned, loaded.workload.outputs(**prepared.request.shape), in_place, file)
-        check_placement(taken, inputs.tensors(), loaded.device, file)
+        outputs = loaded.workload.outputs(**prepared.request.shape)
+        taken = take_outputs(returned, outputs, in_place, file)
+        check_placement(taken, outputs, inputs.tensors(), loaded.device, file)
         return taken | inputs.state()
 
     def _warm(self, request: messages.Warm) -> Answer:

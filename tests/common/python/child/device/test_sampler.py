@@ -42,9 +42,9 @@ def sampler(tmp_path, step_of, copies=1, each=None):
 def test_a_sample_covers_the_step_and_not_the_rewriting_of_inputs(tmp_path, monkeypatch):
     rewrite = Inputs.rewrite
 
-    def slow_rewrite(self, seed):
+    def slow_rewrite(self, seed, *, late=False):
         time.sleep(0.03)
-        rewrite(self, seed)
+        rewrite(self, seed, late=late)
 
     monkeypatch.setattr(Inputs, "rewrite", slow_rewrite)
     taken = sampler(tmp_path, lambda x: lambda: time.sleep(0.005)).sample(7)
@@ -119,7 +119,7 @@ class Looking:
     def chill(self):
         pass
 
-    def time(self, calls, hold_ns, look):
+    def time(self, calls, hold_ns, look, late):
         returned = [call() for call in calls]
         if look:
             look(returned)
