@@ -294,9 +294,17 @@ class Inputs:
         return {**self._workload.outputs(**self._shape), **state}
 
     @property
+    def is_hosted(self) -> bool:
+        """Whether an input or an answer is stated to lie in the host's memory."""
+        return self._stated() != {"device"}
+
+    @property
     def has_pageable(self) -> bool:
         """Whether an input or an answer lies in pageable memory, of which a copy can wait for a stream that is held."""
-        return "pageable" in {*self.places.values(), *(spec.where for spec in self.answers().values())}
+        return "pageable" in self._stated()
+
+    def _stated(self) -> set[Where]:
+        return {"device", *self.places.values(), *(spec.where for spec in self.answers().values())}
 
     @property
     def files(self) -> tuple[RandomFile, ...]:
