@@ -216,6 +216,19 @@ def test_an_output_has_storage_of_its_own():
     assert "output y is on meta; expected cpu" in refusal(check_placement, elsewhere, PLACED, [("x", x)], CPU, "side.py")
 
 
+def test_an_output_lies_where_it_is_stated():
+    """Of a tensor of the CPU no GPU is needed to say that it is pageable."""
+    y = torch.zeros(4)
+    stated = {where: {"y": Spec((4,), torch.float32, where)} for where in ("device", "pinned", "pageable")}
+    for specs in stated.values():
+        check_placement({"y": y}, specs, [], CPU, "side.py")
+    cuda = torch.device("cuda")
+    check_placement({"y": y}, stated["pageable"], [], cuda, "side.py")
+    sentence = refusal(check_placement, {"y": y}, stated["pinned"], [], cuda, "side.py")
+    assert sentence == "side.py: output y is in pageable memory; expected it in pinned memory"
+    assert refusal(check_placement, {"y": y}, stated["device"], [], cuda, "side.py") == "side.py: output y is on cpu; expected cuda"
+
+
 def test_an_input_in_place_may_be_the_output():
     x = torch.zeros(4)
     check_placement({"x": x}, PLACED, [("x", x)], CPU, "side.py")
