@@ -38,7 +38,7 @@ from common.python.child.sides.triton import compile_ahead, start_triton
 from common.python.child.tamper import seal
 from common.python.errors import SideFailure, Status
 from common.python.machine.description import profiler_attached, set_compile_environment
-from common.python.machine.numa import node_of_this_core
+from common.python.machine.numa import nodes_of_this_core
 from common.python.pairs.sources import digest_of
 from common.python.pairs.workload import Workload, call_by_name
 from common.python.processes import messages
@@ -91,7 +91,7 @@ class Worker:
         self._outputs: dict[str, torch.Tensor] = {}
         self._dumped: list[dict[str, torch.Tensor]] = []  # what the referee may read until the next request
         self._sampler: Sampler | None = None
-        self._numa_node: int | None = None
+        self._numa_nodes: list[int] = []
         self._broken = seal()
         self._cores = os.sched_getaffinity(0)
 
@@ -181,7 +181,7 @@ class Worker:
         for side in sides:
             place = loaded.request.rank, loaded.request.ranks
             inputs = Inputs(loaded.workload, request.shape, request.seed, loaded.device, Path(loaded.request.folder), place)
-            self._numa_node = node_of_this_core() if loaded.device.type == "cuda" and inputs.is_hosted else None
+            self._numa_nodes = nodes_of_this_core() if loaded.device.type == "cuda" and inputs.is_hosted else []
             poison_free_blocks(inputs.answers(), loaded.device)
             _wait(loaded.device)
             begin = time.perf_counter()
@@ -304,7 +304,7 @@ class Worker:
             call_s=call_s,
             peak_memory_bytes=peak,
             metrics=self._reported(),
-            numa_node=self._numa_node,
+            numa_nodes=self._numa_nodes,
         )
 
     def _reported(self) -> dict[str, ReportedMetric]:

@@ -288,8 +288,7 @@ class Measurement:
         warmed = worker.ask(request, messages.Warmed, self._left())
         self._peaks.setdefault(side, warmed.peak_memory_bytes)
         self._metrics[side] = warmed.metrics
-        if warmed.numa_node is not None:
-            self._numa_nodes.add(warmed.numa_node)
+        self._numa_nodes.update(warmed.numa_nodes)
         return warmed
 
     def _block(self, worker: SideAtWork, side: str, count: int, looks: int) -> Block:

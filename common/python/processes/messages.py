@@ -229,8 +229,8 @@ class Warmed(Answer):
     """A call's time and a whole sample's (rewriting inputs, flushing caches and all) in ns, and peak device memory in bytes.
 
     `call_s` is what the first call here took, which may have been the first of all. `holds` says that the stream can be held while the
-    step is queued, so that the host's launch latency can be hidden. `numa_node` is where inputs and outputs on the host were allocated;
-    None where there are none, or nobody knows.
+    step is queued, so that the host's launch latency can be hidden. `numa_nodes` are where inputs and outputs on the host were
+    allocated, if there are any and the kernel tells.
     """
 
     kind: Literal["warmed"] = "warmed"
@@ -241,7 +241,7 @@ class Warmed(Answer):
     call_s: float = 0.0
     peak_memory_bytes: int
     metrics: dict[str, ReportedMetric]
-    numa_node: int | None = None
+    numa_nodes: list[int] = []
 
 
 class Time(Request):
