@@ -16,9 +16,10 @@ PREPARE(void** state) {
 LAUNCH(const float* x, const float* q, int64_t* stamps, float* y, float* r, int points, int degree, int urgent_points, int urgent_degree,
        void* state, cudaStream_t stream) {
     Streams& streams = *static_cast<Streams*>(state);
+    launch_arrival(stamps, stream);
     streams.bulk.fork(stream);
     streams.urgent.fork(stream);
-    bulk<<<ceil_div(points, BULK_THREADS), BULK_THREADS, 0, streams.bulk.streams[0]>>>(x, y, points, degree, stamps);
+    bulk<<<ceil_div(points, BULK_THREADS), BULK_THREADS, 0, streams.bulk.streams[0]>>>(x, y, points, degree);
     launch_urgent(q, r, urgent_points, urgent_degree, stamps, streams.urgent.streams[0]);
     streams.bulk.join(stream);
     streams.urgent.join(stream);

@@ -2,9 +2,9 @@
 
 Bulk: y = T(x), a polynomial of the first kind, in blocks of 1024 threads. Request: r is the product of the four kinds at the points q.
 
-How the latency is measured. Both kernels write the GPU's clock (%globaltimer, ns) into `stamps`: the bulk when it begins, the request when
-each of its last blocks ends. `metrics` reads the stamps of the last warm call of each process: latest end minus begin. The figure is the
-side's own, so the harness labels it self-reported. `stamps` is in `in_place`, so the harness resets it before each call.
+How the latency is measured. A kernel before the fork writes the GPU's clock (%globaltimer, ns) into `stamps`, and so does each block of the
+request's last kernel when it ends. The latency is the latest end minus that begin. `metrics` reads the stamps of the last warm call of each
+process, so the figure is the side's own, and the harness labels it self-reported. `stamps` is in `in_place`: it is reset before each call.
 """
 
 import torch
@@ -34,6 +34,8 @@ def reference(x, q, degree, urgent_degree):
 
 def metrics(stamps):
     begin, ends = stamps[0], stamps[1:]
+    if not 0 < begin < ends.min():
+        return {}  # no call was made yet, or a block stamped nothing
     return {"urgent_latency_us": Metric((ends.max() - begin).item() / 1e3, "us", "lower")}
 
 
