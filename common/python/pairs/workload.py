@@ -18,6 +18,7 @@ RANK_NAMES = ("rank", "ranks")  # what `inputs` may ask for beside the shape
 Clock = Literal["device", "launch", "host"]
 Cache = Literal["cold", "hot"]
 Place = Literal["device", "host"]
+Where = Literal["device", "pinned", "pageable"]
 ReferenceIn = Literal["float64", "float32"]
 State = Literal["refreshed", "evolves"]
 _CHOICES = {
@@ -29,12 +30,25 @@ _CHOICES = {
 }
 
 
+def require_where(where: str) -> None:
+    """Raises BenchmarkError unless `where` is a place of inputs and outputs."""
+    if where not in get_args(Where):
+        raise BenchmarkError(f"where={where!r}; expected {' or '.join(get_args(Where))}")
+
+
 @dataclass(frozen=True)
 class Spec:
-    """One output: its shape in elements and its torch dtype."""
+    """One output: its shape in elements, its torch dtype, and where it lies: on the device, or in pinned or pageable memory of the host.
+
+    Where work runs on a CPU, all places are its ordinary memory.
+    """
 
     shape: tuple[int, ...]
     dtype: Any
+    where: Where = "device"
+
+    def __post_init__(self) -> None:
+        require_where(self.where)
 
     @property
     def elements(self) -> int:
@@ -82,7 +96,8 @@ class Workload:
                               fresh process that has imported torch, with empty compile caches, to the first right answer
     clock                     device, launch (the host's launch cost counts) or host (wall clock)
     cache                     state of the caches before a timed call: of the L2, and of the page cache of input files
-    place                     device, or host for work that never touches a GPU
+    place                     device, or host for work that never touches a GPU. An input of other work lies in the host's memory if it is
+                              drawn with where="pinned" or "pageable", or made of draws and given to rand.place(tensor, where)
     constants                 inputs that `prepare` may pack or compile against; all others are rewritten between calls
     in_place                  inputs that a step may change; the harness refreshes them
     state, steps              "evolves": the harness never rewrites the `in_place` inputs once `prepare` has them, which are tensors and

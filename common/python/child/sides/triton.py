@@ -107,7 +107,7 @@ class StandInDriver:
 class _NoData(Rand):
     """Inputs that have shapes and dtypes only."""
 
-    def _draw(self, shape: tuple[int, ...], dtype: torch.dtype, _fill: object) -> torch.Tensor:
+    def _put(self, shape: tuple[int, ...], dtype: torch.dtype, *_: object, **__: object) -> torch.Tensor:
         return torch.empty(shape, dtype=dtype, device=self._device)
 
 
