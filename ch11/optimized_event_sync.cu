@@ -1,4 +1,4 @@
-// Optimized: stage 2's stream waits for an event of stage 1; the host waits for nothing.
+// Optimized: stage 2's stream waits for an event, and no host waits.
 // predicts: baseline 0.822 ms = chunks * (4 * degree / sm_clock + 2 * launch + 6e-6)  (6 us until the host knows that the device is done)
 // predicts: optimized 0.459 ms = (chunks + 1) * (4 * degree / sm_clock + 1.5e-6)  (the stages overlap, one chunk apart)
 // scratch: float u[chunks * points]

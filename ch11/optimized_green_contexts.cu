@@ -1,4 +1,4 @@
-// Optimized: green contexts give the request 32 SMs of its own: its blocks wait for nobody.
+// Optimized: a green context: 32 SMs for the request alone.
 // predicts: baseline urgent_latency_us 238 = 24e6 * (16 * degree / sm_clock + 1e-6) + 4e6 * (4 * urgent_degree / sm_clock + 2e-6) + 3
 // predicts: optimized urgent_latency_us 15.1 = 4e6 * (4 * urgent_degree / sm_clock + 2e-6) + 3  (the request alone; 3 us for the fork)
 // proves: overlap bulk urgent >= 0.9

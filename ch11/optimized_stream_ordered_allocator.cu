@@ -1,4 +1,4 @@
-// Optimized: cudaMallocAsync and cudaFreeAsync: a pool keeps the memory, and the stream orders its reuse.
+// Optimized: cudaMallocAsync: a pool keeps memory, in stream order.
 // predicts: baseline 1.19 ms = rounds * (20 * points / dram_copy + 2 * launch + 250e-6)  (a guess: 250 us for cudaMalloc and cudaFree)
 // predicts: optimized 0.164 ms = rounds * (20 * points / dram_copy + 2e-6)  (20 bytes per point; 1 us from kernel to kernel)
 // reason: cudaMalloc and cudaFree map and unmap memory while the device waits; the pool only hands a block out again

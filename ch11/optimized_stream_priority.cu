@@ -1,4 +1,4 @@
-// Optimized: the request's stream has the highest priority: its blocks take the next SM that has room.
+// Optimized: a high-priority stream: its blocks take the next free SM.
 // predicts: baseline urgent_latency_us 238 = 24e6 * (16 * degree / sm_clock + 1e-6) + 4e6 * (4 * urgent_degree / sm_clock + 2e-6) + 3
 // predicts: optimized urgent_latency_us 47.1 = 4e6 * (8 * degree / sm_clock + 0.5e-6 + 17 * urgent_degree / sm_clock + 2e-6) + 3
 // proves: overlap bulk urgent >= 0.9

@@ -1,5 +1,5 @@
-// Optimized: four micro-batches in four streams: the next launch fills the tail wave of the one before.
-// predicts: baseline 0.670 ms = 8 * (4 * (80 * 4 * degree / sm_clock + 0.3e-6) + 0.2e-6)  (4 launches of 2 waves; 80 points per thread and tile)
+// Optimized: in four streams, the next launch fills the tail wave.
+// predicts: baseline 0.670 ms = 8 * (4 * (80 * 4 * degree / sm_clock + 0.3e-6) + 0.2e-6)  (8 waves; 80 points per thread and tile)
 // predicts: optimized 0.423 ms = 5 * 4 * (80 * 4 * degree / sm_clock + 0.3e-6) + 4e-6  (1320 blocks are 5 waves of 264)
 // proves: overlap >= 0.15
 // has: cp_async_16

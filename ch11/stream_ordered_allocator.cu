@@ -1,5 +1,5 @@
 // Memory in stream order: a pool hands out a block that the stream's earlier work frees, and the host waits for nothing.
-// mkdir -p build && nvcc -std=c++17 -O3 ch11/stream_ordered_allocator.cu -o build/stream_ordered_allocator && build/stream_ordered_allocator
+// mkdir -p build && nvcc -O3 ch11/stream_ordered_allocator.cu -o build/stream_ordered_allocator && build/stream_ordered_allocator
 #include <cstdint>
 #include <vector>
 

@@ -1,5 +1,6 @@
 """Chapter 11: both sides of a pair run the same kernels, and the demos build with the line they print and check themselves."""
 
+import contextlib
 import re
 import shutil
 import subprocess
@@ -7,10 +8,11 @@ import subprocess
 import pytest
 import torch
 
-from common.python.child.sides.loader import load_workload
+from common.python.child.sides.inputs import Inputs
+from common.python.child.sides.loader import import_file, load_workload
 from common.python.pairs.workload import call_by_name
 from tests.support.cuda_sides import compiled
-from tests.support.teeth import ROOT
+from tests.support.teeth import CPU, ROOT
 
 CHAPTER = ROOT / "ch11"
 SAME_KERNELS = [
@@ -89,3 +91,27 @@ def test_a_demo_builds_with_its_own_line_and_checks_itself(demo):
         assert re.fullmatch(DEMOS[demo], ended.stdout)
     else:
         assert "CUDA driver" in ended.stderr or "no CUDA-capable device" in ended.stderr
+
+
+def test_each_experts_result_is_joined_and_told_to_the_allocator(monkeypatch):
+    workload = load_workload(CHAPTER / "workload_streams.py")
+    sides = [import_file(CHAPTER / f"{side}_streams.py") for side in ("baseline", "optimized")]
+    values = Inputs(workload, workload.check_at[1], 1, CPU, ROOT).values
+    told, waits = [], []
+
+    class Stream:
+        def wait_stream(self, other):
+            waits.append((self, other))
+
+    caller = Stream()
+    monkeypatch.setattr(torch.cuda, "Stream", Stream)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda: caller)
+    monkeypatch.setattr(torch.cuda, "stream", contextlib.nullcontext)
+    monkeypatch.setattr(torch.Tensor, "record_stream", lambda self, stream: told.append((len(self), stream)))
+    first, second = (side.prepare(**values)() for side in sides)
+
+    assert torch.equal(first, second)
+    assert told == [(len(x), caller) for x in values["x"]]
+    forks, joins = ([one for one in waits if (one[0] is caller) == is_join] for is_join in (False, True))
+    assert [(to, by) for by, to in forks] == joins
+    assert len({id(side) for _, side in joins}) == len(joins) == len(values["x"])
