@@ -2,7 +2,7 @@
 #pragma once
 #include "ch11/shared_roles.cuh"
 
-constexpr int TILE = 10240, TILES = 4;                   // floats per tile, tiles per block
+constexpr int TILE = 10240, TILES = 4;                      // floats per tile, tiles per block
 constexpr int STAGE_BYTES = STAGES * TILE * sizeof(float);  // 80 KB of shared memory: a Hopper's SM holds two blocks
 
 // y = T(x), a Chebyshev polynomial; points is a multiple of 4.
