@@ -5,7 +5,7 @@
 
 constexpr int BULK_THREADS = 1024;  // two blocks fill an SM of 2048 threads, so nothing else fits beside them
 
-__global__ void __launch_bounds__(BULK_THREADS, 2) bulk(const float* __restrict__ x, float* __restrict__ y, int points, int degree) {
+__global__ void __launch_bounds__(BULK_THREADS) bulk(const float* __restrict__ x, float* __restrict__ y, int points, int degree) {
     const int i = blockIdx.x * BULK_THREADS + threadIdx.x;
     if (i < points) y[i] = polynomial<1>(x[i], degree);
 }

@@ -217,3 +217,4 @@ inline long long clock64() {
 inline uint64_t global_time() { return uint64_t(clock64()); }  // common/cuda/clock.cuh, which is inline PTX
 
 #include "cooperative_groups.hpp"
+#include "pipeline.hpp"

@@ -18,7 +18,7 @@ _DECLARATOR = re.compile(r"(?P<type>.*?)\b(?P<name>\w+)\s*(?P<dimensions>(?:\[[^
 
 _EMULATED_HEADERS = {
     *("cuda_runtime.h", "cuda_runtime_api.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_pipeline.h", "cuda_pipeline_primitives.h"),
-    *("cooperative_groups.h", "cooperative_groups/memcpy_async.h", "cooperative_groups/reduce.h"),
+    *("cuda/pipeline", "cooperative_groups.h", "cooperative_groups/memcpy_async.h", "cooperative_groups/reduce.h"),
     *("device_launch_parameters.h", "vector_types.h", "vector_functions.h"),
 }
 _OURS_EMULATED = {"common/cuda/clock.cuh"}  # inline PTX for which the emulation has a function of its own
