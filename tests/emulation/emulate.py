@@ -7,9 +7,9 @@ emulated CUDA (`cuda_on_cpu.hpp` is the language, the `.cpp` files are the machi
 mismatch with the reference; an access outside an array, or a write to one that is const; a race on shared memory; a barrier that not all
 threads reach; what the language leaves undefined (a misaligned vector, an index out of bounds, an overflow); an input that changed; an
 output that depends on the order of threads though nothing is atomic. What it cannot emulate (inline PTX, TMA, tensor cores, clusters,
-libcu++ but for its pipelines) it names in NotEmulated. By hand, `python -m tests.emulation.emulate ch07/optimized_transpose.cu` checks a side, and `--show`
-prints what is compiled. A shape of more than 2^20 elements is not run but noted, and a launch of more than 2^27 accesses fails: keep
-`check_at` small, for a second a side.
+libcu++ but for its pipelines) it names in NotEmulated. By hand, `python -m tests.emulation.emulate ch07/optimized_transpose.cu` checks a
+side, and `--show` prints what is compiled. A shape of more than 2^20 elements is not run but noted, and a launch of more than 2^27
+accesses fails: keep `check_at` small, for a second a side.
 """
 
 from __future__ import annotations
