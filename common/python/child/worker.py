@@ -33,7 +33,7 @@ from common.python.child.sides.compare import (
 )
 from common.python.child.sides.inputs import Inputs, warm_digest
 from common.python.child.sides.loader import Side, Step, load_side, load_workload
-from common.python.child.sides.triton import compile_ahead, start_triton
+from common.python.child.sides.triton import compile_ahead, forget_compiled, start_triton
 from common.python.child.tamper import seal
 from common.python.errors import SideFailure, Status
 from common.python.machine.description import profiler_attached, set_compile_environment
@@ -147,9 +147,11 @@ class Worker:
         return messages.Ready(nonce=request.nonce)
 
     def _load(self, request: messages.Load) -> Answer:
-        new = Path(tempfile.mkdtemp(prefix="compile_caches_", dir=request.folder)) if request.cold else None
-        set_compile_environment(interpret=request.interpret, caches=Path(request.caches) if request.caches else new)
         device = torch.device(request.device)
+        new = Path(tempfile.mkdtemp(prefix="compile_caches_", dir=request.folder)) if request.cold else None
+        kept = Path(request.caches) if request.caches else None
+        threads = len(os.sched_getaffinity(0)) if kept and device.type == "cuda" else 0
+        set_compile_environment(interpret=request.interpret, caches=new or kept, graphs=kept, threads=threads)
         if device.type == "cuda":
             work_on_quickest_stream()
             warm_digest(device)  # here, where the sides of a row load side by side
@@ -169,6 +171,8 @@ class Worker:
 
     def _prepare(self, request: messages.Prepare) -> Answer:
         loaded = self._loaded
+        if self._maybe_prepared is not None and self._maybe_prepared.request.shape != request.shape:
+            forget_compiled()
         gc.unfreeze()  # what was set up before is garbage now
         self.close()
         sides = [loaded.side, *(loaded.another_side() for _ in range(request.copies - 1))]
