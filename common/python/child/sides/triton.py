@@ -217,5 +217,5 @@ def forget_compiled() -> None:
     It would compile its second shape as one of any size. A shape would then not be checked as it is timed, alone in a process, nor would
     what is compiled here serve the processes that time it.
     """
-    if "torch._dynamo" in sys.modules:
-        torch._dynamo.reset()
+    if compiler := sys.modules.get("torch._dynamo"):
+        compiler.reset()
