@@ -117,6 +117,7 @@ class Load(Request):
     Triton's are new and torch.compile's are those of `caches`.
     `digest` is of both files' text as the run began, so that what is loaded is what was planned. With `watched`, CUPTI is
     started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`.
+    `cores` are those that its threads and processes may use; empty: those that it was started on.
     """
 
     kind: Literal["load"] = "load"
@@ -128,6 +129,7 @@ class Load(Request):
     folder: str
     cold: bool
     caches: str = ""
+    cores: list[int] = []
     triton: bool
     watched: bool
     digest: str
