@@ -22,7 +22,7 @@ from common.python.wording import time_text
 _LISTS_CHILDREN = Path("/proc/thread-self/children")
 _PR_SET_CHILD_SUBREAPER = 36
 _SHARE_OF_CALL = 0.1  # of a call: what waits for its next order wakes up now and then
-_LEAST_NS = 2e6
+_LEAST_NS = 1e6
 
 _own_ns, _thread_ns, _clock_ns, _usage = time.process_time_ns, time.thread_time_ns, time.clock_gettime_ns, resource.getrusage
 

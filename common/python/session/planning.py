@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -87,10 +88,14 @@ class Plan:
         return tuple(dict.fromkeys(measure.names[0] for measure in measures if measure.kind == "counter"))
 
     @property
-    def is_parallel(self) -> bool:
-        """Whether the sides may use several cores: work of the host, where one of them has threads or processes of its own."""
+    def cores(self) -> tuple[int, ...]:
+        """The cores that each side may use, where these are several: all, for the harness waits while a side is timed.
+
+        Work of the host has them where a side of the row may have threads or processes.
+        """
         allowed = {name for directives in self.side_directives.values() for name in directives.allows}
-        return self.described.place == "host" and bool(allowed & {"threads", "processes"})
+        is_parallel = self.described.place == "host" and allowed & {"threads", "processes"}
+        return tuple(sorted(os.sched_getaffinity(0))) if is_parallel else ()
 
     def compiles(self, side: str) -> bool:
         """Whether a side is compiled by torch.compile."""
