@@ -83,7 +83,7 @@ class Measurement:
         self._checks: dict[str, list[Check]] = {side: [] for side in plan.sides}
         self._peaks: dict[str, int] = {}
         self._metrics: dict[str, dict[str, ReportedMetric]] = {}
-        self._notes: set[str] = set()
+        self._notes = {f"each side may use {len(plan.cores)} cores"} if plan.cores else set()
         self._numa_nodes: set[int] = set()
         self._wall_clock = WallClock()
         self._spans: dict[str, list[Span]] = {}  # of the unit that is measured

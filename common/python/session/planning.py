@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -85,6 +86,16 @@ class Plan:
         """The profiler's counters that the row's claims name."""
         measures = [claim.measure for claims in self.claims.values() for claim in claims]
         return tuple(dict.fromkeys(measure.names[0] for measure in measures if measure.kind == "counter"))
+
+    @property
+    def cores(self) -> tuple[int, ...]:
+        """The cores that each side may use, where these are several: all, for the harness waits while a side is timed.
+
+        Work of the host has them where a side of the row may have threads or processes.
+        """
+        allowed = {name for directives in self.side_directives.values() for name in directives.allows}
+        is_parallel = self.described.place == "host" and allowed & {"threads", "processes"}
+        return tuple(sorted(os.sched_getaffinity(0))) if is_parallel else ()
 
     def compiles(self, side: str) -> bool:
         """Whether a side is compiled by torch.compile."""
