@@ -1,4 +1,7 @@
 """Optimized: one Triton kernel reads the logits once and keeps them in registers until the weights are written."""
+# predicts: baseline 330 us = (5 * 4 * 65536 * 128) / dram_copy + 275e-6    (guess: torch's top-k; softmax, zeros and count are 5 passes)
+# predicts: optimized 22 us = 2 * 4 * 65536 * 128 / dram_copy
+# proves: fewer kernels
 
 import torch
 import triton
@@ -27,7 +30,7 @@ def route(logits, weights, counts, tokens, experts, TOP: tl.constexpr, ROWS: tl.
 def prepare(logits, tokens, experts, top):
     weights = torch.empty_like(logits)
     counts = torch.empty(experts, dtype=torch.int64, device=logits.device)
-    rows = 32
+    rows = 16  # the fastest of a search on an H100, with 4 warps
     grid = (triton.cdiv(tokens, rows),)
 
     def step():

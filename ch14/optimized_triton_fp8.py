@@ -1,37 +1,71 @@
-"""Optimized: FP8 operands: tensor cores multiply e4m3 at twice the rate of bf16, and half the bytes are loaded."""
+"""Optimized: FP8 operands, scaled by rows: tensor cores multiply e4m3 at twice the rate of bf16, and half the bytes are loaded."""
+# predicts: baseline 1.39 ms = 2 * 8192**3 / bf16
+# predicts: optimized 0.78 ms = 2 * 8192**3 / fp8 + 3 * 8192**2 / dram_copy    (products; the activations read as bf16, written as e4m3)
+# proves: wgmma_fp8
+# proves: kernel quantize_rows
+
 import torch
 import triton
 import triton.language as tl
-from shared_triton_matmul import Tile, tile_of
+from shared_triton_matmul import Tile, multiprocessors, tile_of, tiles_in
+from triton.tools.tensor_descriptor import TensorDescriptor
 
+TILE = Tile(rows=128, cols=256, depth=128, warps=8, stages=3)  # the fastest of a search on an H100
 LARGEST = tl.constexpr(448.0)  # of e4m3
 
 
 @triton.jit
-def quantize_rows(x, q, scale, k, BLOCK: tl.constexpr):
-    """A row's largest magnitude becomes 448, the largest e4m3; the row stays in registers between its two uses."""
+def quantize_rows(x, q, scale, k, WIDE: tl.constexpr):
+    """Scale each row so that its largest magnitude is 448; the row stays in registers between its two uses."""
     row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
+    at = tl.arange(0, WIDE)
     inside = at < k
     value = tl.load(x + row.to(tl.int64) * k + at, mask=inside, other=0.0).to(tl.float32)
-    step = tl.maximum(tl.max(tl.abs(value), 0), 1e-12) / LARGEST
-    tl.store(q + row.to(tl.int64) * k + at, (value / step).to(tl.float8e4nv), mask=inside)
-    tl.store(scale + row, step)
+    unit = tl.maximum(tl.max(tl.abs(value), 0), 1e-12) / LARGEST
+    tl.store(q + row.to(tl.int64) * k + at, (value / unit).to(tl.float8e4nv), mask=inside)
+    tl.store(scale + row, unit)
 
 
 @triton.jit
-def scaled_matmul(a, b, a_scale, b_scale, c, m, n, k, ROWS: tl.constexpr, COLS: tl.constexpr, DEPTH: tl.constexpr, GROUP: tl.constexpr, FLATTEN: tl.constexpr):
+def scaled_matmul(
+    from_a, from_b, a_scale, b_scale, to, m, n, k, ROWS: tl.constexpr, COLS: tl.constexpr, DEPTH: tl.constexpr, GROUP: tl.constexpr
+):
     tile_rows, tile_cols = tl.cdiv(m, ROWS), tl.cdiv(n, COLS)
-    from_a = tl.make_tensor_descriptor(a, [m, k], [k, 1], [ROWS, DEPTH])
-    from_b = tl.make_tensor_descriptor(b, [n, k], [k, 1], [COLS, DEPTH])
-    to = tl.make_tensor_descriptor(c, [m, n], [n, 1], [ROWS, COLS])
-    for index in tl.range(tl.program_id(0), tile_rows * tile_cols, tl.num_programs(0), flatten=FLATTEN):
+    for index in tl.range(tl.program_id(0), tile_rows * tile_cols, tl.num_programs(0), flatten=True):
         row, col = tile_of(index, tile_rows, tile_cols, GROUP)
         sums = tl.zeros((ROWS, COLS), tl.float32)
-        for at in tl.range(0, k, DEPTH):
+        for at in range(0, k, DEPTH):
             sums = tl.dot(from_a.load([row * ROWS, at]), from_b.load([col * COLS, at]).T, sums)
         rows = row * ROWS + tl.arange(0, ROWS)
         cols = col * COLS + tl.arange(0, COLS)
         by_row = tl.load(a_scale + rows, mask=rows < m, other=0.0)
         by_col = tl.load(b_scale + cols, mask=cols < n, other=0.0)
         to.store([row * ROWS, col * COLS], (sums * by_row[:, None] * by_col[None, :]).to(tl.bfloat16))
+
+
+def quantized(x):
+    """Storage for the rows of `x` in e4m3 and for their scales, and a function that fills both."""
+    rows, k = x.shape
+    q = torch.empty(rows, k, dtype=torch.float8_e4m3fn, device=x.device)
+    scale = torch.empty(rows, device=x.device)
+    wide = triton.next_power_of_2(k)
+    return q, scale, lambda: quantize_rows[(rows,)](x, q, scale, k, WIDE=wide, num_warps=min(max(wide // 512, 1), 16))
+
+
+def prepare(a, b):
+    (m, k), n = a.shape, b.shape[0]
+    c = torch.empty(m, n, dtype=a.dtype, device=a.device)
+    a8, a_scale, quantize_a = quantized(a)
+    b8, b_scale, quantize_b = quantized(b)
+    quantize_b()
+    from_a = TensorDescriptor.from_tensor(a8, [TILE.rows, TILE.depth])
+    from_b = TensorDescriptor.from_tensor(b8, [TILE.cols, TILE.depth])
+    to = TensorDescriptor.from_tensor(c, [TILE.rows, TILE.cols])
+    grid = (min(multiprocessors(a.device), tiles_in(m, n, TILE)),)
+
+    def step():
+        quantize_a()
+        scaled_matmul[grid](from_a, from_b, a_scale, b_scale, to, m, n, k, **TILE.options())
+        return c
+
+    return step

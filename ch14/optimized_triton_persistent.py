@@ -1,22 +1,11 @@
-import torch
-import triton
-import triton.language as tl
-from shared_triton_matmul import Tile, tile_of
+"""Optimized: a program an SM: while it stores a tile, the loads of its next tile are already under way."""
+# guess: 1.1x, a tile's first loads and its store hide behind products, and a larger tile no longer makes them longer
+# proves: grid < 0.1 x baseline
+# has: tma_load_tile
 
-@triton.jit
-def persistent_matmul(a, b, c, m, n, k, ROWS: tl.constexpr, COLS: tl.constexpr, DEPTH: tl.constexpr, GROUP: tl.constexpr, SPECIALIZE: tl.constexpr, FLATTEN: tl.constexpr, SUB: tl.constexpr):
-    tile_rows, tile_cols = tl.cdiv(m, ROWS), tl.cdiv(n, COLS)
-    from_a = tl.make_tensor_descriptor(a, [m, k], [k, 1], [ROWS, DEPTH])
-    from_b = tl.make_tensor_descriptor(b, [n, k], [k, 1], [COLS, DEPTH])
-    to = tl.make_tensor_descriptor(c, [m, n], [n, 1], [ROWS, COLS // SUB])
-    for index in tl.range(tl.program_id(0), tile_rows * tile_cols, tl.num_programs(0), flatten=FLATTEN, warp_specialize=SPECIALIZE):
-        row, col = tile_of(index, tile_rows, tile_cols, GROUP)
-        sums = tl.zeros((ROWS, COLS), tl.float32)
-        for at in tl.range(0, k, DEPTH):
-            sums = tl.dot(from_a.load([row * ROWS, at]), from_b.load([col * COLS, at]).T, sums)
-        if SUB == 1:
-            to.store([row * ROWS, col * COLS], sums.to(tl.bfloat16))
-        else:
-            left, right = sums.reshape((ROWS, 2, COLS // 2)).permute(0, 2, 1).split()
-            to.store([row * ROWS, col * COLS], left.to(tl.bfloat16))
-            to.store([row * ROWS, col * COLS + COLS // 2], right.to(tl.bfloat16))
+from shared_triton_matmul import Tile, by_descriptors, multiprocessors
+
+
+def prepare(a, b):
+    tile = Tile(rows=128, cols=256, depth=64, warps=8, stages=3)  # the fastest of a search on an H100
+    return by_descriptors(a, b, tile, programs=multiprocessors(a.device))

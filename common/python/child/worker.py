@@ -33,7 +33,7 @@ from common.python.child.sides.compare import (
 )
 from common.python.child.sides.inputs import Inputs, warm_digest
 from common.python.child.sides.loader import Side, Step, load_side, load_workload
-from common.python.child.sides.triton import compile_ahead, start_triton
+from common.python.child.sides.triton import compile_ahead, mend_interpreter, start_triton
 from common.python.child.tamper import seal
 from common.python.errors import SideFailure, Status
 from common.python.machine.description import profiler_attached, set_compile_environment
@@ -149,6 +149,8 @@ class Worker:
     def _load(self, request: messages.Load) -> Answer:
         new = Path(tempfile.mkdtemp(prefix="compile_caches_", dir=request.folder)) if request.cold else None
         set_compile_environment(interpret=request.interpret, caches=Path(request.caches) if request.caches else new)
+        if request.interpret:
+            mend_interpreter()
         device = torch.device(request.device)
         if device.type == "cuda":
             work_on_quickest_stream()
