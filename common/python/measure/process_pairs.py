@@ -83,7 +83,8 @@ class Measurement:
         self._checks: dict[str, list[Check]] = {side: [] for side in plan.sides}
         self._peaks: dict[str, int] = {}
         self._metrics: dict[str, dict[str, ReportedMetric]] = {}
-        self._notes: set[str] = set()
+        cores = session.cores_for(plan)
+        self._notes = {f"each side may use {len(cores)} cores"} if cores else set()
         self._wall_clock = WallClock()
         self._spans: dict[str, list[Span]] = {}  # of the unit that is measured
         self._behind_ns: dict[str, list[float]] = {side: [] for side in plan.sides}  # of the calls that were looked at

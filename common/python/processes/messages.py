@@ -113,9 +113,11 @@ class Open(Request):
 class Load(Request):
     """Import a workload and one side of it. `library` is the built .cu, empty for Python; `folder` takes input files.
 
-    Compile caches are new with `cold`, lie in the folder `caches` where that is named, and else where the compilers have them.
+    Compile caches are new with `cold`, lie in the folder `caches` where that is named, and else where the compilers have them. With both,
+    Triton's are new and torch.compile's are those of `caches`.
     `digest` is of both files' text as the run began, so that what is loaded is what was planned. With `watched`, CUPTI is
     started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`.
+    `cores` are those that its threads and processes may use; empty: those that it was started on.
     """
 
     kind: Literal["load"] = "load"
@@ -127,6 +129,7 @@ class Load(Request):
     folder: str
     cold: bool
     caches: str = ""
+    cores: list[int] = []
     triton: bool
     watched: bool
     digest: str

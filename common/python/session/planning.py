@@ -86,6 +86,12 @@ class Plan:
         measures = [claim.measure for claims in self.claims.values() for claim in claims]
         return tuple(dict.fromkeys(measure.names[0] for measure in measures if measure.kind == "counter"))
 
+    @property
+    def is_parallel(self) -> bool:
+        """Whether the sides may use several cores: work of the host, where one of them has threads or processes of its own."""
+        allowed = {name for directives in self.side_directives.values() for name in directives.allows}
+        return self.described.place == "host" and bool(allowed & {"threads", "processes"})
+
     def compiles(self, side: str) -> bool:
         """Whether a side is compiled by torch.compile."""
         return uses_compiler(self.file(side))

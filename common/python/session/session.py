@@ -118,6 +118,10 @@ class Session:
         """The core that the CPU sides of a row share, so that like is timed with like; the harness has the others."""
         return max(os.sched_getaffinity(0)) if plan.device == "cpu" else ANY_CORE
 
+    def cores_for(self, plan: Plan) -> list[int]:
+        """The cores that the sides of a row may use, where that is not one: all, for the harness waits while they are timed."""
+        return sorted(os.sched_getaffinity(0)) if plan.is_parallel else []
+
     def is_cold(self, plan: Plan) -> bool:
         """Whether every sample of a row is a fresh process: its goal asks for that, or the run does."""
         return plan.is_cold or self.settings.cold_start
@@ -227,9 +231,10 @@ class SideAtWork:
             interpret=self._plan.interpreted,
             folder=str(self._session.inputs_folder),
             cold=self._cold,
-            caches="" if self._cold else self._session.caches_of(self._plan, self._side),
+            caches="" if self._cold and not self._watched else self._session.caches_of(self._plan, self._side),
             triton=self._session.starts_triton(self._plan, self._side),
             watched=self._watched,
+            cores=self._session.cores_for(self._plan),
             digest=self._plan.digests[self._side],
         )
         self.begin(request)

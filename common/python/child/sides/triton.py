@@ -243,3 +243,13 @@ def start_compiler() -> None:
         for name in ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.codecache", "torch._functorch.aot_autograd"):
             importlib.import_module(name)
     gc.freeze()
+
+
+def forget_compiled() -> None:
+    """Have torch.compile, where a side uses it, forget what it compiled in this process, before the side is prepared at another shape.
+
+    It would compile its second shape as one of any size. A shape would then not be checked as it is timed, alone in a process, nor would
+    what is compiled here serve the processes that time it.
+    """
+    if compiler := sys.modules.get("torch._dynamo"):
+        compiler.reset()
