@@ -1,4 +1,4 @@
-"""Optimized: layouts, barriers and warp roles written out in Gluon: one warp loads tiles ahead, two warpgroups multiply."""
+"""Optimized: warp roles, barriers and layouts written out in Gluon."""
 # needs: wgmma, tma
 # guess: 1.01x, Triton's compiler already overlaps loads with products; a warp of their own frees the two warpgroups from issuing them
 # proves: /\bUSETMAXREG\b/

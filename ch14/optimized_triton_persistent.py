@@ -1,4 +1,4 @@
-"""Optimized: a program an SM: while it stores a tile, the loads of its next tile are already under way."""
+"""Optimized: a program per SM: the next tile's loads hide a store."""
 # guess: 1.1x, a tile's first loads and its store hide behind products, and a larger tile no longer makes them longer
 # proves: grid < 0.1 x baseline
 # has: tma_load_tile
