@@ -1,7 +1,7 @@
 """Baseline: tiles of 128 x 128, K-steps of 32, four warps and three stages: a usual first guess, never timed against another."""
 
 from shared_pointer_matmul import by_pointers
-from shared_triton_matmul import Tile
+from shared_tiles import Tile
 
 
 def prepare(a, b):

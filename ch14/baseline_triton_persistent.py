@@ -1,6 +1,7 @@
 """Baseline: a program a tile: 4096 blocks, of which an SM runs two at a time."""
 
-from shared_triton_matmul import Tile, by_descriptors
+from shared_descriptor_matmul import by_descriptors
+from shared_tiles import Tile
 
 
 def prepare(a, b):

@@ -3,7 +3,7 @@
 import torch
 import triton
 import triton.language as tl
-from shared_triton_matmul import Tile, multiprocessors, tile_of, tiles_in
+from shared_tiles import Tile, multiprocessors, tile_of, tiles_in
 
 TILE = Tile(rows=256, cols=128, depth=64, warps=8, stages=3)
 

@@ -1,5 +1,5 @@
 """Library: torch.mm, which is cuBLAS's product."""
 
-from shared_triton_matmul import library as prepare
+from shared_matmul import library as prepare
 
 __all__ = ["prepare"]

@@ -7,7 +7,7 @@
 # has: spills == 0
 
 import torch
-from shared_triton_matmul import Tile, multiprocessors, tiles_in
+from shared_tiles import Tile, multiprocessors, tiles_in
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
 from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared, mbarrier, tma, warpgroup_mma, warpgroup_mma_wait
@@ -18,7 +18,7 @@ TILE = Tile(rows=128, cols=256, depth=64, warps=8, stages=3)
 
 @gluon.jit
 def tile_of(index, tile_rows, tile_cols, GROUP: gl.constexpr):
-    """As in shared_triton_matmul.py: Gluon calls Gluon's functions alone."""
+    """As in shared_tiles.py: Gluon calls Gluon's functions alone."""
     band = index // (GROUP * tile_cols)
     first = band * GROUP
     rows = gl.minimum(tile_rows - first, GROUP)

@@ -7,23 +7,11 @@
 import torch
 import triton
 import triton.language as tl
-from shared_triton_matmul import Tile, multiprocessors, tile_of, tiles_in
+from shared_fp8_rows import quantized
+from shared_tiles import Tile, multiprocessors, tile_of, tiles_in
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 TILE = Tile(rows=128, cols=256, depth=128, warps=8, stages=3)  # the fastest of a search on an H100
-LARGEST = tl.constexpr(448.0)  # of e4m3
-
-
-@triton.jit
-def quantize_rows(x, q, scale, k, WIDE: tl.constexpr):
-    """Scale each row so that its largest magnitude is 448; the row stays in registers between its two uses."""
-    row = tl.program_id(0)
-    at = tl.arange(0, WIDE)
-    inside = at < k
-    value = tl.load(x + row.to(tl.int64) * k + at, mask=inside, other=0.0).to(tl.float32)
-    unit = tl.maximum(tl.max(tl.abs(value), 0), 1e-12) / LARGEST
-    tl.store(q + row.to(tl.int64) * k + at, (value / unit).to(tl.float8e4nv), mask=inside)
-    tl.store(scale + row, unit)
 
 
 @triton.jit
@@ -41,15 +29,6 @@ def scaled_matmul(
         by_row = tl.load(a_scale + rows, mask=rows < m, other=0.0)
         by_col = tl.load(b_scale + cols, mask=cols < n, other=0.0)
         to.store([row * ROWS, col * COLS], (sums * by_row[:, None] * by_col[None, :]).to(tl.bfloat16))
-
-
-def quantized(x):
-    """Storage for the rows of `x` in e4m3 and for their scales, and a function that fills both."""
-    rows, k = x.shape
-    q = torch.empty(rows, k, dtype=torch.float8_e4m3fn, device=x.device)
-    scale = torch.empty(rows, device=x.device)
-    wide = triton.next_power_of_2(k)
-    return q, scale, lambda: quantize_rows[(rows,)](x, q, scale, k, WIDE=wide, num_warps=min(max(wide // 512, 1), 16))
 
 
 def prepare(a, b):

@@ -3,7 +3,7 @@
 # proves: block == 256
 
 from shared_pointer_matmul import by_pointers
-from shared_triton_matmul import Tile
+from shared_tiles import Tile
 
 TUNED = Tile(rows=256, cols=128, depth=64, warps=8, stages=3)  # by tune_triton_matmul.py on an H100; a run does not search
 

@@ -3,7 +3,8 @@
 # proves: grid < 0.1 x baseline
 # has: tma_load_tile
 
-from shared_triton_matmul import Tile, by_descriptors, multiprocessors
+from shared_descriptor_matmul import by_descriptors
+from shared_tiles import Tile, multiprocessors
 
 
 def prepare(a, b):

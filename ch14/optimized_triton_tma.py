@@ -2,7 +2,8 @@
 # guess: 1.1x, the issue slots and registers of the addresses go to the tensor cores, and wgmma reads what the TMA swizzled
 # proves: tma_load_tile
 
-from shared_triton_matmul import Tile, by_descriptors, multiprocessors
+from shared_descriptor_matmul import by_descriptors
+from shared_tiles import Tile, multiprocessors
 
 
 def prepare(a, b):

@@ -3,7 +3,7 @@
 import torch
 import triton
 import triton.language as tl
-from shared_triton_matmul import tile_of, tiles_in
+from shared_tiles import tile_of, tiles_in
 
 
 @triton.jit

@@ -1,4 +1,4 @@
-"""Time configurations of this chapter's matrix products and print the fastest: `python ch14/tune_triton_matmul.py [pointers | descriptors]`.
+"""Time configurations of the matrix products and print the fastest: `python ch14/tune_triton_matmul.py [pointers|descriptors]`.
 
 A configuration that wins is written into the side that uses it, with the GPU it was found on: a run does not search.
 """
@@ -11,8 +11,10 @@ from multiprocessing import get_context
 
 import torch
 import triton
+from shared_descriptor_matmul import by_descriptors
+from shared_matmul import library
 from shared_pointer_matmul import by_pointers
-from shared_triton_matmul import Tile, by_descriptors, library, multiprocessors
+from shared_tiles import Tile, multiprocessors
 
 SIZE = 8192
 SHARED_BYTES = 227 << 10  # that a block may have on 9.0 and 10.0

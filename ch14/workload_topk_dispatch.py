@@ -1,4 +1,4 @@
-"""Route tokens to experts: softmax over a token's logits, its `top` largest, their sum made 1, scattered; and each expert's tokens counted."""
+"""Route tokens to experts: a token's softmax, its `top` largest, scaled to a sum of 1 and scattered, and each expert's tokens counted."""
 
 import torch
 

@@ -1,6 +1,6 @@
 """A matrix product in Triton: the same kernel with a configuration that was guessed, and with the best of a search."""
 
-from shared_triton_matmul import workload
+from shared_matmul import workload
 
 WORKLOAD = workload(
     check_at=(

@@ -1,7 +1,7 @@
 """A matrix product in Triton: a program a tile of c, or a program an SM that computes tile after tile."""
 # needs: tma
 
-from shared_triton_matmul import workload
+from shared_matmul import workload
 
 WORKLOAD = workload(
     check_at=(
