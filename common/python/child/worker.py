@@ -32,7 +32,7 @@ from common.python.child.sides.compare import (
 )
 from common.python.child.sides.inputs import Inputs, warm_digest
 from common.python.child.sides.loader import Side, Step, load_side, load_workload
-from common.python.child.sides.triton import compile_ahead, forget_compiled, start_triton
+from common.python.child.sides.triton import compile_ahead, forget_compiled, mend_interpreter, start_triton
 from common.python.child.tamper import seal
 from common.python.errors import SideFailure, Status
 from common.python.machine.description import profiler_attached, set_compile_environment
@@ -154,6 +154,8 @@ class Worker:
         kept = Path(request.caches) if request.caches else None
         threads = len(os.sched_getaffinity(0)) if kept and device.type == "cuda" else 0
         set_compile_environment(interpret=request.interpret, caches=new or kept, graphs=kept, threads=threads)
+        if request.interpret:
+            mend_interpreter()
         if device.type == "cuda":
             work_on_quickest_stream()
             warm_digest(device)  # here, where the sides of a row load side by side
