@@ -15,9 +15,11 @@ from typing import Any
 import torch
 from torch.autograd.profiler import profile
 
+from common.python.child.device.helpers import HOLDING, device_helpers
 from common.python.errors import SideFailure, Status
 from common.python.processes.messages import Launch, Span
 
+_HOLD_NS = 300_000_000
 _HOST = ("cuda_runtime", "cuda_driver")
 _DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 
@@ -31,17 +33,14 @@ def start_tracing() -> None:
 def trace(step: Callable[[], object]) -> tuple[list[Launch], list[Span]]:
     """The kernels that one call of `step` runs, in the order of their start, and all that it does on the GPU.
 
+    The stream is held until all is queued, as for a sample: a profiled launch takes the host longer than many kernels run, so kernels of
+    several streams would not overlap. A step that waits for the stream is traced once more, not held.
+
     Raises SideFailure if nothing was seen, which is how a missing permission to use CUPTI shows.
     """
-    torch.cuda.synchronize()
-    with profile(use_device="cuda", use_kineto=True) as profiler:
-        step()
-        torch.cuda.synchronize()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "trace.json")
-        profiler.export_chrome_trace(str(path))
-        events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
-    launches, spans = read_trace(events)
+    launches, spans = _traced(step, hold=True)
+    if device_helpers().expired:
+        launches, spans = _traced(step, hold=False)
     if not spans:
         raise SideFailure(
             Status.LAUNCH_FAILED, "the profiler saw nothing on the GPU; expected a step that runs there and CUPTI to tell of it"
@@ -49,9 +48,27 @@ def trace(step: Callable[[], object]) -> tuple[list[Launch], list[Span]]:
     return launches, spans
 
 
+def _traced(step: Callable[[], object], *, hold: bool) -> tuple[list[Launch], list[Span]]:
+    helpers = device_helpers()
+    torch.cuda.synchronize()
+    with profile(use_device="cuda", use_kineto=True) as profiler:
+        if hold:
+            helpers.block(_HOLD_NS)
+        try:
+            step()
+        finally:
+            helpers.release()
+        torch.cuda.synchronize()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "trace.json")
+        profiler.export_chrome_trace(str(path))
+        events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    return read_trace(events)
+
+
 def read_trace(events: Iterable[Mapping[str, Any]]) -> tuple[list[Launch], list[Span]]:
     """Launches and spans of a Chrome trace's events. Host and device events of a launch share a correlation id, and so do a graph's."""
-    timed = [event for event in events if event.get("ph") == "X"]
+    timed = [event for event in events if event.get("ph") == "X" and event["name"] != HOLDING]
     started_by = {event["args"].get("correlation"): str(event["name"]) for event in timed if event.get("cat") in _HOST}
     on_device = sorted((event for event in timed if event.get("cat") in _DEVICE), key=lambda event: event["ts"])
     launches = [_launch(event, started_by) for event in on_device if event["cat"] == "kernel"]

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from common.python.child.device.helpers import HOLDING
 from common.python.child.device.trace import read_trace
 from common.python.project import PROJECT_ROOT
 
@@ -105,3 +106,8 @@ def test_the_profiler_does_not_import_the_compiler_which_takes_seconds():
     found = subprocess.run([sys.executable, "-c", program], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True)
 
     assert found.stdout.strip() == "False"
+
+
+def test_the_kernel_that_holds_the_stream_is_not_of_the_step():
+    launches, spans = read_trace([*EVENTS, host("cuLaunchKernel", 16, "cuda_driver"), kernel(HOLDING, 16, 90.0)])
+    assert (launches, spans) == read_trace(EVENTS)
