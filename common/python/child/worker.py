@@ -27,14 +27,16 @@ from common.python.child.sides.compare import (
     poison,
     poison_free_blocks,
     snapshot,
+    snapshot_behind,
     take_outputs,
 )
 from common.python.child.sides.inputs import Inputs, warm_digest
 from common.python.child.sides.loader import Side, Step, load_side, load_workload
-from common.python.child.sides.triton import compile_ahead, forget_compiled, start_triton
+from common.python.child.sides.triton import compile_ahead, forget_compiled, mend_interpreter, start_triton
 from common.python.child.tamper import seal
 from common.python.errors import SideFailure, Status
 from common.python.machine.description import profiler_attached, set_compile_environment
+from common.python.machine.numa import nodes_of_this_core
 from common.python.pairs.directives import read_directives
 from common.python.pairs.sources import digest_of
 from common.python.pairs.workload import Workload, call_by_name
@@ -54,7 +56,8 @@ class _Loaded:
 
     def another_side(self) -> Side:
         """A second instance, for buffers of its own."""
-        return load_side(Path(self.request.side), self.workload, Path(self.request.library) if self.request.library else None)
+        library = Path(self.request.library) if self.request.library else None
+        return load_side(Path(self.request.side), self.workload, library, self.device)
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,7 @@ class Worker:
         self._outputs: dict[str, torch.Tensor] = {}
         self._dumped: list[dict[str, torch.Tensor]] = []  # what the referee may read until the next request
         self._sampler: Sampler | None = None
+        self._numa_nodes: list[int] = []
         self._broken = seal()
         self._cores = os.sched_getaffinity(0)
 
@@ -150,6 +154,8 @@ class Worker:
         kept = Path(request.caches) if request.caches else None
         threads = len(os.sched_getaffinity(0)) if kept and device.type == "cuda" else 0
         set_compile_environment(interpret=request.interpret, caches=new or kept, graphs=kept, threads=threads)
+        if request.interpret:
+            mend_interpreter()
         if device.type == "cuda":
             work_on_quickest_stream()
             warm_digest(device)  # here, where the sides of a row load side by side
@@ -166,7 +172,7 @@ class Worker:
             raise SideFailure(Status.WRONG_RESULT, reason)
         begin = time.perf_counter() - (start_triton() if request.triton else 0.0)  # who runs this side pays for that
         workload = load_workload(workload_file)
-        side = load_side(side_file, workload, Path(request.library) if request.library else None)
+        side = load_side(side_file, workload, Path(request.library) if request.library else None, device)
         self._maybe_loaded = _Loaded(workload, side, request, device)
         return messages.Loaded(nonce=request.nonce, seconds=time.perf_counter() - begin)
 
@@ -182,6 +188,7 @@ class Worker:
         for side in sides:
             place = loaded.request.rank, loaded.request.ranks
             inputs = Inputs(loaded.workload, request.shape, request.seed, loaded.device, Path(loaded.request.folder), place)
+            self._numa_nodes = nodes_of_this_core() if loaded.device.type == "cuda" and inputs.is_hosted else []
             poison_free_blocks(inputs.answers(), loaded.device)
             _wait(loaded.device)
             begin = time.perf_counter()
@@ -201,10 +208,12 @@ class Worker:
     def _check(self, request: messages.Check) -> Answer:
         calls = []
         seconds: list[float] = []
+        # A copy of pageable memory can wait for what its stream waits for.
+        holds = self._loaded.device.type == "cuda" and not profiler_attached() and not self._prepared.copies[0][0].has_pageable
         for position, seed in enumerate(request.seeds):
             # The last call is made on a held stream, where there is one, to see that all its work is on it.
             # Under a profiler, which waits for each kernel, the one that holds the stream would wait for what comes behind it.
-            held = position > 0 and position + 1 == len(request.seeds) and self._loaded.device.type == "cuda" and not profiler_attached()
+            held = holds and position > 0 and position + 1 == len(request.seeds)
             call, elapsed = self._checked_steps(seed, f"{request.prefix}_{position}", position > 0, seconds[-1] if held else None)
             calls.append(call)
             seconds.append(elapsed)
@@ -250,7 +259,7 @@ class Worker:
         set_trace(None)
         _require_whole(broken())
         taken = self._take(returned)
-        now = call.behind if call else snapshot(taken)  # made behind the step on its stream: what is not done by then does not count
+        now = call.behind if call else snapshot_behind(taken, device)  # on its stream: what is not done by then does not count
         _wait(device)
         elapsed = time.perf_counter() - begin
         late = _still_changes(now, taken) or bool(call and call.escaped)
@@ -268,8 +277,9 @@ class Worker:
         file = Path(loaded.request.side).name
         check_inputs(inputs.tensors(), file)
         in_place = {name: tensor for name, tensor in inputs.tensors() if loaded.workload.may_change(name)}
-        taken = take_outputs(returned, loaded.workload.outputs(**prepared.request.shape), in_place, file)
-        check_placement(taken, inputs.tensors(), loaded.device, file)
+        outputs = loaded.workload.outputs(**prepared.request.shape)
+        taken = take_outputs(returned, outputs, in_place, file)
+        check_placement(taken, outputs, inputs.tensors(), loaded.device, file)
         return taken | inputs.state()
 
     def _warm(self, request: messages.Warm) -> Answer:
@@ -304,6 +314,7 @@ class Worker:
             call_s=call_s,
             peak_memory_bytes=peak,
             metrics=self._reported(),
+            numa_nodes=self._numa_nodes,
         )
 
     def _reported(self) -> dict[str, ReportedMetric]:

@@ -16,7 +16,7 @@ from common.python.pairs.claims import Claim, read_claims
 from common.python.pairs.directives import Directives, read_directives
 from common.python.pairs.discovery import Pair, with_rungs
 from common.python.pairs.predictions import require_predictions
-from common.python.pairs.sources import digest_of
+from common.python.pairs.sources import digest_of, with_imports
 from common.python.pairs.targets import Selection
 from common.python.processes import messages
 from common.python.processes.fork_server import ForkServer
@@ -216,8 +216,10 @@ def _skip_reason(
 
 
 def uses_triton(path: Path) -> bool:
-    """Whether the side in the file at `path` has Triton kernels of its own."""
-    return path.suffix == ".py" and "import triton" in path.read_text(encoding="utf-8")
+    """Whether the side in the file at `path` has Triton kernels, its own or those of a file beside it that it imports."""
+    return path.suffix == ".py" and any(
+        "import triton" in text or "from triton" in text for text in map(Path.read_text, with_imports(path))
+    )
 
 
 def uses_compiler(path: Path) -> bool:
