@@ -8,8 +8,7 @@ from pathlib import Path
 _CORES = Path("/sys/devices/system/cpu")
 
 
-def node_of_this_core(cores: Path = _CORES) -> int | None:
-    """The node of the core that runs this thread now, where new memory of the host comes from; None where the kernel tells of none."""
+def nodes_of_this_core(cores: Path = _CORES) -> list[int]:
+    """The node of the core that runs this thread now, where new memory of the host comes from; none where the kernel tells of none."""
     core = ctypes.CDLL(None).sched_getcpu()
-    nodes = [int(path.name.removeprefix("node")) for path in (cores / f"cpu{core}").glob("node[0-9]*")]
-    return nodes[0] if nodes else None
+    return [int(path.name.removeprefix("node")) for path in (cores / f"cpu{core}").glob("node[0-9]*")]

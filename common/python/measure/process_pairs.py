@@ -83,7 +83,7 @@ class Measurement:
         self._checks: dict[str, list[Check]] = {side: [] for side in plan.sides}
         self._peaks: dict[str, int] = {}
         self._metrics: dict[str, dict[str, ReportedMetric]] = {}
-        self._notes: set[str] = set()
+        self._notes = {f"each side may use {len(plan.cores)} cores"} if plan.cores else set()
         self._numa_nodes: set[int] = set()
         self._wall_clock = WallClock()
         self._spans: dict[str, list[Span]] = {}  # of the unit that is measured
@@ -288,8 +288,7 @@ class Measurement:
         warmed = worker.ask(request, messages.Warmed, self._left())
         self._peaks.setdefault(side, warmed.peak_memory_bytes)
         self._metrics[side] = warmed.metrics
-        if warmed.numa_node is not None:
-            self._numa_nodes.add(warmed.numa_node)
+        self._numa_nodes.update(warmed.numa_nodes)
         return warmed
 
     def _block(self, worker: SideAtWork, side: str, count: int, looks: int) -> Block:

@@ -91,6 +91,7 @@ class Workload:
     work(**shape)             the least any implementation must do, by ceiling: bytes, flops, launches
     rtol, atol                the tolerance of both sides
     changes                   the tolerance of the optimized side, where it lowers the precision by design
+    changed_by                the sides that `changes` holds for: also "library", where the library lowers it in the same way
     reference_in              float64, or float32 with the reason in a comment; integers stay exact
     goal                      what the optimized side must improve: time, memory, accuracy, a metric's name, or setup: the time from a
                               fresh process that has imported torch, with empty compile caches, to the first right answer
@@ -121,6 +122,7 @@ class Workload:
     reference_rows: Callable[..., Any] | None = None
     cpu_at: Shape | None = None
     changes: Precision | None = None
+    changed_by: tuple[str, ...] = ("optimized",)
     reference_in: ReferenceIn = "float64"
     goal: str = "time"
     clock: Clock = "device"
@@ -150,7 +152,7 @@ class Workload:
         for name, choices in _CHOICES.items():
             if vars(self)[name] not in choices:
                 raise BenchmarkError(f"{name}={vars(self)[name]!r}; expected {' or '.join(choices)}")
-        for name in ("constants", "in_place"):
+        for name in ("constants", "in_place", "changed_by"):
             if isinstance(vars(self)[name], str):
                 raise BenchmarkError(f"{name}={vars(self)[name]!r} is one string; expected a tuple of names")
         self._require_reference()
@@ -200,7 +202,7 @@ class Workload:
 
     def tolerance(self, side: str) -> Precision:
         """The tolerance that `side` (baseline, optimized, library) is held to."""
-        if self.changes is not None and side == "optimized":
+        if self.changes is not None and side in self.changed_by:
             return self.changes
         return Precision(self.rtol, self.atol)
 

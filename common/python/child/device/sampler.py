@@ -24,6 +24,7 @@ import torch
 from common.python.child.device.driver import record_behind_all
 from common.python.child.device.escape import TimedLook
 from common.python.child.device.helpers import device_helpers, sm_clock_hz
+from common.python.child.family import BetweenCalls
 from common.python.child.sides.compare import snapshot
 from common.python.child.sides.host_memory import LateWords
 from common.python.child.sides.inputs import Inputs
@@ -187,6 +188,7 @@ class Sampler:
         self.warm_files = False
         self.returned: list[object] = []
         self.found: list[dict[str, torch.Tensor]] = []  # the evolving state of each copy before its latest call
+        self.between: BetweenCalls | None = None  # of a side that may have threads and processes
         self._timed_look: TimedLook | None = None
         self._latest = Sample(0.0)
         if self._cuda:
@@ -271,6 +273,9 @@ class Sampler:
             for words in late:
                 self._timer.write(words)
             synchronize()
+        between = self.between
+        if between:
+            between.call_begins()
         begin = clock_ns()
         returned = [step() for step in steps]
         if cuda:
@@ -278,6 +283,8 @@ class Sampler:
         untrace(None)  # or a function that the step left behind would work while the clock is read
         unprofile(None)
         elapsed = clock_ns() - begin
+        if between:
+            between.call_ended(elapsed)
         self.returned = returned
         return Sample(float(elapsed) / len(steps))
 
@@ -359,6 +366,8 @@ class Sampler:
             self._timed_look = self._timed_look or TimedLook(answers, [name for name in answers if self._workload.may_change(name)])
         gc.collect()
         gc.disable()
+        if self.between:
+            self.between.block_begins()
         try:
             for i in range(count):
                 for _ in range(_TRIES):

@@ -254,8 +254,9 @@ class Inputs:
     def _find_places(self) -> dict[str, Where]:
         """The inputs that are stated to lie on the host, by dotted name. Raises BenchmarkError for one that cannot be rewritten there."""
         hosted = [draw for draw in self._rand.draws if draw.where != "device"]
-        if edited := [draw for draw in hosted if draw.tensor._version != draw.version]:
-            found = f"inputs() edited a tensor of shape {tuple(edited[0].tensor.shape)} in {edited[0].where} memory"
+        fixed = [draw for draw in self._rand.draws if draw.placed or draw.where != "device"]
+        if edited := [draw for draw in fixed if draw.tensor._version != draw.version]:
+            found = f"inputs() edited a tensor of shape {tuple(edited[0].tensor.shape)} where it was placed"
             raise BenchmarkError(f"{found}; expected it to be edited on the device, and then rand.place(tensor, {edited[0].where!r})")
         by_storage = {draw.tensor.untyped_storage().data_ptr(): draw.where for draw in hosted}
         found_in = {name: by_storage.get(tensor.untyped_storage().data_ptr(), "device") for name, tensor in self.tensors()}

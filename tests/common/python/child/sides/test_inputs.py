@@ -150,8 +150,13 @@ def test_a_draw_on_the_host_is_not_edited_there(make):
         x[0] = 0
         return {"x": rand.place(x, "pinned")}
 
-    with pytest.raises(BenchmarkError, match=r"edited a tensor of shape \(8,\) in pinned memory; expected it to be edited on the device"):
-        make(edits)
+    def edits_behind(rand, n):
+        return {"x": rand.place(rand.normal(n), "device").add_(1)}
+
+    sentence = r"edited a tensor of shape \(8,\) where it was placed; expected it to be edited on the device, and then rand.place"
+    for edited in (edits, edits_behind):
+        with pytest.raises(BenchmarkError, match=sentence):
+            make(edited)
     assert make(edits_before).values["x"][0] == 0
 
 
