@@ -30,7 +30,7 @@ __global__ void layer(const int8_t* __restrict__ weight, const int8_t* __restric
     if (threadIdx.x % LANES == 0) to[row] = int8_t(state), y[row] = state;
 }
 
-// Adds the token to the state, which y has of the token before, and picks the expert with the largest logit; one block, a warp per expert.
+// Adds the token to the state that the token before left in y, and picks the expert with the largest logit. One block, a warp per expert.
 __global__ void route(const int8_t* __restrict__ x, const int8_t* __restrict__ gate, const int* y, int8_t* state, int* counts, int* choice,
                       int token, int dim) {
     __shared__ int logits[EXPERTS];

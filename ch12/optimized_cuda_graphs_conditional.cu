@@ -2,7 +2,7 @@
 // predicts: baseline 1.42 ms = 57 * (3 * launch + 14e-6)  (57 rounds on average; 14 us for the kernels, the copy and the wait, assumed)
 // predicts: optimized 0.57 ms = 57 * (3 * 2e-6 + 4e-6)  (a kernel of the graph 2 us, an iteration 4 us, both assumed) on h100
 // proves: launches <= 2
-// proves: /\bCALL\.ABS\.NOINC\b/ in decide
+// proves: calls cudaStreamSynchronize == 0
 // scratch: int other[rows * cols]
 // scratch: int changed[1]
 #include "common/cuda/launch.cuh"

@@ -2,6 +2,7 @@
 // predicts: baseline 0.47 ms = 16 * ((2 + 3.75) * launch + 8e-6)  (3.75 layers per token on average; 8 us for router and wait, assumed)
 // predicts: optimized 0.25 ms = 16 * (3e-6 + 5e-6 + 3.75 * 2e-6)  (router 3 us, switch 5 us, layer 2 us, all assumed) on h100
 // proves: launches == 1
+// proves: calls cudaStreamSynchronize == 0
 // proves: /\bCALL\.ABS\.NOINC\b/ in route
 // scratch: int8_t state_a[dim]
 // scratch: int8_t state_b[dim]
@@ -32,9 +33,9 @@ __global__ void layer(const int8_t* __restrict__ weight, const int8_t* __restric
     if (threadIdx.x % LANES == 0) to[row] = int8_t(state), y[row] = state;
 }
 
-// Adds the token to the state, which y has of the token before, and picks the expert with the largest logit; one block, a warp per expert.
-__global__ void route(const int8_t* __restrict__ x, const int8_t* __restrict__ gate, const int* y, int8_t* state, int* counts, cudaGraphConditionalHandle choice,
-                      int token, int dim) {
+// Adds the token to the state that the token before left in y, and picks the expert with the largest logit. One block, a warp per expert.
+__global__ void route(const int8_t* __restrict__ x, const int8_t* __restrict__ gate, const int* y, int8_t* state, int* counts,
+                      cudaGraphConditionalHandle choice, int token, int dim) {
     __shared__ int logits[EXPERTS];
     for (int i = threadIdx.x; i < dim; i += blockDim.x)
         state[i] = int8_t(clamp8(x[size_t(token) * dim + i] + (token ? y[size_t(token - 1) * dim + i] : 0)));

@@ -29,7 +29,7 @@ def reference(x, rows, cols):
             edged[1:-1, 1:-1] = label
             for near in (edged[:-2, 1:-1], edged[2:, 1:-1], edged[1:-1, :-2], edged[1:-1, 2:]):
                 label = torch.where(is_open, torch.minimum(label, near), closed)
-        rounds, changes = rounds + 1, not torch.equal(label, before)
+        rounds, changes = rounds + 1, bool((label != before).any())
     return label, torch.tensor([rounds], dtype=torch.int32, device=x.device)
 
 
