@@ -1,4 +1,4 @@
-// Optimized: a SWITCH node per token launches the chosen expert's layers inside the graph: one launch for all tokens.
+// Optimized: a SWITCH node per token launches the chosen expert.
 // predicts: baseline 0.47 ms = 16 * ((2 + 3.75) * launch + 8e-6)  (3.75 layers per token on average; 8 us for router and wait, assumed)
 // predicts: optimized 0.25 ms = 16 * (3e-6 + 5e-6 + 3.75 * 2e-6)  (router 3 us, switch 5 us, layer 2 us, all assumed) on h100
 // proves: launches == 1

@@ -1,4 +1,4 @@
-// Optimized: the last block of a level launches the next one from the device, by a tail launch.
+// Optimized: a level launches the next one itself, by a tail launch.
 // nvcc: -rdc=true
 // predicts: baseline 0.25 ms = 15 * (2 * launch + 9.4e-6)  (15 levels; 9.4 us for a kernel, the copy's end and the wait, assumed)
 // predicts: optimized 0.15 ms = 15 * (6e-6 + 4e-6)  (a tail launch 6 us, a kernel 4 us, both assumed) on h100

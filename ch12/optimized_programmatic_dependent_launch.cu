@@ -1,4 +1,4 @@
-// Optimized: programmatic dependent launch: each kernel loads its weights while the layer before still runs.
+// Optimized: each kernel loads its weights while the one before runs.
 // needs: tma
 // predicts: baseline 0.250 ms = layers * (4 * dim * dim / dram_read + 0.8e-6 + 2.2e-6)  (weights; DRAM latency; rest of a kernel, assumed)
 // predicts: optimized 0.185 ms = layers * (0.4 * (4 * dim * dim / dram_read + 0.8e-6) + 2.2e-6)  (60 % of the prologue hidden)

@@ -1,4 +1,4 @@
-// Optimized: a persistent block takes its next task from an atomic queue: whoever is free takes what is left.
+// Optimized: a free block takes the next task from an atomic queue.
 // predicts: baseline 0.585 ms = (16 * 384 + 480 * 8) * 4 * 1024 * 3.6 / (smem / sm_count)  (the worst SM: 16 long tasks of 496)
 // predicts: optimized 0.421 ms = 1.04 * 13.9 * tasks * 4 * 1024 * 3.6 / smem  (13.9 steps per task on average, 4 % of imbalance left)
 // proves: atom_global_return

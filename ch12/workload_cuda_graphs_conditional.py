@@ -1,6 +1,6 @@
 """Connected components of a grid: each open cell gets the smallest index in its component, by sweeps until none changes.
 
-Predicted: 2x. Each of some 57 rounds costs the baseline the host's work: three launches, a copy and a wait.
+Predicted: 2.5x. Each of some 57 rounds costs the baseline the host's work: three launches, a copy and a wait.
 Inside the graph a round costs only its three kernels, whose launch the host does not see.
 
 Measured: RESULTS.md.

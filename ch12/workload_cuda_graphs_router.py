@@ -1,6 +1,6 @@
 """A quantized model that decodes token by token: a router picks one of four experts of 1, 2, 4 or 8 int8 layers for each token.
 
-Predicted: 1.6x. Per token the baseline waits for the router's choice to reach the host before it can launch the expert's layers.
+Predicted: 1.9x. Per token the baseline waits for the router's choice to reach the host before it can launch the expert's layers.
 Inside the graph a SWITCH node reads the choice, so only the device's own time is left.
 
 Measured: RESULTS.md. `counts` are the firing rates of the four branches, and the referee checks them against its own routing.

@@ -1,6 +1,6 @@
 """Requests of different lengths, one after the other: each signal is smoothed by eight passes, a graph of eight kernels.
 
-Predicted: 2x. The baseline instantiates a graph for each request; the optimized side puts new pointers and sizes into one.
+Predicted: 2.5x. The baseline instantiates a graph for each request; the optimized side puts new pointers and sizes into one.
 
 Measured: RESULTS.md.
 
