@@ -7,7 +7,7 @@ constexpr int LANES = 32, ROWS = 8;  // rows per block, one a warp
 constexpr int RUN = 8;               // vectors of four weights per lane: a row has at most 1024 weights
 
 // One layer: y = max(0, weight x).
-__global__ void layer(const float* __restrict__ weight, const float* x, float* y, int dim) {
+__global__ void layer(const float* weight, const float* x, float* y, int dim) {
     const int row = blockIdx.x * ROWS + threadIdx.x / LANES, lane = threadIdx.x % LANES;
     const bool is_row = row < dim;
     float4 w[RUN];

@@ -12,12 +12,12 @@ constexpr int LANES = 32, ROWS = 8;  // rows per block, one a warp
 constexpr int RUN = 8;               // vectors of four weights per lane: a row has at most 1024 weights
 
 // One layer: y = max(0, weight x).
-__global__ void layer(const float* __restrict__ weight, const float* x, float* y, int dim) {
+__global__ void layer(const float* weight, const float* x, float* y, int dim) {
     cudaTriggerProgrammaticLaunchCompletion();  // the next layer may begin as soon as every block of this one has
     const int row = blockIdx.x * ROWS + threadIdx.x / LANES, lane = threadIdx.x % LANES;
     const bool is_row = row < dim;
     float4 w[RUN];
-    // The prologue: a row of weights, which no kernel writes.
+    // The prologue: a row of weights, which no kernel writes. Were `weight` __restrict__, the compiler would load it behind the wait.
 #pragma unroll
     for (int k = 0; k < RUN; k++) {
         const int i = lane + k * LANES;

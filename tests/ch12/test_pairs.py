@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from common.python.child.sides.loader import import_file, load_workload
-from tests.support.cuda_sides import values_at
+from tests.support.cuda_sides import kernels_of, values_at
 from tests.support.teeth import ROOT
 
 CHAPTER = ROOT / "ch12"
@@ -19,7 +19,8 @@ def side(name):
 
 def kernels(text):
     """The body of each kernel and device function of a source, by name."""
-    found = re.finditer(r"^__(?:global|device)__ [^{;]*?\b(\w+)\([^{;]*\{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL)
+    text = re.sub(r"__launch_bounds__\(\w+\)", "", text)
+    found = re.finditer(r"^__(?:global|device)__ [^(]*?\b(\w+)\([^{;]*\{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL)
     return {match[1]: match[2] for match in found}
 
 
@@ -43,6 +44,13 @@ def test_sides_share_every_kernel_but_those_of_the_idea(pair):
     assert all(baseline[name] != optimized[name] for name in DIFFERENT[pair])
     constants = [re.findall(r"^constexpr .*", side(f"{role}_{pair}.cu"), re.MULTILINE) for role in ("baseline", "optimized")]
     assert constants[0] == constants[1]
+
+
+@pytest.mark.parametrize("architecture", ["90a", "100a"])
+def test_weights_are_loaded_before_the_wait_and_activations_behind_it(architecture):
+    (layer,) = kernels_of(CHAPTER / "optimized_programmatic_dependent_launch.cu", architecture)
+    found = [text.split()[0] for text in layer.instructions if text.startswith(("ACQBULK", "PREEXIT", "LDG"))]
+    assert [name.partition(".")[0] for name in found] == ["PREEXIT", *8 * ["LDG"], "ACQBULK", *8 * ["LDG"]]
 
 
 def test_the_rounds_of_a_grid_depend_on_its_values():
