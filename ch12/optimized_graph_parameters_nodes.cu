@@ -1,7 +1,7 @@
 // Optimized: arguments are set node by node: nothing is captured again.
 // predicts: baseline 0.64 ms = 16 * (8 * 1e-6 + 32e-6)  (capture 1 us per kernel; instantiate, launch and destroy 32 us, assumed) on h100
 // predicts: optimized 0.26 ms = 16 * (8 * 1.4e-6 + 5e-6)  (the device: 1.4 us per kernel of a graph, 5 us to start one, assumed) on h100
-// proves: calls cudaGraphInstantiate == 0
+// proves: calls cudaGraphExecDestroy == 0
 // proves: calls cudaStreamBeginCapture == 0
 // scratch: float other[least * requests]
 #include "common/cuda/launch.cuh"
