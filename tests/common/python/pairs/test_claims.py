@@ -55,6 +55,8 @@ def test_counters_calls_and_overlaps_have_names():
     calls = parse_claim("calls cudaStreamSynchronize == 0", separates=True)
     assert (calls.measure.kind, calls.measure.names, calls.relation, calls.bound) == ("calls", ("cudaStreamSynchronize",), "==", 0)
     assert (overlap.measure.names, overlap.relation, overlap.bound, overlap.relative) == (("HtoD", "gemm"), ">=", 0.5, False)
+    any_streams = parse_claim("overlap >= 0.5", separates=True)
+    assert (any_streams.measure.kind, any_streams.measure.names, any_streams.bound) == ("overlap", (), 0.5)
 
 
 def test_space_between_words_does_not_matter():
@@ -77,7 +79,7 @@ UNREADABLE = {
     "proves: registers 64": "expected a claim such as `registers <= 64`",
     "proves: lauches == 1": "expected launches",
     "proves: shared_memory <= 100 KB": "expected a claim such as `shared_memory <= 100 KiB`",
-    "proves: overlap a >= 0.5": "expected a claim such as `overlap HtoD gemm >= 0.5`",
+    "proves: overlap a >= 0.5": "expected a claim such as `overlap >= 0.5`",
     "proves: kernel": "expected a claim such as `kernel gemm`",
     "proves: counter < 0.5 x baseline": "expected a claim such as `counter dram__bytes.sum < 0.5 x baseline`",
     "has: /(/": "a pattern with missing ), unterminated subpattern at position 0; expected a regular expression",
