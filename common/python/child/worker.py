@@ -359,8 +359,8 @@ class Worker:
         self._prepare(messages.Prepare(shape=request.shape, seed=request.seed, live_seed=request.live_seed))
         _, step = self._prepared.copies[0]
         step()  # what a first call sets up or compiles is not of the step
-        launches, spans = trace(step)
-        return messages.Observed(nonce=request.nonce, launches=launches, spans=spans, cubins=compiled_kernels(), missed="")
+        launches, spans, calls = trace(step)
+        return messages.Observed(nonce=request.nonce, launches=launches, spans=spans, cubins=compiled_kernels(), missed="", calls=calls)
 
     def _picked(self, sampler: Sampler, copy: int, seed: int, prefix: str) -> Call:
         # A state that evolves is judged over this one call, from where the call found it: a replay from `prepare` on would be as long as

@@ -112,6 +112,7 @@ _WHAT = {
     "d2h_pageable": "copies to pageable host memory",
     "launch": "one launch",
     "graph_launch": "one launch of a graph",
+    "graph_node": "one further node of a chain in a graph",
 }
 
 

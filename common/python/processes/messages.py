@@ -328,6 +328,7 @@ class Observed(Answer):
     spans: list[Span]
     cubins: list[str]
     missed: str  # a sentence on what it did besides, of which neither launches nor code are known; empty if that is all
+    calls: dict[str, int] = {}  # of the host to CUDA in a step that was watched: how often each was made
     imported: list[str] = []  # by an Ahead: the files of all its modules that are not of installed packages
 
 

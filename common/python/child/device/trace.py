@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,8 @@ def start_tracing() -> None:
         torch.cuda.synchronize()
 
 
-def trace(step: Callable[[], object]) -> tuple[list[Launch], list[Span]]:
-    """The kernels that one call of `step` runs, in the order of their start, and all that it does on the GPU.
+def trace(step: Callable[[], object]) -> tuple[list[Launch], list[Span], dict[str, int]]:
+    """The kernels that one call of `step` runs, in the order of their start, all that it does on the GPU, and the host's calls to CUDA.
 
     The stream is held until all is queued, as for a sample: a profiled launch takes the host longer than many kernels run, so kernels of
     several streams would not overlap. A step that waits for the stream is traced once more, not held.
@@ -45,7 +46,12 @@ def trace(step: Callable[[], object]) -> tuple[list[Launch], list[Span]]:
         raise SideFailure(
             Status.LAUNCH_FAILED, "the profiler saw nothing on the GPU; expected a step that runs there and CUPTI to tell of it"
         )
-    return launches, spans
+    return launches, spans, host_calls(events)
+
+
+def host_calls(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """How often a Chrome trace's host called each function of CUDA, by its name; the wait that ends a trace is among them."""
+    return dict(Counter(str(event["name"]) for event in events if event.get("ph") == "X" and event.get("cat") in _HOST))
 
 
 def _traced(step: Callable[[], object], *, hold: bool) -> tuple[list[Launch], list[Span]]:
