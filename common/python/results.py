@@ -83,13 +83,15 @@ class TelemetrySummary(Document):
 class Block(Document):
     """Samples of one side in a row, in ns a call; `seed` replays the inputs of call i as seed + i.
 
-    `sm_clock_hz` is the clock that the SMs held in each sample, on a GPU; `void` counts samples that had to be taken again.
+    `sm_clock_hz` is the clock that the SMs held in each sample, on a GPU; `void` counts samples that had to be taken again. `watts` is the
+    mean power of the GPUs over a sustained block, None where they do not tell.
     """
 
     seed: int
     samples_ns: tuple[float, ...]
     sm_clock_hz: tuple[float, ...] = ()
     void: int = 0
+    watts: float | None = None
 
 
 class Unit(Document):

@@ -88,7 +88,6 @@ class Measurement:
         self._checks: dict[str, list[Check]] = {side: [] for side in plan.sides}
         self._peaks: dict[str, int] = {}
         self._outside: dict[str, int] = {}  # of `_peaks`, what does not lie in torch's allocator, where a memory row tells
-        self._watts: dict[str, list[float]] = {}  # of the unit that is measured, one a sustained block
         self._metrics: dict[str, dict[str, ReportedMetric]] = {}
         self._notes: set[str] = set()
         self._wall_clock = WallClock()
@@ -182,7 +181,6 @@ class Measurement:
             ran: list[str] = []
             looked_at = draw_looks(sum(1 for size in passes[order[0]] if size))
             self._spans = {side: [] for side in order}
-            self._watts = {side: [] for side in order}
             checked = {side: len(self._checks[side]) for side in order}
             for place, sides in enumerate((order, tuple(reversed(order)))):
                 for side in sides:
@@ -201,7 +199,8 @@ class Measurement:
     def _with_figures(self, unit: Unit, checked: Mapping[str, int]) -> Unit:
         """The unit with what its sides have of the row's goal; of each, as many calls as `checked` says were judged before it."""
         goal = self._plan.described.goal
-        joules = {side: statistics.fmean(watts) * median_ns(unit, side) / 1e9 for side, watts in self._watts.items() if watts}
+        watts = {side: [block.watts for block in blocks if block.watts] for side, blocks in unit.blocks.items()}
+        joules = {side: statistics.fmean(known) * median_ns(unit, side) / 1e9 for side, known in watts.items() if known}
         figures = figures_for(
             goal,
             peaks=self._peaks,
@@ -334,8 +333,7 @@ class Measurement:
         end = time.monotonic()
         wall_s = end - begin
         self._notes.update(timed.notes)
-        if self._sustained and (watts := self._telemetry.watts(begin, end)) is not None:
-            self._watts[side].append(watts)
+        watts = self._telemetry.watts(begin, end) if self._sustained else None
         if len(timed.samples_ns) != count or not all(0 < sample < math.inf for sample in timed.samples_ns):
             raise SideFailure(Status.CRASHED, f"{side}: found {len(timed.samples_ns)} samples; expected {count} positive times")
         if len(timed.picks) != len(picks) * worker.ranks:
@@ -346,7 +344,7 @@ class Measurement:
         queued_s = min(timed.queued_ns, calls * messages.MOST_QUEUED_NS) / 1e9
         self._spans[side].append(Span(wall_s, sum(timed.samples_ns) * self._copies[side] / 1e9, count, queued_s, looks))
         clocks = tuple(timed.sm_clock_hz)
-        return Block(seed=request.seed, samples_ns=tuple(timed.samples_ns), sm_clock_hz=clocks, void=timed.void)
+        return Block(seed=request.seed, samples_ns=tuple(timed.samples_ns), sm_clock_hz=clocks, void=timed.void, watts=watts)
 
     def _cold_unit(self, order: tuple[str, ...]) -> Unit:
         """Every sample is a fresh process: from loading the side to its first result, with compile caches of its own."""
