@@ -147,8 +147,9 @@ def _beside_the_goal(timing: PairTiming) -> list[str]:
     """Where the goal is not time, what the times are; where joules of a step are known and not the goal, these; an unequal speed."""
     found = []
     if timing.figures:
-        found += [f"{side} takes {time_text(time.estimate)} a step" for side, time in timing.time_ns.items()]
-        found += [f"{side} {speedup_text(speedup)} as fast as the baseline" for side, speedup in timing.speedups.items()]
+        times = [f"{side} {time_text(time.estimate)}" for side, time in timing.time_ns.items()]
+        times += [f"{side} is {speedup_text(speedup)} as fast" for side, speedup in timing.speedups.items()]
+        found.append(f"time of a step: {', '.join(times)}")
     elif timing.goal in UNITS:
         found.append(f"no {timing.goal} was measured: this GPU has no counter of it")
     else:
