@@ -1,4 +1,8 @@
 """Optimized: checkpointed blocks: backward computes activations again."""
+# predicts: baseline 13.8 GB = 24 * width**2 * layers + (32 * layers + 20) * sequences * tokens * width  (weights, activations, the loss)
+# predicts: optimized 2.25 GB = 24 * width**2 * layers + (2 * layers + 50) * sequences * tokens * width  (block inputs, one block, the loss)
+# predicts: optimized time = 1.33 x baseline  (one more forward, of two products for each backward's four)
+# proves: kernels > 1.1 x baseline
 
 import torch
 from shared_block import block, leaves_of

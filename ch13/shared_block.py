@@ -5,6 +5,11 @@ import torch.nn.functional as F
 NAMES = ("qkv", "out", "up", "down")  # the weights of a block, each a matrix of rows to apply
 
 
+def sizes(width):
+    """Rows and columns of each weight, by name."""
+    return {"qkv": (3 * width, width), "out": (width, width), "up": (4 * width, width), "down": (width, 4 * width)}
+
+
 def block(x, qkv, out, up, down, heads):
     """The residual stream behind a block; `x` is sequences x tokens x width."""
     sequences, tokens, width = x.shape
