@@ -89,7 +89,8 @@ class Measurement:
         self._peaks: dict[str, int] = {}
         self._outside: dict[str, int] = {}  # of `_peaks`, what does not lie in torch's allocator, where a memory row tells
         self._metrics: dict[str, dict[str, ReportedMetric]] = {}
-        self._notes: set[str] = set()
+        self._notes = {f"each side may use {len(plan.cores)} cores"} if plan.cores else set()
+        self._numa_nodes: set[int] = set()
         self._wall_clock = WallClock()
         self._spans: dict[str, list[Span]] = {}  # of the unit that is measured
         self._behind_ns: dict[str, list[float]] = {side: [] for side in plan.sides}  # of the calls that were looked at
@@ -118,10 +119,7 @@ class Measurement:
         times = times_of(everything, known)
         if known:
             self._notes.add("with so few units, the deviation between processes is at least that of this machine's noise floor")
-        for side, outside in sorted(self._outside.items()):
-            self._notes.add(f"{side} holds {bytes_text(outside)} beside torch's allocator, the code of its kernels included")
-        if self._throttle.discarded:
-            self._notes.add(f"{self._throttle.discarded} blocks were taken again: the device throttled in them")
+        self._note_conditions()
         timing = PairTiming(
             shape=dict(self._shape),
             device=self._plan.device,
@@ -131,6 +129,8 @@ class Measurement:
             launch_latency_hidden=self._plan.clock == "device" and self._hold,
             calls_per_sample=self._copies,
             buffer_sets=self._sets,
+            places=self._plan.described.places if self._plan.device == "cuda" else {},
+            numa_nodes=tuple(sorted(self._numa_nodes)),
             units=tuple(everything),
             time_ns={side: times[side] for side in self._plan.sides},
             speedups=speedups_of(everything, known),
@@ -147,6 +147,12 @@ class Measurement:
             notes=tuple(sorted(self._notes)),
         )
         return Measured(timing, self._checks, self._peaks, self._metrics)
+
+    def _note_conditions(self) -> None:
+        for side, outside in self._outside.items():
+            self._notes.add(f"{side} holds {bytes_text(outside)} beside torch's allocator, the code of its kernels included")
+        if self._throttle.discarded:
+            self._notes.add(f"{self._throttle.discarded} blocks were taken again: the device throttled in them")
 
     def _units(self) -> tuple[list[Unit], StopReason]:
         units: list[Unit] = []
@@ -269,8 +275,8 @@ class Measurement:
     def _sets_for(self, warmed: Mapping[str, messages.Warmed]) -> int:
         """How many sets of buffers samples take turns at: that a process's are where they are is then no property of its side."""
         described, settings = self._plan.described, self._session.settings
-        if self._plan.clock != "device" or described.cache == "hot" or described.goal == MEMORY:
-            return 1
+        if self._plan.clock != "device" or described.cache == "hot" or described.goal == MEMORY or described.places:
+            return 1  # pinned memory is scarce, and where it lies is all the same to a copy over the bus
         if self._sustained or settings.warmup == 0:
             return 1
         samples = sum(self._passes(max(answer.sample_ns for answer in warmed.values())))
@@ -313,6 +319,7 @@ class Measurement:
         warmed = worker.ask(request, messages.Warmed, self._left())
         self._peaks.setdefault(side, warmed.peak_memory_bytes)  # of a memory row it was weighed
         self._metrics[side] = warmed.metrics
+        self._numa_nodes.update(warmed.numa_nodes)
         return warmed
 
     def _block(self, worker: SideAtWork, side: str, count: int, looks: int) -> Block:
