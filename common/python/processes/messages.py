@@ -247,6 +247,20 @@ class Warmed(Answer):
     numa_nodes: list[int] = []
 
 
+class Weigh(Request):
+    """Call the step of what was prepared, and tell the most device memory that the process holds; no other may take any meanwhile."""
+
+    kind: Literal["weigh"] = "weigh"
+
+
+class Weighed(Answer):
+    """Bytes since before the side was loaded: the most in use in torch's allocator during a step, and the most that lay beside it."""
+
+    kind: Literal["weighed"] = "weighed"
+    allocated_bytes: int
+    outside_bytes: int
+
+
 class Time(Request):
     """Take `count` samples; call i, counted over all samples and copies, runs on the inputs of seed + i.
 
@@ -433,7 +447,7 @@ class Reaped(Answer):
 
 
 AnyRequest = Annotated[
-    Describe | Probe | Build | Open | Load | Prepare | Check | Warm | Time | Watch | Ahead | Attend | Judge | Survey | Fork | Reap,
+    Describe | Probe | Build | Open | Load | Prepare | Check | Warm | Weigh | Time | Watch | Ahead | Attend | Judge | Survey | Fork | Reap,
     Field(discriminator="kind"),
 ]
 
