@@ -39,9 +39,10 @@ def trace(step: Callable[[], object]) -> tuple[list[Launch], list[Span], dict[st
 
     Raises SideFailure if nothing was seen, which is how a missing permission to use CUPTI shows.
     """
-    launches, spans = _traced(step, hold=True)
+    events = _traced(step, hold=True)
     if device_helpers().expired:
-        launches, spans = _traced(step, hold=False)
+        events = _traced(step, hold=False)
+    launches, spans = read_trace(events)
     if not spans:
         raise SideFailure(
             Status.LAUNCH_FAILED, "the profiler saw nothing on the GPU; expected a step that runs there and CUPTI to tell of it"
@@ -54,7 +55,7 @@ def host_calls(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return dict(Counter(str(event["name"]) for event in events if event.get("ph") == "X" and event.get("cat") in _HOST))
 
 
-def _traced(step: Callable[[], object], *, hold: bool) -> tuple[list[Launch], list[Span]]:
+def _traced(step: Callable[[], object], *, hold: bool) -> list[dict[str, Any]]:
     helpers = device_helpers()
     torch.cuda.synchronize()
     with profile(use_device="cuda", use_kineto=True) as profiler:
@@ -68,13 +69,19 @@ def _traced(step: Callable[[], object], *, hold: bool) -> tuple[list[Launch], li
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "trace.json")
         profiler.export_chrome_trace(str(path))
-        events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
-    return read_trace(events)
+        return of_step(json.loads(path.read_text(encoding="utf-8"))["traceEvents"])
+
+
+def of_step(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A Chrome trace's events without the kernel that held the stream and the call that launched it."""
+    events = list(events)
+    holding = {event["args"].get("correlation") for event in events if event.get("name") == HOLDING and "args" in event}
+    return [event for event in events if event.get("args", {}).get("correlation", HOLDING) not in holding]
 
 
 def read_trace(events: Iterable[Mapping[str, Any]]) -> tuple[list[Launch], list[Span]]:
     """Launches and spans of a Chrome trace's events. Host and device events of a launch share a correlation id, and so do a graph's."""
-    timed = [event for event in events if event.get("ph") == "X" and event["name"] != HOLDING]
+    timed = [event for event in events if event.get("ph") == "X"]
     started_by = {event["args"].get("correlation"): str(event["name"]) for event in timed if event.get("cat") in _HOST}
     on_device = sorted((event for event in timed if event.get("cat") in _DEVICE), key=lambda event: event["ts"])
     launches = [_launch(event, started_by) for event in on_device if event["cat"] == "kernel"]
