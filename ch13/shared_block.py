@@ -1,10 +1,6 @@
 """A pre-norm transformer block without dropout: causal attention, then a GELU network of four times the width."""
 
-import torch
 import torch.nn.functional as F
-
-# cuBLAS splits the gradient's products along the tokens; in BF16 the sum of the parts would be off by 0.1.
-torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
 
 NAMES = ("qkv", "out", "up", "down")  # the weights of a block, each a matrix of rows to apply
 
