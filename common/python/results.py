@@ -133,7 +133,8 @@ class PairTiming(Document):
 
     By side: `shares` of the ceiling where this machine's are kept, `gains`, which are `speedups` for another `goal` than time, and `rungs`:
     how many times better at it a side of a ladder is than the one before; `calls_per_sample`, more than 1 of a short step. By key: `work`,
-    the least that any side must do, and its time, `ceiling_ns`. Samples use `buffer_sets`. Units took `seconds`, but for `prepare`.
+    the least that any side must do, and its time, `ceiling_ns`. Samples use `buffer_sets`. Units took `seconds`, but for `prepare`. A side
+    ran in `ranks` processes.
     """
 
     shape: dict[str, int | float | bool | str]
@@ -159,6 +160,7 @@ class PairTiming(Document):
     seconds: float = 0.0
     telemetry: TelemetrySummary = TelemetrySummary()
     notes: tuple[str, ...] = ()
+    ranks: int = 1
 
     @model_validator(mode="after")
     def _is_legal(self) -> Self:

@@ -52,7 +52,8 @@ class Described(Answer):
     """What the parent must know of a workload; `timed` and `cpu_at` have kwargs applied. Empty `cpu_at`: never timed there.
 
     `work` is what any implementation must do at each of `timed`, by ceiling, and `cpu_work` at `cpu_at`.
-    `mismatch` is a sentence on the first entry point of a .cu side that does not fit the workload, or empty.
+    `mismatch` is a sentence on the first entry point of a .cu side that does not fit the workload, or empty. `ranks` are the numbers of
+    processes that a side can run in, none where it is one.
     """
 
     kind: Literal["described"] = "described"
@@ -66,6 +67,7 @@ class Described(Answer):
     work: dict[str, dict[str, float]]
     cpu_work: dict[str, float]
     mismatch: str
+    ranks: list[int] = []
 
 
 class Probe(Request):
@@ -108,6 +110,8 @@ class Open(Request):
 
     kind: Literal["open"] = "open"
     choose: bool
+    rank: int = 0
+    ranks: int = 1
 
 
 class Load(Request):
@@ -115,7 +119,8 @@ class Load(Request):
 
     Compile caches are new with `cold`, lie in the folder `caches` where that is named, and else where the compilers have them.
     `digest` is of both files' text as the run began, so that what is loaded is what was planned. With `watched`, CUPTI is
-    started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`.
+    started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`,
+    which find each other by the file `rendezvous`.
     """
 
     kind: Literal["load"] = "load"
@@ -132,6 +137,7 @@ class Load(Request):
     digest: str
     rank: int = 0
     ranks: int = 1
+    rendezvous: str = ""
 
 
 class Loaded(Answer):
@@ -256,7 +262,10 @@ class Time(Request):
 
 
 class Timed(Answer):
-    """Samples in ns a call, SM clocks in Hz, the host's ns of queueing in all, how many more were void, and the picked calls' outputs."""
+    """Samples in ns a call, SM clocks in Hz, the host's ns of queueing in all, how many more were void, and the picked calls' outputs.
+
+    `began_ns` says when the host's clock of each sample started; of several ranks, joined, how far apart theirs did.
+    """
 
     kind: Literal["timed"] = "timed"
     samples_ns: list[float]
@@ -265,6 +274,7 @@ class Timed(Answer):
     void: int
     picks: list[Call]
     notes: list[str]
+    began_ns: list[int] = []
 
 
 class Span(Message):
@@ -389,7 +399,7 @@ class Surveyed(Answer):
 class Fork(Request):
     """Asks the fork server for a child whose socket comes with the message.
 
-    `triton` and `compiler`: one that finds Triton, or torch's compiler, imported, as torch is.
+    `triton` and `compiler`: one that finds Triton, or torch's compiler, imported, as torch is. `cores`: those that it may use, all if none.
     """
 
     kind: Literal["fork"] = "fork"
@@ -398,6 +408,7 @@ class Fork(Request):
     core: int
     triton: bool
     compiler: bool = False
+    cores: list[int] = []
 
 
 class Forked(Answer):

@@ -22,6 +22,7 @@ import torch
 from common.python.child.device.driver import record_behind_all
 from common.python.child.device.escape import TimedLook
 from common.python.child.device.helpers import device_helpers, sm_clock_hz
+from common.python.child.distributed import Alone, Together
 from common.python.child.sides.compare import snapshot
 from common.python.child.sides.inputs import Inputs
 from common.python.pairs.workload import Workload
@@ -55,7 +56,7 @@ class Sample:
     """One timed call: ns, the SM clock in Hz (0.0 where there is none), and whether the hold ran out, which voids it.
 
     `queued_ns` are the host's for the call while the stream was held; `behind_ns`, of a sample that was looked at, the GPU's from the
-    clock's stop to its last work.
+    clock's stop to its last work. `began_ns` is when a clock of the host's started.
     """
 
     ns: float
@@ -63,6 +64,7 @@ class Sample:
     void: bool = False
     queued_ns: float = 0.0
     behind_ns: float = 0.0
+    began_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ class DeviceTimer:
         self._clean = l2 == "clean"
         self._flush_bytes = 0 if l2 == "hot" else min(wanted, int(_FLUSH_MOST_SHARE * free)) & ~127
         self._all_done = _Event(enable_timing=True)
+        self.line_up: Callable[[], None] = Alone().line_up
         self._all_done.record()
         record_behind_all(self._all_done)  # what a first call sets up is no work of a step
         self._stamps = [torch.zeros(properties.multi_processor_count, 2, dtype=torch.int64, device=device) for _ in range(2)]
@@ -122,6 +125,7 @@ class DeviceTimer:
         try:
             if hold_ns:
                 self._helpers.block(hold_ns)
+            self.line_up()
             stamp(self._stamps[0])
             start.record()
             begin = clock_ns()
@@ -174,8 +178,15 @@ class Sampler:
         self.found: list[dict[str, torch.Tensor]] = []  # the evolving state of each copy before its latest call
         self._timed_look: TimedLook | None = None
         self._latest = Sample(0.0)
+        self._together: Together = Alone()
         if self._cuda:
             self._timer = DeviceTimer(device, "hot" if workload.cache == "hot" else "clean")
+
+    def join(self, together: Together) -> None:
+        """Begin each sample with the other ranks of the side, and call the step as often as rank 0 does."""
+        self._together = together
+        if self._cuda:
+            self._timer.line_up = together.line_up
 
     @property
     def calls_per_sample(self) -> int:
@@ -199,10 +210,12 @@ class Sampler:
         """
         look = self._prepare_look(looked_at)
         self._next_copies()
+        self._together.meet()  # what is rewritten now, another may have read in the call before
         for position, (inputs, _) in enumerate(self._copies):
             inputs.rewrite(seed + position)
         self._look()
         self._chill()
+        self._together.meet()
         _push(self._label)
         try:
             return self._device_sample(look) if self.clock == "device" else self._host_sample()
@@ -255,14 +268,15 @@ class Sampler:
         unprofile(None)
         elapsed = clock_ns() - begin
         self.returned = returned
-        return Sample(float(elapsed) / len(steps))
+        return Sample(float(elapsed) / len(steps), began_ns=begin)
 
     def sustained_sample(self, seed: int) -> Sample:
         """The mean time of a call in a second of calls back to back: inputs and caches as the call before left them."""
         for position, (inputs, _) in enumerate(self._copies):
             inputs.rewrite(seed + position)
+        self._together.meet()
         rounds, begin = 0, _clock_ns()
-        while (elapsed := _clock_ns() - begin) < _SUSTAINED_NS:
+        while self._together.first((elapsed := _clock_ns() - begin) < _SUSTAINED_NS):
             for _ in range(_SUSTAINED_ROUNDS):
                 self.returned = [step() for _, step in self._copies]
             rounds += _SUSTAINED_ROUNDS
@@ -305,17 +319,17 @@ class Sampler:
         while done < calls if calls >= 0 else True:
             steps, wholes = [], []
             for i in range(min(_WARM_BLOCK, calls - done) if calls >= 0 else _WARM_BLOCK):
-                if i >= 2 and sum(wholes) > _WARM_BLOCK_NS:
+                if i >= 2 and self._together.first(sum(wholes) > _WARM_BLOCK_NS):
                     break
                 begin = _clock_ns()
                 steps.append(self.sample(seed + done * len(self._copies)).ns)
                 wholes.append(float(_clock_ns() - begin))
                 done += 1
-                if calls < 0 and _clock_ns() > deadline:
+                if calls < 0 and self._together.first(_clock_ns() > deadline):
                     break
             median = statistics.median(steps)
             steady = previous > 0 and abs(median / previous - 1) <= _STEADY
-            if calls < 0 and (steady or _clock_ns() > deadline):
+            if calls < 0 and self._together.first(steady or _clock_ns() > deadline):
                 break
             previous = median
         return done, statistics.median(steps), statistics.median(wholes)
@@ -340,7 +354,7 @@ class Sampler:
                 for _ in range(_TRIES):
                     first = seed + i * len(self._copies)
                     sample = self.sustained_sample(first) if sustained else self.sample(first, looks.get(i))
-                    if not sample.void:
+                    if not self._together.any(sample.void):
                         break
                     void += 1
                 samples = (*samples, sample)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import itertools
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -12,8 +14,10 @@ from typing import Any
 
 import torch
 
+from common.python.child.sides.shards import Shards
 from common.python.errors import BenchmarkError
 from common.python.machine.page_cache import cached_pages
+from common.python.pairs.layout import place_of
 from common.python.pairs.workload import Shape, Spec, Workload
 
 _as_strided = torch.Tensor.as_strided  # captured before any side is imported
@@ -49,7 +53,8 @@ class Rand:
         self._seed = seed
         self._device = device
         self._folder = folder
-        self._index = 0
+        self._indices = itertools.count()
+        self._rank: int | None = None
         self.draws: list[_Draw] = []
         self.files: list[RandomFile] = []
         self._keep: frozenset[int] = frozenset()
@@ -60,6 +65,12 @@ class Rand:
         other = Rand(seed, self._device, self._folder)
         other.draws, other.files, other._keep, other._seeds = self.draws, self.files, keep, seeds
         return other
+
+    def of_rank(self, rank: int) -> Rand:
+        """Draws whose values are those of rank `rank` alone; what is drawn without it is the same for all ranks."""
+        own = copy.copy(self)
+        own._rank = rank
+        return own
 
     def normal(self, *shape: int, dtype: torch.dtype = torch.float32, mean: float = 0.0, std: float = 1.0) -> torch.Tensor:
         """Normally distributed values."""
@@ -83,16 +94,19 @@ class Rand:
 
     def file(self, size: int) -> Path:
         """A file of `size` random bytes on the disk that artifacts go to. A later call changes some of its pages."""
-        index, self._index = self._index, self._index + 1
+        index = next(self._indices)
         position = sum(1 for file in self.files if file.index < index)
         if position == len(self.files):
-            self.files.append(RandomFile(self._folder / f"input_{os.getpid()}_{index}.bin", size, mix(self._seed, index), index))
+            self.files.append(RandomFile(self._folder / f"input_{os.getpid()}_{index}.bin", size, self._seed_of(index, self._seed), index))
         elif index not in self._keep:
-            self.files[position].rewrite(mix(self._seed, index))
+            self.files[position].rewrite(self._seed_of(index, self._seed))
         return self.files[position].path
 
+    def _seed_of(self, index: int, seed: int) -> int:
+        return mix(seed if self._rank is None else mix(seed, -2 - self._rank), index)
+
     def _draw(self, shape: tuple[int, ...], dtype: torch.dtype, fill: Callable[[torch.Tensor, torch.Generator], object]) -> torch.Tensor:
-        index, self._index = self._index, self._index + 1
+        index = next(self._indices)
         position = index - sum(1 for file in self.files if file.index < index)
         known = position < len(self.draws)
         if known and index in self._keep:
@@ -100,7 +114,7 @@ class Rand:
         out = self.draws[position].tensor if known else torch.empty(shape, dtype=dtype, device=self._device)
         if out.shape != torch.Size(shape) or out.dtype != dtype:
             raise BenchmarkError(f"draw {index} changed from {tuple(out.shape)} to {shape}; expected inputs() to draw the same again")
-        generator = torch.Generator(self._device).manual_seed(mix(self._seeds.get(index, self._seed), index))
+        generator = torch.Generator(self._device).manual_seed(self._seed_of(index, self._seeds.get(index, self._seed)))
         if dtype in _NO_DIRECT_DRAW:
             wide = torch.empty(shape, dtype=torch.float32, device=self._device)
             fill(wide, generator)
@@ -176,6 +190,7 @@ class Inputs:
         self._workload = workload
         self._shape = shape
         self._place = place
+        self._made = seed, device, folder
         self._rand = Rand(seed, device, folder)
         self.values: dict[str, Any] = workload.inputs_of(self._rand, shape, *place)
         self._kept = {*workload.constants, *(workload.in_place if workload.evolves else ())}
@@ -210,7 +225,26 @@ class Inputs:
     def answers(self) -> dict[str, Spec]:
         """What is compared of a call: every output, and every tensor of a state that evolves."""
         state = {name: Spec(tuple(tensor.shape), tensor.dtype) for name, tensor in self.state().items()}
-        return {**self._workload.outputs(**self._shape), **state}
+        return {**self.outputs(), **state}
+
+    def outputs(self) -> dict[str, Spec]:
+        """Every output of this process. What `shards` gives there is as `prepare` has it, so live values size no output."""
+        seed, _, _ = self._made
+        return self._workload.outputs_of(self._shape, {**place_of(*self._place), "shards": self.shards(seed)})
+
+    def shards(self, seed: int, own: dict[str, Any] | None = None, change: Callable[[dict[str, Any]], dict[str, Any]] = dict) -> Shards:
+        """The inputs of any rank, live ones with the values of `seed`, as `change` makes them; of this one `own`, if that is given."""
+        made_of, device, folder = self._made
+        rank, ranks = self._place
+
+        def make(peer: int) -> dict[str, Any]:
+            apart = folder / f"rank{peer}"  # or its files would have these inputs' names
+            apart.mkdir(exist_ok=True)
+            inputs = Inputs(self._workload, self._shape, made_of, device, apart, (peer, ranks))
+            inputs.rewrite(seed)
+            return change(inputs.values)
+
+        return Shards(rank, ranks, self.values if own is None else own, make)
 
     @property
     def files(self) -> tuple[RandomFile, ...]:
