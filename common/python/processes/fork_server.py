@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -220,10 +221,10 @@ class Child:
     @property
     def has_closed(self) -> bool:
         """Whether it has closed its socket, as who dies does."""
-        try:
-            return self._open and not self._connection.socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-        except BlockingIOError:
+        if not self._open or not select.select([self], (), (), 0.0)[0]:
             return False
+        try:
+            return not self._connection.socket.recv(1, socket.MSG_PEEK)
         except ConnectionResetError:
             return True
 

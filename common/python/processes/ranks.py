@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import select
+import sysconfig
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -22,6 +23,7 @@ T = TypeVar("T", bound=Answer)
 _GLANCE_S = 0.01
 _DYING_S = 0.3  # between what a rank says of a peer that it has lost and that one's end
 _WAITING = ("/torch/distributed/", "/child/distributed.py", "/torch/cuda/__init__.py")
+_NOT_OF_A_SIDE = ("site-packages", "/common/python/", sysconfig.get_path("stdlib"), "<")
 _CALL = re.compile(r'File "(.+)", line (\d+) in (.+)')
 
 
@@ -167,10 +169,10 @@ def _waits_for_a_peer(stack: Sequence[str]) -> bool:
 
 def _place(stack: Sequence[str]) -> str:
     """The innermost call outside libraries and the harness, as file:line in function; nothing if there is none."""
-    calls = [
-        match for line in stack if (match := _CALL.match(line)) and "site-packages" not in match[1] and "/common/python/" not in match[1]
-    ]
-    return f" at {Path(calls[0][1]).name}:{calls[0][2]} in {calls[0][3]}" if calls else ""
+    for file, line, function in (match.groups() for call in stack if (match := _CALL.match(call))):
+        if not any(part in file for part in _NOT_OF_A_SIDE):
+            return f" at {Path(file).name}:{line} in {function}"
+    return ""
 
 
 def _kill(children: Iterable[Child]) -> None:

@@ -97,6 +97,7 @@ class Rand:
         index = next(self._indices)
         position = sum(1 for file in self.files if file.index < index)
         if position == len(self.files):
+            self._folder.mkdir(exist_ok=True)
             self.files.append(RandomFile(self._folder / f"input_{os.getpid()}_{index}.bin", size, self._seed_of(index, self._seed), index))
         elif index not in self._keep:
             self.files[position].rewrite(self._seed_of(index, self._seed))
@@ -239,7 +240,6 @@ class Inputs:
 
         def make(peer: int) -> dict[str, Any]:
             apart = folder / f"rank{peer}"  # or its files would have these inputs' names
-            apart.mkdir(exist_ok=True)
             inputs = Inputs(self._workload, self._shape, made_of, device, apart, (peer, ranks))
             inputs.rewrite(seed)
             return change(inputs.values)
