@@ -37,7 +37,7 @@ class _Handle(ctypes.Structure):
 def dump(tensors: Mapping[str, torch.Tensor], prefix: str, *, lend: bool = True) -> list[Dump]:
     """Make each tensor's bytes readable for the referee; the tensors must live until it has read them.
 
-    Those on a GPU are lent where that is possible, and asked for by `lend`; the others are written to files whose names start with `prefix`.
+    Those on a GPU are lent where `lend` asks for it and that is possible; the others are written to files whose names start with `prefix`.
     """
     dumps = []
     for name, tensor in tensors.items():

@@ -31,8 +31,8 @@ class Plan:
     """One row to be: its files and directives, its shapes on this machine with the work at each, and why it is skipped, if it is.
 
     `digests` are of the text of the workload and a side, by side, as they were planned. `gpus` are those of the machine that the row uses:
-    as many as it needs, one if it does not say. A side runs in `ranks` processes. `unmeasured` says why a row that was checked on the CPU is
-    SKIPPED nevertheless: its place is on more GPUs.
+    as many as it needs, one if it does not say. A side runs in `ranks` processes. `unmeasured` says why a row that was checked on the CPU
+    is SKIPPED nevertheless: its place is on more GPUs.
     """
 
     selection: Selection
@@ -191,7 +191,7 @@ def _plan(
         work = {CPU_SHAPE: described.cpu_work}
     usable = machine if device == "cuda" else machine.model_copy(update={"gpus": ()})
     directives = (workload_directives, *side_directives.values())
-    skip = _skip_reason(selection, directives, usable, here, settings.root)
+    skip = _skip_reason(selection, directives, usable, device if unmeasured else here, settings.root)
     digests = {side: digest_of(selection.pair.workload, selection.pair.sides[side]) for side in selection.sides}
     gpus = machine.gpus[:ranks] if ranks > 1 else gpus_for(directives, machine)
     if unmeasured and any(selection.pair.sides[side].suffix == ".cu" for side in selection.sides):

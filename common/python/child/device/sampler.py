@@ -354,7 +354,8 @@ class Sampler:
                 for _ in range(_TRIES):
                     first = seed + i * len(self._copies)
                     sample = self.sustained_sample(first) if sustained else self.sample(first, looks.get(i))
-                    if not self._together.any(sample.void):
+                    # Where streams are not held none is void, and nobody waits to hear so.
+                    if not (self._together.any(sample.void) if self.hold else sample.void):
                         break
                     void += 1
                 samples = (*samples, sample)

@@ -1,4 +1,4 @@
-"""Sides in two processes with gloo: a shard of a matrix product whose answer depends on the rank, cheats of ranks, and their honest twins."""
+"""Sides in two processes: a shard of a matrix product whose answer depends on the rank, cheats of ranks, and their honest twins."""
 
 import re
 
