@@ -10,6 +10,7 @@ import faulthandler
 import signal
 from collections.abc import Mapping
 from datetime import timedelta
+from time import perf_counter_ns
 from typing import Any, Protocol
 
 import torch
@@ -22,9 +23,11 @@ from common.python.processes import messages
 # Captured before any side is imported, so a side that patches torch patches nothing here.
 _tensor = torch.tensor
 _item = torch.Tensor.item
+_clock_ns = perf_counter_ns  # the kernel's monotonic clock, which all processes of a host share
 
 _PATIENCE = timedelta(hours=1)  # limits are the parent's, who says which rank it was
 _STANDARD_ERROR = 2
+_LEAD_NS = 300_000  # in which all have left the collective that named the time
 
 
 class Together(Protocol):
@@ -46,6 +49,9 @@ class Together(Protocol):
 
     def meet(self) -> None:
         """Wait until all are here."""
+
+    def start(self) -> None:
+        """Wait until all are here, and go on at the same moment as they."""
 
     def line_up(self) -> None:
         """Have the GPU wait, where the current stream has got to, until all GPUs are there."""
@@ -69,6 +75,9 @@ class Alone:
         return flag
 
     def meet(self) -> None:
+        """Nobody else comes."""
+
+    def start(self) -> None:
         """Nobody else comes."""
 
     def line_up(self) -> None:
@@ -112,7 +121,13 @@ class Group:
 
     def meet(self) -> None:
         """Wait until all are here."""
-        self._sum(False)
+        self._sum(0)
+
+    def start(self) -> None:
+        """Wait until all are here, and go on at a time of the host's clock that rank 0 names: who leaves a collective first is chance."""
+        at = self._sum(_clock_ns() + _LEAD_NS if self._is_first else 0)
+        while _clock_ns() < at:
+            pass
 
     def line_up(self) -> None:
         """Have the GPU wait, where the current stream has got to, until all GPUs are there."""
@@ -123,10 +138,10 @@ class Group:
         """End torch.distributed."""
         dist.destroy_process_group()
 
-    def _sum(self, flag: bool) -> float:
-        shared = _tensor([int(flag)])
+    def _sum(self, number: int) -> int:
+        shared = _tensor([number])
         self._host.allreduce([shared]).wait()
-        return _item(shared)
+        return int(_item(shared))
 
     def _mesh(self, **dims: int) -> DeviceMesh:
         """The ranks in a grid of `dims`, the last varying fastest. Raises BenchmarkError if the grid has not a place for each."""

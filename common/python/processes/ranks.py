@@ -122,7 +122,12 @@ class RankGroup:
                     raise self._first_of(failure, rank, waiting, request) from failure
         for child in self._children:
             child.hold_still()
-        return joined([answers[rank] for rank in sorted(answers)])
+        try:
+            return joined([answers[rank] for rank in sorted(answers)])
+        except ValueError as error:
+            raise SideFailure(
+                Status.CRASHED, f"the ranks say that they took different numbers of samples ({error}); expected one"
+            ) from error
 
     def begin_close(self) -> None:
         """Let all end while others do."""

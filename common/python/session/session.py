@@ -172,7 +172,7 @@ class Session:
             for rank in range(plan.ranks):
                 log = folder / (f"log_rank{rank}.txt" if rank else "log.txt")
                 cores = self.cores_for(plan, rank)
-                core = cores[0] if len(cores) == 1 else self.core_for(plan)
+                core = cores[0] if cores and plan.device == "cpu" else self.core_for(plan)
                 child = server.fork("worker", log, core, cores=cores, triton=triton, compiler=compiler)
                 children.append(until_all.enter_context(child))
             until_all.pop_all()

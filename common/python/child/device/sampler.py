@@ -215,7 +215,7 @@ class Sampler:
             inputs.rewrite(seed + position)
         self._look()
         self._chill()
-        self._together.meet()
+        self._together.start()
         _push(self._label)
         try:
             return self._device_sample(look) if self.clock == "device" else self._host_sample()
@@ -274,7 +274,7 @@ class Sampler:
         """The mean time of a call in a second of calls back to back: inputs and caches as the call before left them."""
         for position, (inputs, _) in enumerate(self._copies):
             inputs.rewrite(seed + position)
-        self._together.meet()
+        self._together.start()
         rounds, begin = 0, _clock_ns()
         while self._together.first((elapsed := _clock_ns() - begin) < _SUSTAINED_NS):
             for _ in range(_SUSTAINED_ROUNDS):

@@ -90,6 +90,14 @@ BEHIND_THE_CLOCK = LEAVES_IT_TO_A_PEER.replace("WORK", "threading.Thread(target=
 BY_A_PEER_IN_TIME = LEAVES_IT_TO_A_PEER.replace("WORK", "board.copy_(y)\n        dist.barrier()").replace(
     "            return mine", "            dist.barrier()\n            return mine"
 )
+IN_TIMED_CALLS = (
+    BEHIND_THE_CLOCK.replace("    def step():\n", "    calls = []\n    def step():\n        calls.append(1)\n")
+    .replace("return mine", "if len(calls) < 3: dist.barrier()\n            return mine")
+    .replace(
+        "threading.Thread(target=finish).start()",
+        "threading.Thread(target=finish).start() if len(calls) > 2 else (board.copy_(y), dist.barrier())",
+    )
+)
 DIES = WHOLE.replace("y = x @ w", "y = x @ w\n        if rank == 1: os._exit(3)")
 HANGS = WHOLE.replace("y = x @ w", "y = x @ w\n        if rank == 1: threading.Event().wait()")
 RAISES = WHOLE.replace("y = x @ w", "y = x @ w\n        if rank == 1: raise ValueError('odd')")
@@ -137,6 +145,14 @@ FAILURES = {
     "raises": (RAISES, Status.CRASHED, "^rank 1: optimized_product.py:9: raised ValueError: odd"),
     "hangs": (HANGS, Status.TIMEOUT, "rank 1 at optimized_product.py:9 in step: check took more than 4.8 s"),
 }
+
+
+@pytest.mark.slow
+def test_a_rank_that_leaves_its_share_to_a_peer_in_timed_calls_alone_is_wrong_in_them(tmp_path):
+    row = rows_of(tmp_path, IN_TIMED_CALLS, command="run", iterations=4)
+
+    assert row.status in (Status.WRONG_RESULT, Status.STREAM_ESCAPE), row.reason
+    assert re.search("rank 1, in a timed call: ", row.reason), row.reason
 
 
 @pytest.mark.slow
