@@ -5,6 +5,7 @@ import re
 import pytest
 
 from common.python.errors import Status
+from common.python.session import planning
 from tests.support.commands import run_here, write_pair
 
 # Row-parallel: each rank has some columns of x and the rows of w that belong to them, and answers for its block of the product's rows.
@@ -143,7 +144,7 @@ FAILURES = {
     "is written by a peer behind the clock": (BEHIND_THE_CLOCK, Status.STREAM_ESCAPE, "rank 1: the output still changed"),
     "dies": (DIES, Status.CRASHED, "optimized_product.py: rank 1: the check process ended with exit code 3"),
     "raises": (RAISES, Status.CRASHED, "^rank 1: optimized_product.py:9: raised ValueError: odd"),
-    "hangs": (HANGS, Status.TIMEOUT, "rank 1 at optimized_product.py:9 in step: check took more than 4.8 s"),
+    "hangs": (HANGS, Status.TIMEOUT, "rank 1 at optimized_product.py:9 in step: check took more than 9.6 s"),
 }
 
 
@@ -159,7 +160,22 @@ def test_a_rank_that_leaves_its_share_to_a_peer_in_timed_calls_alone_is_wrong_in
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_rank_that_fails_costs_its_row_and_is_named(failure, tmp_path):
     source, status, reason = FAILURES[failure]
-    row = rows_of(tmp_path, source, timeout_multiplier=0.02 if status is Status.TIMEOUT else 1.0)
+    row = rows_of(tmp_path, source, timeout_multiplier=0.04 if status is Status.TIMEOUT else 1.0)
 
     assert row.status is status, row.reason
     assert re.search(reason, row.reason), row.reason
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("optimized", [BLOCKS, ANSWERS_FOR_ANOTHER])
+def test_with_too_few_gpus_a_row_is_checked_before_it_is_skipped(optimized, tmp_path, monkeypatch):
+    reason = "needs 2 GPUs, found 1; checked with 2 gloo processes on the CPU"
+    monkeypatch.setattr(planning, "choose_ranks", lambda *_: (2, reason))
+    row = rows_of(tmp_path, optimized, command="run")
+
+    if optimized == BLOCKS:
+        assert (row.status, row.reason) == (Status.SKIPPED, reason)
+        assert all(side.checks for side in row.sides.values())
+    else:
+        assert row.status is Status.WRONG_RESULT
+    assert not row.timings

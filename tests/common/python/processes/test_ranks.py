@@ -92,6 +92,7 @@ def test_one_rank_that_is_wrong_is_the_sides_failure_and_is_named(row):
     assert "rank 1: output y: 3 of 3 elements" in failed.value.reason
 
 
+@pytest.mark.slow
 def test_the_slower_rank_is_the_sides_time(row):
     plan, session = row(ONE_SLOW)
     with Judging(session, plan) as judging:
