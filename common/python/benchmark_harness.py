@@ -174,9 +174,6 @@ def measure(row: _Row, session: Session, judging: Judging, standards: Standards)
 
 def profile(row: _Row, session: Session, machine: Machine) -> None:
     """Run the row under the profilers; what they count is evidence for its claims."""
-    if row.plan.ranks > 1:
-        row.profiling.notes.append(f"profile: not taken of {row.plan.ranks} ranks; a profiled step runs in one process")
-        return
     row.profiling = profile_row(row.plan, session)
     chosen = "--kwargs" if session.settings.kwargs else "--sweep" if session.settings.sweep else ""
     elsewhere = f"it is about the workload's own shape, and {chosen} chose another" if chosen else ""

@@ -279,7 +279,7 @@ class _Suite:
     def _explained(self, row: PairResult, plan: Plan) -> PairResult:
         """A row that is red twice, with the counters that may tell why; it is profiled for them where nobody said what to profile."""
         shape, session = red_twice(row)[0], self.session
-        if session.settings.profile is None and plan.device == "cuda" and plan.ranks == 1:
+        if session.settings.profile is None and plan.device == "cuda":
             session.tell = lambda text: self.watcher.phase(plan.target, text)
             self.watcher.note(f"{row.target} is red twice: it is profiled")
             row = profile_red(row, plan, shape, session)
