@@ -133,8 +133,9 @@ class PairTiming(Document):
 
     By side: `shares` of the ceiling where this machine's are kept, `gains`, which are `speedups` for another `goal` than time, and `rungs`:
     how many times better at it a side of a ladder is than the one before; `calls_per_sample`, more than 1 of a short step. By key: `work`,
-    the least that any side must do, and its time, `ceiling_ns`. Samples use `buffer_sets`. Units took `seconds`, but for `prepare`. A side
-    ran in `ranks` processes.
+    the least that any side must do, and its time, `ceiling_ns`. Samples use `buffer_sets`. Units took `seconds`, but for `prepare`.
+    `places` has the inputs and outputs that lie in the host's memory, and `numa_nodes` those of the cores that allocated it, if known.
+    A side ran in `ranks` processes.
     """
 
     shape: dict[str, int | float | bool | str]
@@ -146,6 +147,8 @@ class PairTiming(Document):
     launch_latency_hidden: bool
     calls_per_sample: dict[str, int] = {}
     buffer_sets: int = 1
+    places: dict[str, Literal["device", "pinned", "pageable"]] = {}
+    numa_nodes: tuple[int, ...] = ()
     units: tuple[Unit, ...]
     time_ns: dict[str, Interval]
     speedups: dict[str, Interval]

@@ -19,7 +19,8 @@ from common.python.processes.fork_server import Child, ForkServer
 from common.python.processes.messages import Answer, Request
 from common.python.processes.ranks import RankGroup
 from common.python.project import PROJECT_ROOT
-from common.python.session.planning import uses_triton
+from common.python.session.planning import uses_compiler, uses_triton
+from common.python.session.session import BUILD_CACHE
 from tests.pairs.tree import Side, role_of
 
 T = TypeVar("T", bound=Answer)
@@ -63,6 +64,7 @@ class Harness:
                 interpret=uses_triton(side.file),
                 folder=str(self._folder),
                 cold=False,
+                caches=str(BUILD_CACHE / "compiled") if uses_compiler(side.file) else "",
                 triton=False,
                 watched=False,
                 digest=digest_of(side.pair.workload, side.file),

@@ -94,8 +94,10 @@ def _tuple(returned: Any) -> tuple[torch.Tensor, ...]:
 def cases_of(workload: Workload, shapes: Sequence[Shape], folder: Path) -> list[Case]:
     """A case a shape, the smallest first; where there are others, none in which one element decides, and no large one."""
     found = []
-    for shape in shapes:
-        inputs = Inputs(workload, shape, 1, CPU, folder, (0, min(workload.ranks, default=1)))
+    for position, shape in enumerate(shapes):
+        own = folder / str(position)  # input files are named alike
+        own.mkdir()
+        inputs = Inputs(workload, shape, 1, CPU, own, (0, min(workload.ranks, default=1)))
         answers = [spec.elements for spec in inputs.answers().values()]
         found.append((sum(tensor.numel() for _, tensor in inputs.tensors()) + sum(answers), max(answers), shape, inputs.values))
     found.sort(key=lambda each: each[0])
@@ -214,7 +216,7 @@ def _bits_below(workload: Workload, side: str, case: Case) -> int:
                 f"found no unit of {', '.join(BELOW_UNITS)} in `work` of a workload with `changes`; expected an entry with `bits`"
             )
         return min(units)
-    dtypes = _dtypes(case) | {spec.dtype for spec in workload.outputs(**case.shape).values()}
+    dtypes = _dtypes(case) | {spec.dtype for spec in workload.outputs_of(case.shape, place_of(0, min(workload.ranks, default=1))).values()}
     known = [BELOW[dtype] for dtype in dtypes if dtype in BELOW]
     if not known:
         raise Untestable("found no floating-point input or output of a known precision; expected an entry with `bits`")

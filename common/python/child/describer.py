@@ -17,7 +17,7 @@ from common.python.child.sides.loader import load_workload
 from common.python.errors import BenchmarkError, SideFailure
 from common.python.pairs.directives import read_directives
 from common.python.pairs.layout import place_of
-from common.python.pairs.workload import PEER_NAMES, RANK_NAMES, Shape, ShapeValue, Spec, Workload
+from common.python.pairs.workload import PEER_NAMES, RANK_NAMES, Shape, ShapeValue, Spec, Where, Workload
 from common.python.processes import messages
 from common.python.processes.messages import Answer, AnyRequest, ShapeEntries
 
@@ -48,7 +48,7 @@ class Describer:
         for shape in [*workload.check_at, *timed.values(), *([cpu_at] if cpu_at else [])]:
             _try_shape(workload, shape, path.name)
         _try_shards(workload, path.name)
-        mismatch = _try_inputs(workload, [Path(side) for side in request.sides.values()], path.name)
+        inputs = _try_inputs(workload, path.name)
         return messages.Described(
             nonce=request.nonce,
             goal=workload.goal,
@@ -60,12 +60,13 @@ class Describer:
             check_at=[dict(shape) for shape in workload.check_at],
             work={name: workload.work(**shape) for name, shape in timed.items()},
             cpu_work=workload.work(**cpu_at) if cpu_at else {},
-            mismatch=mismatch,
+            mismatch=_mismatch(workload, inputs, [Path(side) for side in request.sides.values()]),
+            places=_places(workload, inputs, path.name),
             ranks=list(workload.ranks),
         )
 
 
-def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> str:
+def _try_inputs(workload: Workload, file: str) -> Inputs:
     shape = workload.check_at[0]
     with tempfile.TemporaryDirectory() as folder:
         inputs = Inputs(workload, shape, 0, torch.device("cpu"), Path(folder), _first_place(workload))
@@ -85,11 +86,16 @@ def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> str:
         )
     if workload.reference_rows is not None and "rows" in inputs.values.keys() | shape.keys():
         raise BenchmarkError(f"{file}: 'rows' is what reference_rows is given, and an input or a shape entry; expected one meaning")
+    return inputs
+
+
+def _mismatch(workload: Workload, inputs: Inputs, sides: Sequence[Path]) -> str:
+    """What is wrong with the arguments of the first .cu side that does not fit its workload, or nothing."""
     try:
         for side in sides:
             if side.suffix == ".cu":
                 names = dict(zip(RANK_NAMES, _first_place(workload), strict=True)) if workload.ranks else {}
-                check_source(side, Names.of(workload, read_directives(side), inputs.values, {**shape, **names}))
+                check_source(side, Names.of(workload, read_directives(side), inputs.values, {**workload.check_at[0], **names}))
     except SideFailure as failure:
         return failure.reason
     return ""
@@ -123,6 +129,19 @@ def _try_shards(workload: Workload, file: str) -> None:
         raise BenchmarkError(
             f"{file}: inputs are the same tensors for rank 0 and rank 1; expected shards, as rand.of_rank(rank).normal(...) draws them"
         )
+
+
+def _places(workload: Workload, inputs: Inputs, file: str) -> dict[str, Where]:
+    """The inputs and outputs that lie in the host's memory. Raises BenchmarkError where that makes no sense."""
+    outputs = {name: spec.where for name, spec in _outputs(workload, workload.check_at[0]).items()}
+    for name in inputs.values.keys() & outputs.keys():  # an input that a step changes in place
+        if outputs[name] != (of_input := inputs.places.get(name, "device")):
+            found = f"output {name} has where={outputs[name]!r}, and the input of that name {of_input!r}"
+            raise BenchmarkError(f"{file}: {found}; expected the same")
+    places = {**inputs.places, **{name: where for name, where in outputs.items() if where != "device"}}
+    if workload.place == "host" and (pinned := [name for name, where in places.items() if where == "pinned"]):
+        raise BenchmarkError(f"{file}: {pinned[0]} has where='pinned' and place='host'; expected place='device', for a GPU that copies it")
+    return places
 
 
 def _try_shape(workload: Workload, shape: Shape, file: str) -> None:

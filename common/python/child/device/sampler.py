@@ -1,5 +1,7 @@
 """One sample: live inputs rewritten, caches in their stated state, everything waited for, and only then the clock and the step.
 
+Of inputs in the host's memory some words are written last of all, right before the clock starts: see `host_memory.py`.
+
 On a GPU the stream is held while the host queues the step, so that the host's launch latency is not in the time, and the clocks
 of the SMs are read around it. A step much shorter than an event pair is timed as a batch, each call on buffers of its own. Where
 memory sets the pace, where buffers lie makes a difference of some 0.5 %, so samples take turns at several sets of them.
@@ -23,7 +25,9 @@ from common.python.child.device.driver import record_behind_all
 from common.python.child.device.escape import TimedLook
 from common.python.child.device.helpers import device_helpers, sm_clock_hz
 from common.python.child.distributed import Alone, Together
+from common.python.child.family import BetweenCalls
 from common.python.child.sides.compare import snapshot
+from common.python.child.sides.host_memory import LateWords
 from common.python.child.sides.inputs import Inputs
 from common.python.pairs.workload import Workload
 from common.python.processes.messages import MOST_QUEUED_NS
@@ -90,6 +94,8 @@ class DeviceTimer:
     hot      as the call before left it
     """
 
+    line_up: Callable[[], None] = Alone().line_up  # with the GPUs of other ranks, as the last thing before the clock starts
+
     def __init__(self, device: torch.device, l2: L2State) -> None:
         properties = torch.cuda.get_device_properties(device)
         free, _ = torch.cuda.mem_get_info(device)
@@ -98,7 +104,6 @@ class DeviceTimer:
         self._clean = l2 == "clean"
         self._flush_bytes = 0 if l2 == "hot" else min(wanted, int(_FLUSH_MOST_SHARE * free)) & ~127
         self._all_done = _Event(enable_timing=True)
-        self.line_up: Callable[[], None] = Alone().line_up
         self._all_done.record()
         record_behind_all(self._all_done)  # what a first call sets up is no work of a step
         self._stamps = [torch.zeros(properties.multi_processor_count, 2, dtype=torch.int64, device=device) for _ in range(2)]
@@ -110,10 +115,20 @@ class DeviceTimer:
             self._helpers.flush(self._flush_bytes, clean=self._clean)
         _synchronize()
 
-    def time(self, calls: Sequence[Step], hold_ns: int, look: Look | None = None) -> tuple[Sample, list[object]]:
+    def write(self, late: LateWords) -> None:
+        """Write words that were held back: pinned memory by a kernel on the stream, behind what holds it, pageable memory at once."""
+        if late.is_pinned:
+            self._helpers.write_words(late.words, late.positions, late.values)
+        else:
+            late.write()
+
+    def time(
+        self, calls: Sequence[Step], hold_ns: int, look: Look | None = None, late: Sequence[LateWords] = ()
+    ) -> tuple[Sample, list[object]]:
         """The mean time of `calls`, and what they returned. The stream is held for at most `hold_ns` while they are queued; 0: not.
 
-        `look` gets what they returned when they are queued, and after them nothing has run yet on a stream that is held.
+        `look` gets what they returned when they are queued, and after them nothing has run yet on a stream that is held. Words of inputs
+        that come `late` are the last thing before the clock starts.
         """
         start, stop = _Event(enable_timing=True), _Event(enable_timing=True)
         # Bound before the step runs: what a name of this module stands for afterwards is no matter.
@@ -125,6 +140,8 @@ class DeviceTimer:
         try:
             if hold_ns:
                 self._helpers.block(hold_ns)
+            for words in late:
+                self.write(words)
             self.line_up()
             stamp(self._stamps[0])
             start.record()
@@ -176,10 +193,12 @@ class Sampler:
         self.warm_files = False
         self.returned: list[object] = []
         self.found: list[dict[str, torch.Tensor]] = []  # the evolving state of each copy before its latest call
+        self.between: BetweenCalls | None = None  # of a side that may have threads and processes
         self._timed_look: TimedLook | None = None
         self._latest = Sample(0.0)
         self._together: Together = Alone()
         if self._cuda:
+            self.hold &= not any(inputs.has_pageable for inputs, _ in copies)  # a copy of it can wait for what its stream waits for
             self._timer = DeviceTimer(device, "hot" if workload.cache == "hot" else "clean")
 
     def join(self, together: Together) -> None:
@@ -212,10 +231,9 @@ class Sampler:
         self._next_copies()
         self._together.meet()  # what is rewritten now, another may have read in the call before
         for position, (inputs, _) in enumerate(self._copies):
-            inputs.rewrite(seed + position)
+            inputs.rewrite(seed + position, late=True)
         self._look()
         self._chill()
-        self._together.start()
         _push(self._label)
         try:
             return self._device_sample(look) if self.clock == "device" else self._host_sample()
@@ -243,6 +261,9 @@ class Sampler:
         # Before every call, so that no step can tell by the allocator which one is going to be judged.
         self.found = [snapshot(inputs.state()) for inputs, _ in self._copies]
 
+    def _late_words(self) -> list[LateWords]:
+        return [words for inputs, _ in self._copies for words in inputs.late_words]
+
     def _chill(self) -> None:
         if self._workload.cache == "cold":
             for inputs, _ in self._copies:
@@ -252,7 +273,9 @@ class Sampler:
             self._timer.chill()
 
     def _device_sample(self, look: Look | None) -> Sample:
-        sample, self.returned = self._timer.time([step for _, step in self._copies], self._limit_ns if self.hold else 0, look)
+        steps, hold_ns = [step for _, step in self._copies], self._limit_ns if self.hold else 0
+        self._together.start()
+        sample, self.returned = self._timer.time(steps, hold_ns, look, self._late_words())
         self._latest = sample
         return sample
 
@@ -260,6 +283,14 @@ class Sampler:
         steps, cuda = [step for _, step in self._copies], self._cuda
         # Bound before the step runs: what a name of this module stands for afterwards is no matter.
         clock_ns, synchronize, untrace, unprofile = _clock_ns, _synchronize, _untrace, _unprofile
+        if late := self._late_words():
+            for words in late:
+                self._timer.write(words)
+            synchronize()
+        self._together.start()
+        between = self.between
+        if between:
+            between.call_begins()
         begin = clock_ns()
         returned = [step() for step in steps]
         if cuda:
@@ -267,6 +298,8 @@ class Sampler:
         untrace(None)  # or a function that the step left behind would work while the clock is read
         unprofile(None)
         elapsed = clock_ns() - begin
+        if between:
+            between.call_ended(elapsed)
         self.returned = returned
         return Sample(float(elapsed) / len(steps), began_ns=begin)
 
@@ -349,6 +382,8 @@ class Sampler:
             self._timed_look = self._timed_look or TimedLook(answers, [name for name in answers if self._workload.may_change(name)])
         gc.collect()
         gc.disable()
+        if self.between:
+            self.between.block_begins()
         try:
             for i in range(count):
                 for _ in range(_TRIES):
