@@ -83,8 +83,8 @@ def run_pair(plan: Plan, session: Session, machine: Machine, standards: Standard
                     with row.phase("prove"):
                         watch_evidence(plan, session, machine, row.evidence, watched)
                         require_proofs(row)
-                if plan.unmeasured:
-                    raise SideFailure(Status.SKIPPED, plan.unmeasured)
+                if plan.only_checked:
+                    raise SideFailure(Status.SKIPPED, plan.only_checked)
                 if session.settings.measures:
                     with row.phase("measure"):
                         measure(row, session, judging, standards)
@@ -254,13 +254,15 @@ def _notes(plan: Plan, session: Session) -> tuple[str, ...]:
         return ()
     if plan.interpreted:
         return ("checked in Triton's interpreter, which says nothing of speed: not timed on a CPU",)
+    if plan.is_unmeasured:
+        return (f"checked, and not measured: its goal is {plan.described.goal}, which is a GPU's, and this row has none",)
     if plan.ranks > 1 and plan.described.cpu_at:
         return (f"checked, and not timed: {plan.ranks} ranks need a core each",)
     return ("checked, and by its workload not timed on a CPU",)
 
 
 def _ranks(plan: Plan) -> tuple[str, ...]:
-    if plan.ranks == 1 or plan.skip or plan.unmeasured:
+    if plan.ranks == 1 or plan.skip or plan.only_checked:
         return ()
     return (f"each side ran in {plan.ranks} processes: {'NCCL, a GPU each' if plan.device == 'cuda' else 'gloo, on the CPU'}",)
 

@@ -16,8 +16,9 @@ from common.python.child.sides.inputs import Inputs, leaves, tensor_digest
 from common.python.child.sides.loader import load_workload
 from common.python.errors import BenchmarkError, SideFailure
 from common.python.pairs.directives import read_directives
+from common.python.pairs.goals import GOALS
 from common.python.pairs.layout import place_of
-from common.python.pairs.workload import PEER_NAMES, RANK_NAMES, Shape, ShapeValue, Spec, Where, Workload
+from common.python.pairs.workload import PEER_NAMES, RANK_NAMES, Shape, ShapeValue, Spec, Where, Workload, call_by_name
 from common.python.processes import messages
 from common.python.processes.messages import Answer, AnyRequest, ShapeEntries
 
@@ -86,6 +87,8 @@ def _try_inputs(workload: Workload, file: str) -> Inputs:
         )
     if workload.reference_rows is not None and "rows" in inputs.values.keys() | shape.keys():
         raise BenchmarkError(f"{file}: 'rows' is what reference_rows is given, and an input or a shape entry; expected one meaning")
+    of_rank = place_of(*_first_place(workload)) if workload.ranks else {}
+    _require_metric(workload, {**of_rank, **shape, **inputs.values}, file)
     return inputs
 
 
@@ -129,6 +132,15 @@ def _try_shards(workload: Workload, file: str) -> None:
         raise BenchmarkError(
             f"{file}: inputs are the same tensors for rank 0 and rank 1; expected shards, as rand.of_rank(rank).normal(...) draws them"
         )
+
+
+def _require_metric(workload: Workload, available: Mapping[str, Any], file: str) -> None:
+    """Raise BenchmarkError for a goal that neither the harness measures nor `metrics` returns."""
+    if workload.goal in GOALS or workload.metrics is None:
+        return
+    found = call_by_name(workload.metrics, available, f"{file}: metrics")
+    if workload.goal not in found:
+        raise BenchmarkError(f"{file}: goal={workload.goal!r} and metrics return {', '.join(found) or 'nothing'}; expected the goal there")
 
 
 def _places(workload: Workload, inputs: Inputs, file: str) -> dict[str, Where]:

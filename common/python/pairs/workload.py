@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from common.python.errors import BenchmarkError
+from common.python.pairs.goals import GOALS, OF_A_GPU, TIME
 from common.python.pairs.layout import place_of
 
 ShapeValue = int | float | bool | str
@@ -95,8 +96,10 @@ class Workload:
     changes                   the tolerance of the optimized side, where it lowers the precision by design
     changed_by                the sides that `changes` holds for: also "library", where the library lowers it in the same way
     reference_in              float64, or float32 with the reason in a comment; integers stay exact
-    goal                      what the optimized side must improve: time, memory, accuracy, a metric's name, or setup: the time from a
-                              fresh process that has imported torch, with empty compile caches, to the first right answer
+    goal                      what the optimized side must improve: time; memory, the most device bytes during a step; accuracy, the
+                              error against the reference where both sides are as fast; energy, joules of a step; setup, the time from
+                              a fresh process that has imported torch, with empty compile caches, to the first right answer; or the
+                              name of a figure that `metrics` returns
     clock                     device, launch (the host's launch cost counts) or host (wall clock)
     cache                     state of the caches before a timed call: of the L2, and of the page cache of input files
     place                     device, or host for work that never touches a GPU. An input of other work lies in the host's memory if it is
@@ -127,7 +130,7 @@ class Workload:
     changes: Precision | None = None
     changed_by: tuple[str, ...] = ("optimized",)
     reference_in: ReferenceIn = "float64"
-    goal: str = "time"
+    goal: str = TIME
     clock: Clock = "device"
     cache: Cache = "cold"
     place: Place = "device"
@@ -159,6 +162,7 @@ class Workload:
         for name in ("constants", "in_place", "changed_by"):
             if isinstance(vars(self)[name], str):
                 raise BenchmarkError(f"{name}={vars(self)[name]!r} is one string; expected a tuple of names")
+        self._require_goal()
         self._require_reference()
         self._require_ranks()
 
@@ -174,6 +178,12 @@ class Workload:
             raise BenchmarkError(f"shapes have an entry {taken[0]!r} and ranks={self.ranks}; expected another name: functions ask for it")
         if self.reference_rows is not None:
             raise BenchmarkError(f"found reference_rows and ranks={self.ranks}; expected reference, which is asked for each rank's answer")
+
+    def _require_goal(self) -> None:
+        if self.goal not in GOALS and self.metrics is None:
+            raise BenchmarkError(f"goal={self.goal!r}; expected {', '.join(GOALS)}, or the name of a figure that metrics returns")
+        if self.goal in OF_A_GPU and self.place == "host":
+            raise BenchmarkError(f"goal={self.goal!r} and place='host'; expected place='device', as that figure is a GPU's")
 
     def _require_reference(self) -> None:
         if self.reference is None and (self.reference_rows is None or self.evolves):

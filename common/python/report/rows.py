@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from common.python.errors import Status
+from common.python.gate.expectations import slower_than_equal
 from common.python.gate.predicted import predicted_lines
 from common.python.machine.description import Source
-from common.python.results import BASELINE, OPTIMIZED, PairResult, PairTiming, Run, SideResult, StopReason, Verdict, VerdictKind
+from common.python.pairs.goals import ENERGY, UNITS
+from common.python.results import BASELINE, OPTIMIZED, Interval, PairResult, PairTiming, Run, SideResult, StopReason, Verdict, VerdictKind
 from common.python.settings import Settings
-from common.python.wording import DIGITS, at_shape, one_line, speedup_text, time_text
+from common.python.wording import DIGITS, at_shape, figure_interval_text, figure_text, one_line, speedup_text, time_text
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ def _lines_of_shape(row: PairResult, shape: str, timing: PairTiming) -> list[Lin
     """The pair's own line; the rungs of a ladder, and the library, are marked as its branches."""
     first = Line(
         f"{row.target}{at_shape(shape)}",
-        baseline=_time_of(timing, BASELINE),
+        baseline=_own_figure(timing, BASELINE),
         status=str(row.status),
         verdict=str(row.verdicts[shape].kind) if shape in row.verdicts else "",
         units=str(len(timing.units)),
@@ -57,8 +59,8 @@ def _lines_of_shape(row: PairResult, shape: str, timing: PairTiming) -> list[Lin
     )
     figures = {
         side: {
-            "side": _time_of(timing, side),
-            "speedup": _speedup_of(timing, side),
+            "side": _own_figure(timing, side),
+            "speedup": _ratio_of(timing, side),
             "share": _share_of(timing, side),
             "rung": _rung_of(timing, side),
         }
@@ -75,12 +77,23 @@ def verdict_text(verdict: Verdict) -> str:
     return one_line(f"{verdict.kind}: {verdict.sentence}")
 
 
-def _time_of(timing: PairTiming, side: str) -> str:
+def _own_figure(timing: PairTiming, side: str) -> str:
+    """What a side has of the row's goal: its time, or bytes, joules, an error or a metric."""
+    if timing.figures:
+        return figure_text(timing.figures[side].estimate, timing.unit) if side in timing.figures else ""
     return time_text(timing.time_ns[side].estimate) if side in timing.time_ns else ""
 
 
-def _speedup_of(timing: PairTiming, side: str) -> str:
-    return speedup_text(timing.speedups[side]) if side in timing.speedups else ""
+def _ratio_of(timing: PairTiming, side: str) -> str:
+    """How many times better than the baseline a side is at the row's goal, which is named where that is not time."""
+    ratio = shown_ratios(timing).get(side)
+    named = f" {timing.goal}" if timing.figures else ""
+    return f"{speedup_text(ratio)}{named}" if ratio else ""
+
+
+def shown_ratios(timing: PairTiming) -> Mapping[str, Interval]:
+    """How many times better than the baseline each side is at what the row is about: time, or a goal of which it has figures."""
+    return timing.gains if timing.figures else timing.speedups
 
 
 def _rung_of(timing: PairTiming, side: str) -> str:
@@ -136,11 +149,27 @@ def notes_of(timing: PairTiming) -> list[str]:
         found.append(_STOPPED[timing.stop_reason])
     if void := sum(block.void for unit in timing.units for blocks in unit.blocks.values() for block in blocks):
         found.append(f"{void} samples were void and are not counted")
-    found += [f"{timing.goal} of {side} {speedup_text(gain)} as good as the baseline's" for side, gain in timing.gains.items()]
+    found += _beside_the_goal(timing)
     for side, repeats in timing.repeats.items():
         lowest, highest = (f(repeat.estimate for repeat in repeats) for f in (min, max))
         found.append(f"{side} over {len(repeats)} repeats: {lowest:.{DIGITS}f}x to {highest:.{DIGITS}f}x")
     return [one_line(note) for note in [*found, *timing.notes]]
+
+
+def _beside_the_goal(timing: PairTiming) -> list[str]:
+    """Where the goal is not time, what the times are; where joules of a step are known and not the goal, these; an unequal speed."""
+    found = []
+    if timing.figures:
+        times = [f"{side} {time_text(time.estimate)}" for side, time in timing.time_ns.items()]
+        times += [f"{side} is {speedup_text(speedup)} as fast" for side, speedup in timing.speedups.items()]
+        found.append(f"time of a step: {', '.join(times)}")
+    elif timing.goal in UNITS:
+        found.append(f"no {timing.goal} was measured: this GPU has no counter of it")
+    else:
+        found += [f"{timing.goal} of {side} {speedup_text(gain)} as good as the baseline's" for side, gain in timing.gains.items()]
+    if timing.goal != ENERGY:
+        found += [f"{side} draws {figure_interval_text(joules, UNITS[ENERGY])} a step" for side, joules in timing.joules.items()]
+    return [*found, unequal] if (unequal := slower_than_equal(timing)) else found
 
 
 def remarks(row: PairResult, *, everything: bool = False) -> list[str]:

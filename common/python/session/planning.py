@@ -15,6 +15,7 @@ from common.python.machine.needs import parse_need
 from common.python.pairs.claims import Claim, read_claims
 from common.python.pairs.directives import Directives, read_directives
 from common.python.pairs.discovery import Pair, with_rungs
+from common.python.pairs.goals import ENERGY, OF_A_GPU, SETUP
 from common.python.pairs.predictions import require_predictions
 from common.python.pairs.sources import digest_of, with_imports
 from common.python.pairs.targets import Selection
@@ -32,7 +33,7 @@ class Plan:
     """One row to be: its files and directives, its shapes on this machine with the work at each, and why it is skipped, if it is.
 
     `digests` are of the text of the workload and a side, by side, as they were planned. `gpus` are those of the machine that the row uses:
-    as many as it needs, one if it does not say. A side runs in `ranks` processes. `unmeasured` says why a row that was checked on the CPU
+    as many as it needs, one if it does not say. A side runs in `ranks` processes. `only_checked` says why a row that was checked on the CPU
     is SKIPPED nevertheless: its place is on more GPUs.
     """
 
@@ -47,7 +48,7 @@ class Plan:
     digests: Mapping[str, str]
     gpus: tuple[Gpu, ...]
     ranks: int = 1
-    unmeasured: str = ""
+    only_checked: str = ""
 
     @property
     def target(self) -> str:
@@ -63,7 +64,17 @@ class Plan:
     @property
     def is_cold(self) -> bool:
         """Whether every sample is a fresh process with cold compile caches, for what counts is how soon a side is ready."""
-        return self.described.goal == "setup"
+        return self.described.goal == SETUP
+
+    @property
+    def is_sustained(self) -> bool:
+        """Whether calls are timed back to back, for what counts is what they draw: a counter of energy needs a second."""
+        return self.described.goal == ENERGY
+
+    @property
+    def is_unmeasured(self) -> bool:
+        """Whether what the row's goal asks for is a GPU's, and there is none."""
+        return self.device == "cpu" and self.described.goal in OF_A_GPU
 
     @property
     def clock(self) -> Literal["device", "launch", "host"]:
@@ -194,22 +205,22 @@ def _plan(
         side_directives = {side: replace(directives, proves=()) for side, directives in side_directives.items()}
     require_predictions(selection.pair.workload, selection.pair.sides, described.timed)
     here: Literal["cuda", "cpu"] = "cpu" if described.place == "host" else device
-    ranks, unmeasured = choose_ranks(selection.pair.workload, described.ranks, settings.ranks, here, len(machine.gpus))
-    here = "cpu" if unmeasured else here
+    ranks, only_checked = choose_ranks(selection.pair.workload, described.ranks, settings.ranks, here, len(machine.gpus))
+    here = "cpu" if only_checked else here
     timed, work = described.timed, described.work
-    if device == "cpu" or unmeasured:
-        has_cores = ranks == 1 or (machine.cores >= ranks and not unmeasured)
+    if device == "cpu" or only_checked:
+        has_cores = ranks == 1 or (machine.cores >= ranks and not only_checked)
         timed = {CPU_SHAPE: described.cpu_at} if described.cpu_at and has_cores else {}
         work = {CPU_SHAPE: described.cpu_work}
     usable = machine if device == "cuda" else machine.model_copy(update={"gpus": ()})
     directives = (workload_directives, *side_directives.values())
-    skip = _skip_reason(selection, directives, usable, device if unmeasured else here, settings.root)
+    skip = _skip_reason(selection, directives, usable, device if only_checked else here, settings.root)
     digests = {side: digest_of(selection.pair.workload, selection.pair.sides[side]) for side in selection.sides}
     gpus = machine.gpus[:ranks] if ranks > 1 else gpus_for(directives, machine)
-    if unmeasured and any(selection.pair.sides[side].suffix == ".cu" for side in selection.sides):
-        skip = skip or unmeasured.partition(";")[0]
-    plan = Plan(selection, described, workload_directives, side_directives, here, timed, work, skip, digests, gpus, ranks, unmeasured)
-    return replace(plan, timed={}) if plan.interpreted else plan
+    if only_checked and any(selection.pair.sides[side].suffix == ".cu" for side in selection.sides):
+        skip = skip or only_checked.partition(";")[0]
+    plan = Plan(selection, described, workload_directives, side_directives, here, timed, work, skip, digests, gpus, ranks, only_checked)
+    return replace(plan, timed={}) if plan.interpreted or plan.is_unmeasured else plan
 
 
 def choose_ranks(workload: Path, possible: Sequence[int], asked: int | None, device: Literal["cuda", "cpu"], gpus: int) -> tuple[int, str]:

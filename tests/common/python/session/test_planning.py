@@ -96,7 +96,7 @@ def test_a_side_runs_in_as_many_processes_as_there_are_gpus_for(plans, monkeypat
     monkeypatch.setattr(planning, "choose_device", lambda *_: "cuda")
     write_pair(tmp_path, **RANKED)
     (plan,) = plans(machine=TWO_GPUS)
-    assert (plan.ranks, plan.device, plan.gpus, plan.skip, plan.unmeasured) == (2, "cuda", TWO_GPUS.gpus, "", "")
+    assert (plan.ranks, plan.device, plan.gpus, plan.skip, plan.only_checked) == (2, "cuda", TWO_GPUS.gpus, "", "")
     assert plan.timed == {"default": {"n": 4096}}
 
 
@@ -104,9 +104,9 @@ def test_with_too_few_gpus_it_is_checked_on_the_cpu_and_says_how_many_it_needs(o
     write_pair(tmp_path, **RANKED)
     (plan,) = on_a_gpu()
     assert (plan.ranks, plan.device, plan.timed, plan.skip) == (2, "cpu", {}, "")
-    assert plan.unmeasured == "needs 2 GPUs, found 1; checked with 2 gloo processes on the CPU"
+    assert plan.only_checked == "needs 2 GPUs, found 1; checked with 2 gloo processes on the CPU"
     (plan,) = on_a_gpu(ranks=4)
-    assert plan.unmeasured == "needs 4 GPUs, found 1; checked with 2 gloo processes on the CPU"
+    assert plan.only_checked == "needs 4 GPUs, found 1; checked with 2 gloo processes on the CPU"
 
 
 def test_with_too_few_gpus_a_cuda_side_is_not_checked(on_a_gpu, tmp_path):
@@ -118,7 +118,7 @@ def test_with_too_few_gpus_a_cuda_side_is_not_checked(on_a_gpu, tmp_path):
 def test_on_a_cpu_it_is_timed_where_each_rank_has_a_core(plans, tmp_path):
     write_pair(tmp_path, **RANKED)
     assert [(plan.ranks, plan.timed) for plan in plans()] == [(2, {"cpu": {"n": 512}})]
-    assert [(plan.ranks, plan.timed, plan.unmeasured) for plan in plans(ranks=4)] == [(4, {}, "")]
+    assert [(plan.ranks, plan.timed, plan.only_checked) for plan in plans(ranks=4)] == [(4, {}, "")]
 
 
 @pytest.mark.parametrize(
