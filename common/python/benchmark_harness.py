@@ -83,6 +83,8 @@ def run_pair(plan: Plan, session: Session, machine: Machine, standards: Standard
                     with row.phase("prove"):
                         watch_evidence(plan, session, machine, row.evidence, watched)
                         require_proofs(row)
+                if plan.only_checked:
+                    raise SideFailure(Status.SKIPPED, plan.only_checked)
                 if session.settings.measures:
                     with row.phase("measure"):
                         measure(row, session, judging, standards)
@@ -107,7 +109,8 @@ def verify(row: _Row, session: Session, judging: Judging) -> None:
             worker.begin_load()
         for worker in workers.values():
             worker.finish_load()
-        abreast = _ABREAST if plan.device == "cuda" else 1  # on the CPU they have one core between them, and a limit each
+        # On the CPU they have one core between them, and a limit each; of several ranks, collectives would wait for each other's turns.
+        abreast = _ABREAST if plan.device == "cuda" and plan.ranks == 1 else 1
         for first in range(0, len(plan.sides), abreast):
             group = plan.sides[first : first + abreast]
             for question in small:
@@ -217,7 +220,7 @@ def _result(row: _Row, session: Session, status: Status, reason: str, seconds: f
         timings={name: each.timing for name, each in measured.items()},
         proofs=proofs_of(plan, row.evidence),
         metrics=next((each.metrics for each in measured.values()), {}),
-        notes=(*_notes(plan, session), *_found(row), *_sanitizer_notes(plan, session, reason)),
+        notes=(*_notes(plan, session), *_ranks(plan), *_found(row), *_sanitizer_notes(plan, session, reason)),
         seconds=seconds,
         phases=row.phases,
     )
@@ -253,7 +256,15 @@ def _notes(plan: Plan, session: Session) -> tuple[str, ...]:
         return ("checked in Triton's interpreter, which says nothing of speed: not timed on a CPU",)
     if plan.is_unmeasured:
         return (f"checked, and not measured: its goal is {plan.described.goal}, which is a GPU's, and this row has none",)
+    if plan.ranks > 1 and plan.described.cpu_at:
+        return (f"checked, and not timed: {plan.ranks} ranks need a core each",)
     return ("checked, and by its workload not timed on a CPU",)
+
+
+def _ranks(plan: Plan) -> tuple[str, ...]:
+    if plan.ranks == 1 or plan.skip or plan.only_checked:
+        return ()
+    return (f"each side ran in {plan.ranks} processes: {'NCCL, a GPU each' if plan.device == 'cuda' else 'gloo, on the CPU'}",)
 
 
 def _found(row: _Row) -> tuple[str, ...]:

@@ -141,6 +141,7 @@ class PairTiming(Document):
     how many times better at it a side of a ladder is than the one before; `calls_per_sample`, more than 1 of a short step. By key: `work`,
     the least that any side must do, and its time, `ceiling_ns`. Samples use `buffer_sets`. Units took `seconds`, but for `prepare`.
     `places` has the inputs and outputs that lie in the host's memory, and `numa_nodes` those of the cores that allocated it, if known.
+    A side ran in `ranks` processes.
     """
 
     shape: dict[str, int | float | bool | str]
@@ -171,6 +172,7 @@ class PairTiming(Document):
     seconds: float = 0.0
     telemetry: TelemetrySummary = TelemetrySummary()
     notes: tuple[str, ...] = ()
+    ranks: int = 1
 
     @model_validator(mode="after")
     def _is_legal(self) -> Self:

@@ -33,7 +33,8 @@ class Settings(BaseModel):
     """The choices of one run. A CLI flag is one of these fields; times are in seconds, `gate` in percent.
 
     `profile` None is nobody's choice: nothing is profiled but a row that is red twice, and with NONE not even that. `sanitize` has
-    compute-sanitizer's tools, in the order that they run in. `seed` None: the run draws one, which run.json records.
+    compute-sanitizer's tools, in the order that they run in. `seed` None: the run draws one, which run.json records. `ranks` None: as many
+    processes a side as the workload can run in and the machine has GPUs for.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -65,6 +66,7 @@ class Settings(BaseModel):
     require_expectations: bool = False
     fail_on: str | None = None
     seed: int | None = None
+    ranks: int | None = None
     verbose: bool = False
 
     def timeout_s(self, phase: str) -> float:

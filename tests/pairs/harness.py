@@ -8,17 +8,22 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
+from common.python.child.sides.loader import load_workload
 from common.python.machine.description import child_environment
 from common.python.pairs.sources import digest_of
 from common.python.pairs.workload import Shape
 from common.python.processes import messages
 from common.python.processes.fork_server import Child, ForkServer
+from common.python.processes.messages import Answer, Request
+from common.python.processes.ranks import RankGroup
 from common.python.project import PROJECT_ROOT
 from common.python.session.planning import uses_compiler, uses_triton
 from common.python.session.session import BUILD_CACHE
 from tests.pairs.tree import Side, role_of
+
+T = TypeVar("T", bound=Answer)
 
 LIMIT_S = 120
 SEEDS = (2, 3)  # of the inputs of two calls; `prepare` gets those of seed 1
@@ -45,8 +50,12 @@ class Harness:
         return self._stack.enter_context(self._server.fork("referee", self._folder / "referee.log"))
 
     def check(self, side: Side, shapes: list[Shape]) -> None:
-        """Compare the Python side with its reference at every shape, on two seeds. Raises SideFailure and AssertionError."""
-        with self._server.fork("worker", self._folder / "log.txt") as worker:
+        """Compare the Python side with its reference at every shape, on two seeds. Raises SideFailure and AssertionError.
+
+        A side of several ranks runs in as few processes as it can run in, with gloo.
+        """
+        ranks = min(load_workload(side.pair.workload).ranks, default=1)
+        with RankGroup([self._server.fork("worker", self._folder / f"log_{rank}.txt") for rank in range(ranks)]) as workers:
             load = messages.Load(
                 workload=str(side.pair.workload),
                 side=str(side.file),
@@ -59,15 +68,16 @@ class Harness:
                 triton=False,
                 watched=False,
                 digest=digest_of(side.pair.workload, side.file),
+                rendezvous=str(self._folder / f"rendezvous_{next(self._numbers)}"),
             )
-            worker.ask(load, messages.Loaded, LIMIT_S)
+            _ask(workers, load, messages.Loaded)
             for shape in shapes:
-                self._check_at(worker, side, shape)
+                self._check_at(workers, side, shape)
 
-    def _check_at(self, worker: Child, side: Side, shape: Shape) -> None:
-        worker.ask(messages.Prepare(shape=dict(shape), seed=1, live_seed=SEEDS[0]), messages.Prepared, LIMIT_S)
+    def _check_at(self, workers: RankGroup, side: Side, shape: Shape) -> None:
+        _ask(workers, messages.Prepare(shape=dict(shape), seed=1, live_seed=SEEDS[0]), messages.Prepared)
         prefix = str(self._memory / str(next(self._numbers)))
-        checked = worker.ask(messages.Check(seeds=list(SEEDS), prefix=prefix), messages.Checked, LIMIT_S)
+        checked = _ask(workers, messages.Check(seeds=list(SEEDS), prefix=prefix), messages.Checked)
         for call in checked.calls:
             where = f"{side.file.name} at {dict(shape)}, seed {call.seed}"
             assert not call.modified, f"{where}: changed its inputs {', '.join(call.modified)}"
@@ -81,6 +91,8 @@ class Harness:
                 prepare_seed=1,
                 seed=call.seed,
                 outputs=call.outputs,
+                rank=call.rank,
+                ranks=call.ranks,
             )
             judged = self._referee.ask(request, messages.Judged, LIMIT_S)
             assert judged.digest == call.digest, f"{where}: the inputs in its process are not those that the seed makes"
@@ -97,3 +109,8 @@ class Harness:
         )
         with self._server.fork("worker", self._folder / "log.txt") as worker:
             return worker.ask(request, messages.Observed, LIMIT_S)
+
+
+def _ask(workers: RankGroup, request: Request, expected: type[T]) -> T:
+    workers.begin(request)
+    return workers.finish(request, expected, LIMIT_S)

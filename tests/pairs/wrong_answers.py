@@ -17,6 +17,7 @@ import torch
 
 from common.python.child.sides.compare import compare, upcast
 from common.python.child.sides.inputs import Inputs, leaves, mapped
+from common.python.pairs.layout import place_of
 from common.python.pairs.workload import Shape, Workload, call_by_name
 from tests.support.teeth import CPU, rounded
 
@@ -67,6 +68,8 @@ def answer(workload: Workload, shape: Shape, values: Mapping[str, Any]) -> tuple
         upcast(values, getattr(torch, workload.reference_in)), lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf
     )
     available = {**shape, **values}
+    if workload.ranks:
+        available |= _of_rank(workload, shape, values)
     if workload.reference is None:
         count = next(iter(workload.outputs(**shape).values())).shape[0]
         return _tuple(call_by_name(workload.reference_rows, {**available, "rows": torch.arange(count)}, "reference_rows"))
@@ -74,6 +77,14 @@ def answer(workload: Workload, shape: Shape, values: Mapping[str, Any]) -> tuple
         returned = _tuple(call_by_name(workload.reference, available, "reference"))
     state = [leaf for name, leaf in leaves(values) if workload.evolves and workload.may_change(name)]
     return (*(tensor.clone() for tensor in returned), *state)
+
+
+def _of_rank(workload: Workload, shape: Shape, own: dict[str, Any]) -> dict[str, Any]:
+    """What a reference may ask for of rank 0 of as few as the workload runs in, whose own inputs are `own`."""
+    place, precise = (0, min(workload.ranks)), getattr(torch, workload.reference_in)
+    with TemporaryDirectory() as folder:
+        inputs = Inputs(workload, shape, 1, CPU, Path(folder), place)
+    return {**place_of(*place), "shards": inputs.shards(1, own, lambda values: upcast(values, precise))}
 
 
 def _tuple(returned: Any) -> tuple[torch.Tensor, ...]:
@@ -86,7 +97,7 @@ def cases_of(workload: Workload, shapes: Sequence[Shape], folder: Path) -> list[
     for position, shape in enumerate(shapes):
         own = folder / str(position)  # input files are named alike
         own.mkdir()
-        inputs = Inputs(workload, shape, 1, CPU, own)
+        inputs = Inputs(workload, shape, 1, CPU, own, (0, min(workload.ranks, default=1)))
         answers = [spec.elements for spec in inputs.answers().values()]
         found.append((sum(tensor.numel() for _, tensor in inputs.tensors()) + sum(answers), max(answers), shape, inputs.values))
     found.sort(key=lambda each: each[0])
@@ -168,7 +179,9 @@ def _less_work(largest: Case, cases: list[Case], options: Options) -> Iterator[t
 
 
 def _length(case: Case, name: str, axis: int) -> int:
-    return int(dict(leaves(case.values))[name].shape[axis])
+    """The extent of an input along an axis; 0 where a list is too short at the case's shape to have it."""
+    found = dict(leaves(case.values)).get(name)
+    return 0 if found is None else int(found.shape[axis])
 
 
 def _dropping(name: str, axis: int, least: int) -> Wrong:
@@ -203,7 +216,7 @@ def _bits_below(workload: Workload, side: str, case: Case) -> int:
                 f"found no unit of {', '.join(BELOW_UNITS)} in `work` of a workload with `changes`; expected an entry with `bits`"
             )
         return min(units)
-    dtypes = _dtypes(case) | {spec.dtype for spec in workload.outputs(**case.shape).values()}
+    dtypes = _dtypes(case) | {spec.dtype for spec in workload.outputs_of(case.shape, place_of(0, min(workload.ranks, default=1))).values()}
     known = [BELOW[dtype] for dtype in dtypes if dtype in BELOW]
     if not known:
         raise Untestable("found no floating-point input or output of a known precision; expected an entry with `bits`")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -11,12 +12,13 @@ from typing import Any
 import torch
 
 from common.python.child.sides.cuda import Names, check_source
-from common.python.child.sides.inputs import Inputs, leaves
+from common.python.child.sides.inputs import Inputs, leaves, tensor_digest
 from common.python.child.sides.loader import load_workload
 from common.python.errors import BenchmarkError, SideFailure
 from common.python.pairs.directives import read_directives
 from common.python.pairs.goals import GOALS
-from common.python.pairs.workload import Shape, ShapeValue, Spec, Where, Workload, call_by_name
+from common.python.pairs.layout import place_of
+from common.python.pairs.workload import PEER_NAMES, RANK_NAMES, Shape, ShapeValue, Spec, Where, Workload, call_by_name
 from common.python.processes import messages
 from common.python.processes.messages import Answer, AnyRequest, ShapeEntries
 
@@ -46,6 +48,7 @@ class Describer:
         cpu_at = {} if workload.cpu_at is None else with_kwargs(workload.cpu_at, request.kwargs, path.name)
         for shape in [*workload.check_at, *timed.values(), *([cpu_at] if cpu_at else [])]:
             _try_shape(workload, shape, path.name)
+        _try_shards(workload, path.name)
         inputs = _try_inputs(workload, path.name)
         return messages.Described(
             nonce=request.nonce,
@@ -60,13 +63,14 @@ class Describer:
             cpu_work=workload.work(**cpu_at) if cpu_at else {},
             mismatch=_mismatch(workload, inputs, [Path(side) for side in request.sides.values()]),
             places=_places(workload, inputs, path.name),
+            ranks=list(workload.ranks),
         )
 
 
 def _try_inputs(workload: Workload, file: str) -> Inputs:
     shape = workload.check_at[0]
     with tempfile.TemporaryDirectory() as folder:
-        inputs = Inputs(workload, shape, 0, torch.device("cpu"), Path(folder))
+        inputs = Inputs(workload, shape, 0, torch.device("cpu"), Path(folder), _first_place(workload))
     if not isinstance(inputs.values, dict):
         raise BenchmarkError(f"{file}: inputs returned a {type(inputs.values).__name__}; expected a dict of names to values")
     if both := sorted(inputs.values.keys() & shape.keys()):
@@ -77,13 +81,14 @@ def _try_inputs(workload: Workload, file: str) -> Inputs:
     for name, leaf in leaves(inputs.values):
         if workload.evolves and workload.may_change(name) and not isinstance(leaf, torch.Tensor):
             raise BenchmarkError(f"{file}: {name} is state and a {type(leaf).__name__}; expected tensors, which can be compared")
-    if workload.evolves and not workload.outputs(**shape) and not any(tensor.is_floating_point() for tensor in inputs.state().values()):
+    if workload.evolves and not inputs.outputs() and not any(tensor.is_floating_point() for tensor in inputs.state().values()):
         raise BenchmarkError(
             f"{file}: outputs are empty and no state is floating-point; expected one that is, which poison can be told from"
         )
     if workload.reference_rows is not None and "rows" in inputs.values.keys() | shape.keys():
         raise BenchmarkError(f"{file}: 'rows' is what reference_rows is given, and an input or a shape entry; expected one meaning")
-    _require_metric(workload, {**shape, **inputs.values}, file)
+    of_rank = place_of(*_first_place(workload)) if workload.ranks else {}
+    _require_metric(workload, {**of_rank, **shape, **inputs.values}, file)
     return inputs
 
 
@@ -92,10 +97,41 @@ def _mismatch(workload: Workload, inputs: Inputs, sides: Sequence[Path]) -> str:
     try:
         for side in sides:
             if side.suffix == ".cu":
-                check_source(side, Names.of(workload, read_directives(side), inputs.values, workload.check_at[0]))
+                names = dict(zip(RANK_NAMES, _first_place(workload), strict=True)) if workload.ranks else {}
+                check_source(side, Names.of(workload, read_directives(side), inputs.values, {**workload.check_at[0], **names}))
     except SideFailure as failure:
         return failure.reason
     return ""
+
+
+def _first_place(workload: Workload) -> tuple[int, int]:
+    """Rank 0 of the fewest processes that a side runs in."""
+    return 0, min(workload.ranks, default=1)
+
+
+def _outputs(workload: Workload, shape: Shape) -> dict[str, Spec]:
+    with tempfile.TemporaryDirectory() as folder:
+        place = {} if not workload.ranks else place_of(*_first_place(workload))
+        if "shards" in inspect.signature(workload.outputs).parameters and workload.ranks:
+            place["shards"] = Inputs(workload, shape, 0, torch.device("cpu"), Path(folder), _first_place(workload)).shards(0)
+        return workload.outputs_of(shape, place)
+
+
+def _try_shards(workload: Workload, file: str) -> None:
+    """Raise BenchmarkError unless two ranks have inputs of their own, and names that functions ask for mean one thing."""
+    if not workload.ranks:
+        return
+    shape, cpu = workload.check_at[0], torch.device("cpu")
+    with tempfile.TemporaryDirectory() as folder:
+        ranks = [Inputs(workload, shape, 0, cpu, Path(folder), (rank, min(workload.ranks))) for rank in (0, 1)]
+    for name in (*RANK_NAMES, *PEER_NAMES):
+        if name in ranks[0].values:
+            raise BenchmarkError(f"{file}: an input is called {name!r}, and ranks={workload.ranks}; expected another name")
+    digests = [[(name, tensor_digest(tensor)) for name, tensor in inputs.tensors()] for inputs in ranks]
+    if digests[0] == digests[1]:
+        raise BenchmarkError(
+            f"{file}: inputs are the same tensors for rank 0 and rank 1; expected shards, as rand.of_rank(rank).normal(...) draws them"
+        )
 
 
 def _require_metric(workload: Workload, available: Mapping[str, Any], file: str) -> None:
@@ -109,7 +145,7 @@ def _require_metric(workload: Workload, available: Mapping[str, Any], file: str)
 
 def _places(workload: Workload, inputs: Inputs, file: str) -> dict[str, Where]:
     """The inputs and outputs that lie in the host's memory. Raises BenchmarkError where that makes no sense."""
-    outputs = {name: spec.where for name, spec in workload.outputs(**workload.check_at[0]).items()}
+    outputs = {name: spec.where for name, spec in _outputs(workload, workload.check_at[0]).items()}
     for name in inputs.values.keys() & outputs.keys():  # an input that a step changes in place
         if outputs[name] != (of_input := inputs.places.get(name, "device")):
             found = f"output {name} has where={outputs[name]!r}, and the input of that name {of_input!r}"
@@ -122,7 +158,7 @@ def _places(workload: Workload, inputs: Inputs, file: str) -> dict[str, Where]:
 
 def _try_shape(workload: Workload, shape: Shape, file: str) -> None:
     where = f"at {dict(shape)}"
-    outputs: Any = workload.outputs(**shape)  # what a file states is typed by nobody
+    outputs: Any = _outputs(workload, shape)  # what a file states is typed by nobody
     if not isinstance(outputs, dict) or not all(isinstance(spec, Spec) for spec in outputs.values()):
         raise BenchmarkError(f"{file}: outputs returned {outputs!r} {where}; expected a dict of names to Spec")
     if not outputs and not workload.evolves:

@@ -16,6 +16,7 @@ from common.python.child.sides.compare import compare, upcast
 from common.python.child.sides.inputs import DeviceInputs, Inputs, leaves, mapped, warm_digest
 from common.python.child.sides.loader import load_workload
 from common.python.errors import BenchmarkError, SideFailure, Status
+from common.python.pairs.layout import place_of
 from common.python.pairs.workload import Shape, Spec, Workload, call_by_name
 from common.python.processes import messages
 from common.python.processes.messages import Answer, AnyRequest
@@ -97,19 +98,19 @@ class Referee:
             return _evolved(workload, request, inputs)
         key = f"{_place(request)} {request.seed}"
         if key not in self._references:
-            rows = self._rows(workload, request.shape)
+            rows = self._rows(workload, request.shape, inputs)
             made = _evolved(workload, request, inputs) if workload.evolves else _answered(workload, request, inputs, rows)
             while len(self._references) >= _REFERENCES_KEPT:
                 del self._references[next(iter(self._references))]
             self._references[key] = made
         return self._references[key]
 
-    def _rows(self, workload: Workload, shape: Shape) -> Sequence[int]:
+    def _rows(self, workload: Workload, shape: Shape, inputs: Inputs) -> Sequence[int]:
         """The rows that are asked of `reference_rows` at `shape`, ascending; none where `reference` is asked for everything."""
         checked_whole = any(shape == check for check in workload.check_at)
         if workload.reference_rows is None or (checked_whole and workload.reference is not None):
             return ()
-        count = next(iter(workload.outputs(**shape).values())).shape[0]
+        count = next(iter(inputs.outputs().values())).shape[0]
         if checked_whole or count <= _ROWS_PICKED + 2:
             return range(count)
         return [0, *sorted(self._random.sample(range(1, count - 1), _ROWS_PICKED)), count - 1]
@@ -123,8 +124,10 @@ def _answered(workload: Workload, request: messages.Judge, inputs: Inputs, rows:
     """What `reference` says, or of `rows`, if there are any, what `reference_rows` says."""
     inputs.rewrite(request.seed)
     digest = inputs.digest()
-    values = {**request.shape, **upcast(inputs.values, getattr(torch, workload.reference_in))}
-    specs = workload.outputs(**request.shape)
+    precise = getattr(torch, workload.reference_in)
+    own = upcast(inputs.values, precise)
+    values = {**request.shape, **_of_rank(inputs, request, request.seed, own, precise), **own}
+    specs = inputs.outputs()
     if rows and workload.reference_rows is not None:
         where = f"{Path(request.workload).name}: reference_rows"
         asked = torch.tensor(rows, dtype=torch.int64, device=request.device)
@@ -139,6 +142,14 @@ def _answered(workload: Workload, request: messages.Judge, inputs: Inputs, rows:
     found = _named(call_by_name(workload.reference, values, where), specs, where)
     _wait(request)
     return _Expected(digest, found, notes=_slowness(time.monotonic() - begin, workload, request))
+
+
+def _of_rank(inputs: Inputs, request: messages.Judge, seed: int, own: dict[str, Any], precise: torch.dtype) -> dict[str, Any]:
+    """What a reference may ask for of the rank that is judged; nothing where there is no other."""
+    if request.ranks == 1:
+        return {}
+    shards = inputs.shards(seed, own, lambda values: upcast(values, precise))
+    return {**place_of(request.rank, request.ranks), "shards": shards}
 
 
 def _slowness(seconds: float, workload: Workload, request: messages.Judge) -> tuple[str, ...]:
@@ -166,7 +177,9 @@ def _evolved(workload: Workload, request: messages.Judge, inputs: Inputs) -> _Ex
     returned: Any = None
     for step in range(1 if request.found else workload.steps):
         inputs.rewrite(request.seed + step)
-        returned = call_by_name(workload.reference, {**request.shape, **upcast(live, precise), **state}, where)
+        own = {**upcast(live, precise), **state}
+        of_rank = _of_rank(inputs, request, request.seed + step, own, precise)
+        returned = call_by_name(workload.reference, {**request.shape, **of_rank, **own}, where)
     outputs = {name: spec for name, spec in specs.items() if not workload.may_change(name)}
     return _Expected(inputs.digest(), {**_named(returned, outputs, where), **tensors}, unfit=unfit)
 

@@ -143,6 +143,8 @@ def _isolate(request: messages.Fork, server: int) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for target, source in ((0, nothing), (1, log), (2, log)):
         os.dup2(source, target)
+    if request.cores:
+        os.sched_setaffinity(0, request.cores)
     if request.core >= 0:
         os.sched_setaffinity(0, {request.core})
         torch.set_num_threads(1)

@@ -19,6 +19,7 @@ from common.python.child.device.footprint import DeviceMemory, Start, footprint_
 from common.python.child.device.sampler import Sampler
 from common.python.child.device.streams import work_on_quickest_stream
 from common.python.child.device.trace import compiled_kernels, start_tracing, trace
+from common.python.child.distributed import Alone, Together, join, take_device
 from common.python.child.family import BetweenCalls, adopt_orphans, cores_in_use
 from common.python.child.outputs import dump
 from common.python.child.sides.compare import (
@@ -90,6 +91,7 @@ class Worker:
         self._outputs: dict[str, torch.Tensor] = {}
         self._dumped: list[dict[str, torch.Tensor]] = []  # what the referee may read until the next request
         self._sampler: Sampler | None = None
+        self._together: Together = Alone()
         self._start = Start(0, 0)
         self._numa_nodes: list[int] = []
         self._broken = seal()
@@ -127,7 +129,11 @@ class Worker:
                 raise SideFailure(Status.CRASHED, f"a worker was asked for {request.kind}; expected something about one side")
 
     def close(self) -> None:
-        """Give back what the side and its inputs hold."""
+        """Give back what the side and its inputs hold, and leave the other ranks."""
+        self._give_back()
+        self._together.end()
+
+    def _give_back(self) -> None:
         if self._maybe_prepared is not None:
             for side in self._maybe_prepared.sides:
                 side.close()
@@ -147,6 +153,7 @@ class Worker:
         )
 
     def _open(self, request: messages.Open) -> Answer:
+        take_device(request.rank, request.ranks)
         torch.cuda.synchronize()  # before anything else there is no context yet
         if request.choose:
             work_on_quickest_stream()
@@ -160,6 +167,7 @@ class Worker:
         set_compile_environment(interpret=request.interpret, caches=new or kept, graphs=kept, threads=threads)
         if request.interpret:
             mend_interpreter()
+        self._together = join(request)
         if device.type == "cuda":
             work_on_quickest_stream()
             warm_digest(device)  # here, where the sides of a row load side by side
@@ -186,7 +194,7 @@ class Worker:
         if self._maybe_prepared is not None and self._maybe_prepared.request.shape != request.shape:
             forget_compiled()
         gc.unfreeze()  # what was set up before is garbage now
-        self.close()
+        self._give_back()
         sides = [loaded.side, *(loaded.another_side() for _ in range(request.copies - 1))]
         copies = []
         seconds = 0.0
@@ -197,7 +205,7 @@ class Worker:
             poison_free_blocks(inputs.answers(), loaded.device)
             _wait(loaded.device)
             begin = time.perf_counter()
-            step = side.prepare(inputs.values, request.shape)
+            step = side.prepare(inputs.values, {**request.shape, **self._together.names})
             _wait(loaded.device)
             seconds = time.perf_counter() - begin
             inputs.rewrite(request.live_seed)
@@ -218,7 +226,7 @@ class Worker:
         for position, seed in enumerate(request.seeds):
             # The last call is made on a held stream, where there is one, to see that all its work is on it.
             # Under a profiler, which waits for each kernel, the one that holds the stream would wait for what comes behind it.
-            held = holds and position > 0 and position + 1 == len(request.seeds)
+            held = holds and self._together.ranks == 1 and position > 0 and position + 1 == len(request.seeds)
             call, elapsed = self._checked_steps(seed, f"{request.prefix}_{position}", position > 0, seconds[-1] if held else None)
             calls.append(call)
             seconds.append(elapsed)
@@ -252,6 +260,7 @@ class Worker:
             poison(tensor)
         poison_free_blocks(inputs.answers(), device)
         _wait(device)
+        self._together.meet()  # before another may write here, and behind the call before anything that it may read is rewritten
         broken, set_profile, set_trace = self._broken, sys.setprofile, sys.settrace  # bound before the step can replace them
         call = None
         begin = time.perf_counter()
@@ -267,6 +276,7 @@ class Worker:
         now = call.behind if call else snapshot_behind(taken, device)  # on its stream: what is not done by then does not count
         _wait(device)
         elapsed = time.perf_counter() - begin
+        self._together.meet()
         late = _still_changes(now, taken) or bool(call and call.escaped)
         modified = changed(before, inputs.tensors())
         self._outputs = {name: tensor for name, tensor in taken.items() if name not in in_place}
@@ -274,7 +284,8 @@ class Worker:
 
     def _dump(self, tensors: dict[str, torch.Tensor], prefix: str) -> list[messages.Dump]:
         self._dumped.append(tensors)
-        return dump(tensors, f"{prefix}_{self._loaded.request.rank}")
+        # The referee's GPU may not be able to open the memory of another.
+        return dump(tensors, f"{prefix}_{self._loaded.request.rank}", lend=self._together.ranks == 1)
 
     def _take(self, returned: object, copy: int = 0) -> dict[str, torch.Tensor]:
         loaded, prepared = self._loaded, self._prepared
@@ -282,7 +293,7 @@ class Worker:
         file = Path(loaded.request.side).name
         check_inputs(inputs.tensors(), file)
         in_place = {name: tensor for name, tensor in inputs.tensors() if loaded.workload.may_change(name)}
-        outputs = loaded.workload.outputs(**prepared.request.shape)
+        outputs = inputs.outputs()
         taken = take_outputs(returned, outputs, in_place, file)
         check_placement(taken, outputs, inputs.tensors(), loaded.device, file)
         return taken | inputs.state()
@@ -300,6 +311,7 @@ class Worker:
         call_s = time.perf_counter() - begin
         label = f"{Path(loaded.request.side).stem}/step"
         self._sampler = Sampler(loaded.workload, prepared.copies, loaded.device, label, self._take, request.calls_per_sample)
+        self._sampler.join(self._together)
         self._sampler.hold &= request.hold and not profiler_attached()
         if {"threads", "processes"} & set(read_directives(Path(loaded.request.side)).allows):
             adopt_orphans()
@@ -331,7 +343,8 @@ class Worker:
         if workload.metrics is None:
             return {}
         inputs = self._prepared.copies[0][0]
-        reported = call_by_name(workload.metrics, {**self._prepared.request.shape, **inputs.values}, f"{request.workload}: metrics")
+        available = {**self._prepared.request.shape, **inputs.values, **self._together.names}
+        reported = call_by_name(workload.metrics, available, f"{request.workload}: metrics")
         return {name: ReportedMetric(value=metric.value, unit=metric.unit, better=metric.better) for name, metric in reported.items()}
 
     def _time(self, request: messages.Time) -> Answer:
@@ -362,6 +375,7 @@ class Worker:
             void=void,
             picks=picks,
             notes=[WARM_FILES] if sampler.warm_files else [],
+            began_ns=[sample.began_ns for sample in samples if sample.began_ns],
         )
 
     def _watch(self, request: messages.Watch) -> Answer:

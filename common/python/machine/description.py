@@ -284,6 +284,15 @@ def version_of(name: str) -> str:
 # --- what children get
 
 
+WITHOUT_MULTICAST = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
+"""NVLink multicast off, in NCCL, PyTorch and NVSHMEM: on a machine that others share its failure can cost them their GPUs."""
+
+
+def allows_multicast(variables: Mapping[str, str]) -> bool:
+    """Whether the machine's owner has switched NVLink multicast on."""
+    return variables.get("NCCL_NVLS_ENABLE") == "1"
+
+
 def child_environment(project_root: Path, device: str, variables: Mapping[str, str] = os.environ) -> dict[str, str]:
     """The environment of the fork server, and so of every worker and of the referee; `device` is "cuda" or "cpu"."""
     child = {
@@ -295,7 +304,11 @@ def child_environment(project_root: Path, device: str, variables: Mapping[str, s
         "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
         "MALLOC_TOP_PAD_": str(64 << 20),
         "TORCHINDUCTOR_COMPILE_THREADS": "1",  # more are processes that outlive the step which compiled
+        "GLOO_SOCKET_IFNAME": variables.get("GLOO_SOCKET_IFNAME", "lo"),  # all ranks are here, whatever the host's name resolves to
+        "TORCH_NCCL_ENABLE_MONITORING": "0",  # a rank that is held still between requests is not one that hangs
     }
+    if not allows_multicast(variables):
+        child |= WITHOUT_MULTICAST
     if device == "cpu":
         one_thread = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}  # more would time the scheduler
         return child | one_thread | {"CUDA_VISIBLE_DEVICES": ""}
@@ -352,8 +365,10 @@ def unmet(needs: Sequence[str], machine: Machine, root: Path) -> str:
         reasons.append(f"needs {', '.join(features)}; no CUDA device")
     elif features:
         reasons.append(unmet_capability(features, machine.gpus[0].capability))
+    if "nvls" in counts and not (machine.gpus and allows_multicast(machine.variables)):
+        reasons.append("needs nvls; NVLink multicast is off unless the machine's owner sets NCCL_NVLS_ENABLE=1")
     for name, count in counts.items():
-        if name in FEATURES:
+        if name in FEATURES or name == "nvls":
             continue
         noun, available = _resource(name, machine, root)
         if available < count:

@@ -82,15 +82,17 @@ class Measurement:
         self._copies = dict.fromkeys(plan.sides, 1)
         self._sets = 1
         self._room = SETS_SHARE * min((gpu.memory_bytes for gpu in gpus), default=0)
-        self._hold = plan.clock == "device"
+        self._hold = plan.clock == "device" and plan.ranks == 1
         self._sustained = session.is_sustained(plan)
-        self._core = fastest_core() if plan.device == "cuda" and plan.clock != "device" else ANY_CORE  # a CPU row's workers have theirs
+        has_cores = plan.device == "cpu" or plan.ranks > 1  # of its workers' own
+        self._core = ANY_CORE if has_cores or plan.clock == "device" else fastest_core()
         self._checks: dict[str, list[Check]] = {side: [] for side in plan.sides}
         self._peaks: dict[str, int] = {}
         self._outside: dict[str, int] = {}  # of `_peaks`, what does not lie in torch's allocator, where a memory row tells
         self._metrics: dict[str, dict[str, ReportedMetric]] = {}
         self._notes = {f"each side may use {len(plan.cores)} cores"} if plan.cores else set()
         self._numa_nodes: set[int] = set()
+        self._spreads_ns: dict[str, list[int]] = {side: [] for side in plan.sides}  # of the ranks' clocks, as they start
         self._wall_clock = WallClock()
         self._spans: dict[str, list[Span]] = {}  # of the unit that is measured
         self._behind_ns: dict[str, list[float]] = {side: [] for side in plan.sides}  # of the calls that were looked at
@@ -145,10 +147,24 @@ class Measurement:
             seconds=self._timed_s,
             telemetry=telemetry,
             notes=tuple(sorted(self._notes)),
+            ranks=self._plan.ranks,
         )
         return Measured(timing, self._checks, self._peaks, self._metrics)
 
+    def _rank_notes(self) -> list[str]:
+        """What is to be known of the times of several ranks."""
+        if self._plan.ranks == 1:
+            return []
+        notes = [f"a sample's time is that of the slowest of {self._plan.ranks} ranks, which start it behind a barrier"]
+        if self._plan.clock == "device":
+            notes.append("launch latency is in the times: the streams of several ranks are not held")
+        for side, spreads in self._spreads_ns.items():
+            if spreads:
+                notes.append(f"{side}: the ranks' clocks started within {statistics.median(spreads) / 1e3:.0f} us of each other (median)")
+        return notes
+
     def _note_conditions(self) -> None:
+        self._notes.update(self._rank_notes())
         for side, outside in self._outside.items():
             self._notes.add(f"{side} holds {bytes_text(outside)} beside torch's allocator, the code of its kernels included")
         if self._throttle.discarded:
@@ -258,9 +274,14 @@ class Measurement:
             worker.choose_stream()
 
     def _prepare_all(self, workers: Mapping[str, SideAtWork]) -> None:
+        seconds = []
         for side, worker in workers.items():
             worker.begin_prepare(self._shape, self._prepare_seed, self._session.new_seed(), self._copies[side] * self._sets)
-        self._prepare_s = max(worker.finish_prepare().seconds for worker in workers.values())
+            if self._plan.ranks > 1:  # collectives of two sides at once would wait for each other's turns on every GPU
+                seconds.append(worker.finish_prepare().seconds)
+        if self._plan.ranks == 1:
+            seconds = [worker.finish_prepare().seconds for worker in workers.values()]
+        self._prepare_s = max(seconds)
 
     def _copies_for(self, warmed: Mapping[str, messages.Warmed]) -> dict[str, int]:
         """How many calls make a sample of each side: enough that the event pair's own cost and the process's offset are small beside them.
@@ -340,6 +361,7 @@ class Measurement:
         end = time.monotonic()
         wall_s = end - begin
         self._notes.update(timed.notes)
+        self._spreads_ns[side] += timed.began_ns if worker.ranks > 1 else []
         watts = self._telemetry.watts(begin, end) if self._sustained else None
         if len(timed.samples_ns) != count or not all(0 < sample < math.inf for sample in timed.samples_ns):
             raise SideFailure(Status.CRASHED, f"{side}: found {len(timed.samples_ns)} samples; expected {count} positive times")

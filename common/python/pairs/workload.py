@@ -10,11 +10,13 @@ from typing import Any, Literal, get_args
 
 from common.python.errors import BenchmarkError
 from common.python.pairs.goals import GOALS, OF_A_GPU, TIME
+from common.python.pairs.layout import place_of
 
 ShapeValue = int | float | bool | str
 Shape = Mapping[str, ShapeValue]
 DEFAULT_SHAPE = "default"
 RANK_NAMES = ("rank", "ranks")  # what `inputs` may ask for beside the shape
+PEER_NAMES = ("mesh", "shards")  # what functions of a workload with `ranks` may ask for too
 
 Clock = Literal["device", "launch", "host"]
 Cache = Literal["cold", "hot"]
@@ -112,6 +114,7 @@ class Workload:
     ladder                    steps from the baseline to the optimized side: `optimized_<pair>_<step>`, which then is no variant, or a
                               side's path, with `# expects: ...` behind it where its own file expects something over another side
     metrics(...)              extra figures, self-reported
+    ranks                     how many processes a side may run in, (2, 4, 8) say, each with a shard of its own; see common/docs/ranks.md
     """
 
     inputs: Callable[..., dict[str, Any]]
@@ -137,6 +140,7 @@ class Workload:
     steps: int = 1
     ladder: tuple[str, ...] = ()
     metrics: Callable[..., dict[str, Metric]] | None = field(default=None)
+    ranks: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.check_at:
@@ -160,6 +164,20 @@ class Workload:
                 raise BenchmarkError(f"{name}={vars(self)[name]!r} is one string; expected a tuple of names")
         self._require_goal()
         self._require_reference()
+        self._require_ranks()
+
+    def _require_ranks(self) -> None:
+        counts: object = self.ranks  # what a file states is typed by nobody
+        if not isinstance(counts, tuple) or not all(isinstance(count, int) and count > 1 for count in counts):
+            raise BenchmarkError(f"ranks={counts!r}; expected a tuple of how many processes a side may run in, as in (2, 4, 8)")
+        if not self.ranks:
+            return
+        if RANK_NAMES[0] not in inspect.signature(self.inputs).parameters:
+            raise BenchmarkError(f"ranks={self.ranks} and inputs do not ask for `rank`; expected each process to have a shard of its own")
+        if taken := sorted({*PEER_NAMES} & {*self.shape_keys}):
+            raise BenchmarkError(f"shapes have an entry {taken[0]!r} and ranks={self.ranks}; expected another name: functions ask for it")
+        if self.reference_rows is not None:
+            raise BenchmarkError(f"found reference_rows and ranks={self.ranks}; expected reference, which is asked for each rank's answer")
 
     def _require_goal(self) -> None:
         if self.goal not in GOALS and self.metrics is None:
@@ -185,9 +203,11 @@ class Workload:
 
     def inputs_of(self, rand: Any, shape: Shape, rank: int, ranks: int) -> dict[str, Any]:
         """The inputs that `rand` makes at `shape` for process `rank` of `ranks`."""
-        asked = inspect.signature(self.inputs).parameters.keys()
-        place = {name: value for name, value in zip(RANK_NAMES, (rank, ranks), strict=True) if name in asked}
-        return self.inputs(rand, **place, **shape)
+        return self.inputs(rand, **_asked(self.inputs, place_of(rank, ranks), shape), **shape)
+
+    def outputs_of(self, shape: Shape, place: Mapping[str, Any]) -> dict[str, Spec]:
+        """Each output's name and Spec at `shape` for one process; `place` has what `outputs` may ask for of it, by name."""
+        return self.outputs(**_asked(self.outputs, place, shape), **shape)
 
     @property
     def timed_shapes(self) -> dict[str, Shape]:
@@ -215,6 +235,11 @@ class Workload:
         if self.changes is not None and side in self.changed_by:
             return self.changes
         return Precision(self.rtol, self.atol)
+
+
+def _asked(function: Callable[..., Any], place: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    asked = inspect.signature(function).parameters.keys() - shape.keys()
+    return {name: value for name, value in place.items() if name in asked}
 
 
 def _require_shape(name: str, shape: object) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self, TypeVar
@@ -27,6 +28,7 @@ _START_S = 120.0  # importing torch from a cold disk
 _GOODBYE_S = 5.0
 _ENDING_S = 1.0  # for a child that closed its socket to end, or was told to stop
 _GLANCE_S = 5e-5
+_SOON_S = 0.05
 
 ANY_CORE = -1
 
@@ -55,15 +57,19 @@ class ForkServer:
         """
         return ForkServer(self._environment | {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"})
 
-    def fork(self, role: RoleName, log: Path, core: int = ANY_CORE, *, triton: bool = False, compiler: bool = False) -> Child:
+    def fork(
+        self, role: RoleName, log: Path, core: int = ANY_CORE, *, cores: Sequence[int] = (), triton: bool = False, compiler: bool = False
+    ) -> Child:
         """A new child that writes its stdout and stderr to `log`; one with a `core` runs on that alone, with memory to match.
+
+        One with several `cores` runs on those, if there are any.
 
         With `triton` or `compiler` it finds Triton, or torch's compiler too, imported, and so do all that come after it: none of them can
         have Triton's interpreter.
         """
         log.parent.mkdir(parents=True, exist_ok=True)
         ours, theirs = socket.socketpair()
-        request = messages.Fork(role=role, log=str(log), core=core, triton=triton, compiler=compiler)
+        request = messages.Fork(role=role, log=str(log), core=core, cores=list(cores), triton=triton, compiler=compiler)
         with theirs:
             try:
                 forked = self._forked(request, theirs)
@@ -180,6 +186,18 @@ class Child:
 
     def finish(self, request: Request, expected: type[T], seconds: float, limit_s: float | None = None) -> T:
         """The answer to a request that `begin` sent. Raises as `ask` does; `seconds` may be what is left of a limit."""
+        try:
+            return self.hear(request, expected, seconds, limit_s)
+        finally:
+            if self._open:
+                self.hold_still()
+
+    def hold_still(self) -> None:
+        """Stop it until it is asked again, so that it can disturb no other's timing."""
+        _hold_still(self._pid)
+
+    def hear(self, request: Request, expected: type[T], seconds: float, limit_s: float | None = None) -> T:
+        """What `finish` gives, from a child that may go on: another may need it."""
         self.resume()
         try:
             answer = read_answer(self._connection.receive(seconds), request, expected)
@@ -196,10 +214,33 @@ class Child:
         except ProtocolError as error:
             self.kill()
             raise SideFailure(Status.CRASHED, f"something wrote on the harness's socket: {error}") from error
-        _hold_still(self._pid)
         if isinstance(answer, Failed):
             raise SideFailure(answer.status, answer.reason)
         return answer
+
+    @property
+    def has_closed(self) -> bool:
+        """Whether it has closed its socket, as who dies does."""
+        if not self._open or not select.select([self], (), (), 0.0)[0]:
+            return False
+        try:
+            return not self._connection.socket.recv(1, socket.MSG_PEEK)
+        except ConnectionResetError:
+            return True
+
+    def stack(self) -> list[str]:
+        """Where it is, innermost call first, as Python's faulthandler writes it into the log; nothing from one that does not answer."""
+        begin = self._log.stat().st_size if self._log.is_file() else 0
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGUSR1)
+        deadline = time.monotonic() + _ENDING_S
+        while "(most recent call first)" not in self._logged(begin) and time.monotonic() < deadline:
+            time.sleep(_SOON_S)
+        time.sleep(_SOON_S)  # it writes a line at a time
+        return [line.strip() for line in self._logged(begin).splitlines() if line.startswith("  File ")]
+
+    def _logged(self, begin: int) -> str:
+        return self._log.read_bytes()[begin:].decode(errors="replace") if self._log.is_file() else ""
 
     def begin_close(self) -> None:
         """Let the child finish without waiting for it, so that several can end side by side: a CUDA context takes long to go."""

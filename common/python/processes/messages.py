@@ -53,7 +53,8 @@ class Described(Answer):
     """What the parent must know of a workload; `timed` and `cpu_at` have kwargs applied. Empty `cpu_at`: never timed there.
 
     `work` is what any implementation must do at each of `timed`, by ceiling, and `cpu_work` at `cpu_at`.
-    `mismatch` is a sentence on the first entry point of a .cu side that does not fit the workload, or empty.
+    `mismatch` is a sentence on the first entry point of a .cu side that does not fit the workload, or empty. `ranks` are the numbers of
+    processes that a side can run in, none where it is one.
     """
 
     kind: Literal["described"] = "described"
@@ -68,6 +69,7 @@ class Described(Answer):
     cpu_work: dict[str, float]
     mismatch: str
     places: dict[str, Where] = {}
+    ranks: list[int] = []
 
 
 class Probe(Request):
@@ -110,6 +112,8 @@ class Open(Request):
 
     kind: Literal["open"] = "open"
     choose: bool
+    rank: int = 0
+    ranks: int = 1
 
 
 class Load(Request):
@@ -118,8 +122,9 @@ class Load(Request):
     Compile caches are new with `cold`, lie in the folder `caches` where that is named, and else where the compilers have them. With both,
     Triton's are new and torch.compile's are those of `caches`.
     `digest` is of both files' text as the run began, so that what is loaded is what was planned. With `watched`, CUPTI is
-    started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`.
-    `cores` are those that its threads and processes may use; empty: those that it was started on.
+    started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`,
+    which find each other by the file `rendezvous`. `cores` are those that its threads and processes may use; empty: those that it was
+    started on.
     """
 
     kind: Literal["load"] = "load"
@@ -137,6 +142,7 @@ class Load(Request):
     digest: str
     rank: int = 0
     ranks: int = 1
+    rendezvous: str = ""
 
 
 class Loaded(Answer):
@@ -277,7 +283,10 @@ class Time(Request):
 
 
 class Timed(Answer):
-    """Samples in ns a call, SM clocks in Hz, the host's ns of queueing in all, how many more were void, and the picked calls' outputs."""
+    """Samples in ns a call, SM clocks in Hz, the host's ns of queueing in all, how many more were void, and the picked calls' outputs.
+
+    `began_ns` says when the host's clock of each sample started; of several ranks, joined, how far apart theirs did.
+    """
 
     kind: Literal["timed"] = "timed"
     samples_ns: list[float]
@@ -286,6 +295,7 @@ class Timed(Answer):
     void: int
     picks: list[Call]
     notes: list[str]
+    began_ns: list[int] = []
 
 
 class Span(Message):
@@ -412,7 +422,7 @@ class Surveyed(Answer):
 class Fork(Request):
     """Asks the fork server for a child whose socket comes with the message.
 
-    `triton` and `compiler`: one that finds Triton, or torch's compiler, imported, as torch is.
+    `triton` and `compiler`: one that finds Triton, or torch's compiler, imported, as torch is. `cores`: those that it may use, all if none.
     """
 
     kind: Literal["fork"] = "fork"
@@ -421,6 +431,7 @@ class Fork(Request):
     core: int
     triton: bool
     compiler: bool = False
+    cores: list[int] = []
 
 
 class Forked(Answer):

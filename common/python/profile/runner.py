@@ -80,6 +80,9 @@ def profile_row(plan: Plan, session: Session, level: Profile | None = None) -> P
     Nothing that goes wrong is raised: it is a line in `notes`.
     """
     found = Profiling(claimed=plan.counters_claimed)
+    if plan.ranks > 1:
+        found.notes.append(f"profile: none of {plan.ranks} ranks, as a step under a profiler runs in one process")
+        return found
     profiled_row = _ProfiledRow(plan, session, level or session.settings.ncu_metric_set or session.settings.profile or Profile.MINIMAL)
     try:
         with _Counter(profiled_row, found.claimed) as counter:

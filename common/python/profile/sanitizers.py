@@ -61,7 +61,7 @@ def _cuda_sides(plans: Sequence[Plan], session: Session, machine: Machine) -> di
     """The .cu sides that can run here, by file: two rows may share one."""
     sides = {}
     for plan in plans:
-        if plan.device != "cuda" or plan.skip:
+        if plan.device != "cuda" or plan.skip or plan.ranks > 1:
             continue
         with contextlib.suppress(SideFailure):  # its row says what is wrong
             build_row(plan, session, machine)

@@ -81,6 +81,17 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         ),
         None,
     ),
+    "ranks": (
+        int | None,
+        _option(
+            "--ranks",
+            panel=_SELECTING,
+            text="Processes a side, of those that its workload can run in. Default: as many as there are GPUs for.",
+            min=1,
+            max=_MOST,
+        ),
+        None,
+    ),
     "dry_run": (
         bool,
         _option("--dry-run", panel=_SELECTING, text="Read and try every selected file, print what would run, run nothing."),
@@ -217,6 +228,7 @@ _VERIFYING = (
     "device",
     "kwargs",
     "seed",
+    "ranks",
     "dry_run",
     "timeout_multiplier",
     "suite_timeout",

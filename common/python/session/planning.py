@@ -33,7 +33,8 @@ class Plan:
     """One row to be: its files and directives, its shapes on this machine with the work at each, and why it is skipped, if it is.
 
     `digests` are of the text of the workload and a side, by side, as they were planned. `gpus` are those of the machine that the row uses:
-    as many as it needs, one if it does not say.
+    as many as it needs, one if it does not say. A side runs in `ranks` processes. `only_checked` says why a row that was checked on the CPU
+    is SKIPPED nevertheless: its place is on more GPUs.
     """
 
     selection: Selection
@@ -46,6 +47,8 @@ class Plan:
     skip: str
     digests: Mapping[str, str]
     gpus: tuple[Gpu, ...]
+    ranks: int = 1
+    only_checked: str = ""
 
     @property
     def target(self) -> str:
@@ -105,7 +108,7 @@ class Plan:
         Work of the host has them where a side of the row may have threads or processes.
         """
         allowed = {name for directives in self.side_directives.values() for name in directives.allows}
-        is_parallel = self.described.place == "host" and allowed & {"threads", "processes"}
+        is_parallel = self.described.place == "host" and self.ranks == 1 and allowed & {"threads", "processes"}
         return tuple(sorted(os.sched_getaffinity(0))) if is_parallel else ()
 
     def compiles(self, side: str) -> bool:
@@ -202,17 +205,41 @@ def _plan(
         side_directives = {side: replace(directives, proves=()) for side, directives in side_directives.items()}
     require_predictions(selection.pair.workload, selection.pair.sides, described.timed)
     here: Literal["cuda", "cpu"] = "cpu" if described.place == "host" else device
+    ranks, only_checked = choose_ranks(selection.pair.workload, described.ranks, settings.ranks, here, len(machine.gpus))
+    here = "cpu" if only_checked else here
     timed, work = described.timed, described.work
-    if device == "cpu":
-        timed = {CPU_SHAPE: described.cpu_at} if described.cpu_at else {}
+    if device == "cpu" or only_checked:
+        has_cores = ranks == 1 or (machine.cores >= ranks and not only_checked)
+        timed = {CPU_SHAPE: described.cpu_at} if described.cpu_at and has_cores else {}
         work = {CPU_SHAPE: described.cpu_work}
     usable = machine if device == "cuda" else machine.model_copy(update={"gpus": ()})
     directives = (workload_directives, *side_directives.values())
-    skip = _skip_reason(selection, directives, usable, here, settings.root)
+    skip = _skip_reason(selection, directives, usable, device if only_checked else here, settings.root)
     digests = {side: digest_of(selection.pair.workload, selection.pair.sides[side]) for side in selection.sides}
-    gpus = gpus_for(directives, machine)
-    plan = Plan(selection, described, workload_directives, side_directives, here, timed, work, skip, digests, gpus)
+    gpus = machine.gpus[:ranks] if ranks > 1 else gpus_for(directives, machine)
+    if only_checked and any(selection.pair.sides[side].suffix == ".cu" for side in selection.sides):
+        skip = skip or only_checked.partition(";")[0]
+    plan = Plan(selection, described, workload_directives, side_directives, here, timed, work, skip, digests, gpus, ranks, only_checked)
     return replace(plan, timed={}) if plan.interpreted or plan.is_unmeasured else plan
+
+
+def choose_ranks(workload: Path, possible: Sequence[int], asked: int | None, device: Literal["cuda", "cpu"], gpus: int) -> tuple[int, str]:
+    """How many processes a side runs in, and why that is on the CPU although there is a GPU; "" where it is not.
+
+    Raises BenchmarkError where as many are `asked` for as the workload, which can run in the `possible` ones, cannot run in.
+    """
+    if asked is not None and asked not in (possible or (1,)):
+        known = f"one of ranks={tuple(possible)}" if possible else "1, as the workload has no ranks"
+        raise BenchmarkError(f"--ranks {asked}: {workload.name} cannot run in as many processes; expected {known}")
+    if not possible:
+        return 1, ""
+    if device == "cpu":
+        return asked or min(possible), ""
+    wanted = asked or max((count for count in possible if count <= gpus), default=min(possible))
+    if wanted <= gpus:
+        return wanted, ""
+    fewest = min(possible)
+    return fewest, f"needs {wanted} GPUs, found {gpus}; checked with {fewest} gloo processes on the CPU"
 
 
 def _skip_reason(

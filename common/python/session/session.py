@@ -74,6 +74,7 @@ class Session:
         self._until_end = ExitStack()
         self._with_compiler: ForkServer | None = None
         self._dumps = 0
+        self._rendezvous = 0
         sweep()
         # Outputs go to the referee through memory; input files lie on the disk that is being measured.
         self._memory = tempfile.TemporaryDirectory(prefix=f"benchmark_{os.getpid()}_", dir=_SHARED_MEMORY)
@@ -118,6 +119,21 @@ class Session:
         """The core that the CPU sides of a row share, so that like is timed with like; the harness has the others."""
         return max(os.sched_getaffinity(0)) if plan.device == "cpu" else ANY_CORE
 
+    def cores_for(self, plan: Plan, rank: int) -> tuple[int, ...]:
+        """The cores of one of several ranks: on the CPU one, where there are enough one of its own; else an even share. None: any."""
+        cores = sorted(os.sched_getaffinity(0))
+        if plan.ranks == 1:
+            return ()
+        if plan.device == "cpu":
+            return (cores[-1 - rank % len(cores)],)
+        share = len(cores) // plan.ranks
+        return tuple(cores[rank * share : (rank + 1) * share])
+
+    def new_rendezvous(self) -> str:
+        """The path of a file, not there yet, by which the ranks of a side find each other."""
+        self._rendezvous += 1
+        return str(self.inputs_folder / f"rendezvous_{self._rendezvous}")
+
     def is_cold(self, plan: Plan) -> bool:
         """Whether every sample of a row is a fresh process: its goal asks for that, or the run does."""
         return plan.is_cold or self.settings.cold_start
@@ -150,16 +166,19 @@ class Session:
         folder.mkdir(parents=True, exist_ok=True)
         return str(folder)
 
-    def fork_side(self, plan: Plan, side: str, *, cold: bool = False, watched: bool = False, ranks: int = 1) -> SideAtWork:
-        """A fresh worker for `side`, which has loaded nothing yet, or several; `cold`: compile caches are empty; `watched`: by CUPTI."""
+    def fork_side(self, plan: Plan, side: str, *, cold: bool = False, watched: bool = False) -> SideAtWork:
+        """A fresh worker for `side`, which has loaded nothing yet, one a rank; `cold`: compile caches are empty; `watched`: by CUPTI."""
         folder = self.logs(plan.target, side)
         server, compiler = self._server_for(plan, side), self.starts_compiler(plan, side)
         triton = self.starts_triton(plan, side)
         with ExitStack() as until_all:
             children = []
-            for rank in range(ranks):
+            for rank in range(plan.ranks):
                 log = folder / (f"log_rank{rank}.txt" if rank else "log.txt")
-                children.append(until_all.enter_context(server.fork("worker", log, self.core_for(plan), triton=triton, compiler=compiler)))
+                cores = self.cores_for(plan, rank)
+                core = cores[0] if cores and plan.device == "cpu" else self.core_for(plan)
+                child = server.fork("worker", log, core, cores=cores, triton=triton, compiler=compiler)
+                children.append(until_all.enter_context(child))
             until_all.pop_all()
         return SideAtWork(RankGroup(children), self, plan, side, cold, watched)
 
@@ -236,6 +255,7 @@ class SideAtWork:
             watched=self._watched,
             cores=list(self._plan.cores),
             digest=self._plan.digests[self._side],
+            rendezvous=self._session.new_rendezvous() if self.ranks > 1 else "",
         )
         self.begin(request)
 

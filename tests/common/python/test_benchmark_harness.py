@@ -65,6 +65,7 @@ def verified(tmp_path):
         plan = SimpleNamespace(
             sides=("baseline", "optimized"),
             device=device,
+            ranks=1,
             described=SimpleNamespace(check_at=({"n": 1}, {"n": 2})),
             timed={"default": {"n": 9}},
             file=lambda side: tmp_path / side,

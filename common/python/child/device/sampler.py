@@ -24,6 +24,7 @@ import torch
 from common.python.child.device.driver import record_behind_all
 from common.python.child.device.escape import TimedLook
 from common.python.child.device.helpers import device_helpers, sm_clock_hz
+from common.python.child.distributed import Alone, Together
 from common.python.child.family import BetweenCalls
 from common.python.child.sides.compare import snapshot
 from common.python.child.sides.host_memory import LateWords
@@ -59,7 +60,7 @@ class Sample:
     """One timed call: ns, the SM clock in Hz (0.0 where there is none), and whether the hold ran out, which voids it.
 
     `queued_ns` are the host's for the call while the stream was held; `behind_ns`, of a sample that was looked at, the GPU's from the
-    clock's stop to its last work.
+    clock's stop to its last work. `began_ns` is when a clock of the host's started.
     """
 
     ns: float
@@ -67,6 +68,7 @@ class Sample:
     void: bool = False
     queued_ns: float = 0.0
     behind_ns: float = 0.0
+    began_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ class DeviceTimer:
     dirty    flushed, and full of lines that are yet to be written back
     hot      as the call before left it
     """
+
+    line_up: Callable[[], None] = Alone().line_up  # with the GPUs of other ranks, as the last thing before the clock starts
 
     def __init__(self, device: torch.device, l2: L2State) -> None:
         properties = torch.cuda.get_device_properties(device)
@@ -138,6 +142,7 @@ class DeviceTimer:
                 self._helpers.block(hold_ns)
             for words in late:
                 self.write(words)
+            self.line_up()
             stamp(self._stamps[0])
             start.record()
             begin = clock_ns()
@@ -191,9 +196,16 @@ class Sampler:
         self.between: BetweenCalls | None = None  # of a side that may have threads and processes
         self._timed_look: TimedLook | None = None
         self._latest = Sample(0.0)
+        self._together: Together = Alone()
         if self._cuda:
             self.hold &= not any(inputs.has_pageable for inputs, _ in copies)  # a copy of it can wait for what its stream waits for
             self._timer = DeviceTimer(device, "hot" if workload.cache == "hot" else "clean")
+
+    def join(self, together: Together) -> None:
+        """Begin each sample with the other ranks of the side, and call the step as often as rank 0 does."""
+        self._together = together
+        if self._cuda:
+            self._timer.line_up = together.line_up
 
     @property
     def calls_per_sample(self) -> int:
@@ -217,6 +229,7 @@ class Sampler:
         """
         look = self._prepare_look(looked_at)
         self._next_copies()
+        self._together.meet()  # what is rewritten now, another may have read in the call before
         for position, (inputs, _) in enumerate(self._copies):
             inputs.rewrite(seed + position, late=True)
         self._look()
@@ -261,6 +274,7 @@ class Sampler:
 
     def _device_sample(self, look: Look | None) -> Sample:
         steps, hold_ns = [step for _, step in self._copies], self._limit_ns if self.hold else 0
+        self._together.start()
         sample, self.returned = self._timer.time(steps, hold_ns, look, self._late_words())
         self._latest = sample
         return sample
@@ -273,6 +287,7 @@ class Sampler:
             for words in late:
                 self._timer.write(words)
             synchronize()
+        self._together.start()
         between = self.between
         if between:
             between.call_begins()
@@ -286,14 +301,15 @@ class Sampler:
         if between:
             between.call_ended(elapsed)
         self.returned = returned
-        return Sample(float(elapsed) / len(steps))
+        return Sample(float(elapsed) / len(steps), began_ns=begin)
 
     def sustained_sample(self, seed: int) -> Sample:
         """The mean time of a call in a second of calls back to back: inputs and caches as the call before left them."""
         for position, (inputs, _) in enumerate(self._copies):
             inputs.rewrite(seed + position)
+        self._together.start()
         rounds, begin = 0, _clock_ns()
-        while (elapsed := _clock_ns() - begin) < _SUSTAINED_NS:
+        while self._together.first((elapsed := _clock_ns() - begin) < _SUSTAINED_NS):
             for _ in range(_SUSTAINED_ROUNDS):
                 self.returned = [step() for _, step in self._copies]
             rounds += _SUSTAINED_ROUNDS
@@ -336,17 +352,17 @@ class Sampler:
         while done < calls if calls >= 0 else True:
             steps, wholes = [], []
             for i in range(min(_WARM_BLOCK, calls - done) if calls >= 0 else _WARM_BLOCK):
-                if i >= 2 and sum(wholes) > _WARM_BLOCK_NS:
+                if i >= 2 and self._together.first(sum(wholes) > _WARM_BLOCK_NS):
                     break
                 begin = _clock_ns()
                 steps.append(self.sample(seed + done * len(self._copies)).ns)
                 wholes.append(float(_clock_ns() - begin))
                 done += 1
-                if calls < 0 and _clock_ns() > deadline:
+                if calls < 0 and self._together.first(_clock_ns() > deadline):
                     break
             median = statistics.median(steps)
             steady = previous > 0 and abs(median / previous - 1) <= _STEADY
-            if calls < 0 and (steady or _clock_ns() > deadline):
+            if calls < 0 and self._together.first(steady or _clock_ns() > deadline):
                 break
             previous = median
         return done, statistics.median(steps), statistics.median(wholes)
@@ -373,7 +389,8 @@ class Sampler:
                 for _ in range(_TRIES):
                     first = seed + i * len(self._copies)
                     sample = self.sustained_sample(first) if sustained else self.sample(first, looks.get(i))
-                    if not sample.void:
+                    # Where streams are not held none is void, and nobody waits to hear so.
+                    if not (self._together.any(sample.void) if self.hold else sample.void):
                         break
                     void += 1
                 samples = (*samples, sample)

@@ -89,7 +89,8 @@ class Names:
     @classmethod
     def of(cls, workload: Workload, directives: Directives, inputs: Mapping[str, Any], shape: Shape) -> Names:
         """The names of `workload` at `shape`, with the scratch that a side's `directives` ask for."""
-        return cls(inputs, workload.outputs(**shape), shape, directives.scratch, workload.in_place)
+        entries = {key: value for key, value in shape.items() if key in workload.shape_keys}  # the rest is of the rank
+        return cls(inputs, workload.outputs_of(entries, shape), shape, directives.scratch, workload.in_place)
 
     @property
     def tensors(self) -> dict[str, torch.Tensor]:

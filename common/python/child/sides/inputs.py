@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
+import itertools
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -13,8 +15,10 @@ from typing import Any
 import torch
 
 from common.python.child.sides.host_memory import HostWriter, LateWords, bytes_of, empty_in
+from common.python.child.sides.shards import Shards
 from common.python.errors import BenchmarkError
 from common.python.machine.page_cache import cached_pages
+from common.python.pairs.layout import place_of
 from common.python.pairs.workload import Shape, Spec, Where, Workload, require_where
 
 _MIX = 0x9E3779B97F4A7C15
@@ -58,9 +62,10 @@ class Rand:
         self._seed = seed
         self._device = device
         self._folder = folder
+        self._indices = itertools.count()
+        self._rank: int | None = None
         self._hosted = hosted
         self._writer = HostWriter(device)
-        self._index = 0
         self.draws: list[_Draw] = []
         self.files: list[RandomFile] = []
         self._keep: frozenset[int] = frozenset()
@@ -75,6 +80,12 @@ class Rand:
         other = Rand(seed, self._device, self._folder, hosted=self._hosted)
         other.draws, other.files, other._keep, other._seeds, other._late = self.draws, self.files, keep, seeds, late
         return other
+
+    def of_rank(self, rank: int) -> Rand:
+        """Draws whose values are those of rank `rank` alone; what is drawn without it is the same for all ranks."""
+        own = copy.copy(self)
+        own._rank = rank
+        return own
 
     def normal(
         self, *shape: int, dtype: torch.dtype = torch.float32, mean: float = 0.0, std: float = 1.0, where: Where = "device"
@@ -111,13 +122,17 @@ class Rand:
 
     def file(self, size: int) -> Path:
         """A file of `size` random bytes on the disk that artifacts go to. A later call changes some of its pages."""
-        index, self._index = self._index, self._index + 1
+        index = next(self._indices)
         position = sum(1 for file in self.files if file.index < index)
         if position == len(self.files):
-            self.files.append(RandomFile(self._folder / f"input_{os.getpid()}_{index}.bin", size, mix(self._seed, index), index))
+            self._folder.mkdir(exist_ok=True)
+            self.files.append(RandomFile(self._folder / f"input_{os.getpid()}_{index}.bin", size, self._seed_of(index, self._seed), index))
         elif index not in self._keep:
-            self.files[position].rewrite(mix(self._seed, index))
+            self.files[position].rewrite(self._seed_of(index, self._seed))
         return self.files[position].path
+
+    def _seed_of(self, index: int, seed: int) -> int:
+        return mix(seed if self._rank is None else mix(seed, -2 - self._rank), index)
 
     def _draw(self, shape: tuple[int, ...], dtype: torch.dtype, fill: _Fill, where: Where) -> torch.Tensor:
         def draw(out: torch.Tensor, index: int) -> None:
@@ -130,7 +145,7 @@ class Rand:
         return self._put(shape, dtype, where, draw)
 
     def _generator(self, index: int) -> torch.Generator:
-        return torch.Generator(self._device).manual_seed(mix(self._seeds.get(index, self._seed), index))
+        return torch.Generator(self._device).manual_seed(self._seed_of(index, self._seeds.get(index, self._seed)))
 
     def _copy(self, out: torch.Tensor, values: torch.Tensor, where: Where) -> None:
         if where == "device":
@@ -142,7 +157,7 @@ class Rand:
     def _put(self, shape: tuple[int, ...], dtype: torch.dtype, where: Where, put: _Put, *, placed: bool = False) -> torch.Tensor:
         """The next tensor, with the values that `put` gives it; the same one in each call."""
         require_where(where)
-        index, self._index = self._index, self._index + 1
+        index = next(self._indices)
         position = index - sum(1 for file in self.files if file.index < index)
         known = position < len(self.draws)
         if known and index in self._keep:
@@ -231,6 +246,7 @@ class Inputs:
         self._workload = workload
         self._shape = shape
         self._place = place
+        self._made = seed, folder
         self._device = device
         self._rand = Rand(seed, device, folder, hosted=self._hosted)
         self.late_words: list[LateWords] = []
@@ -292,7 +308,25 @@ class Inputs:
     def answers(self) -> dict[str, Spec]:
         """What is compared of a call: every output, and every tensor of a state that evolves."""
         state = {name: Spec(tuple(tensor.shape), tensor.dtype, self.places.get(name, "device")) for name, tensor in self.state().items()}
-        return {**self._workload.outputs(**self._shape), **state}
+        return {**self.outputs(), **state}
+
+    def outputs(self) -> dict[str, Spec]:
+        """Every output of this process. What `shards` gives there is as `prepare` has it, so live values size no output."""
+        seed, _ = self._made
+        return self._workload.outputs_of(self._shape, {**place_of(*self._place), "shards": self.shards(seed)})
+
+    def shards(self, seed: int, own: dict[str, Any] | None = None, change: Callable[[dict[str, Any]], dict[str, Any]] = dict) -> Shards:
+        """The inputs of any rank, live ones with the values of `seed`, as `change` makes them; of this one `own`, if that is given."""
+        made_of, folder = self._made
+        rank, ranks = self._place
+
+        def make(peer: int) -> dict[str, Any]:
+            apart = folder / f"rank{peer}"  # or its files would have these inputs' names
+            inputs = type(self)(self._workload, self._shape, made_of, self._device, apart, (peer, ranks))
+            inputs.rewrite(seed)
+            return change(inputs.values)
+
+        return Shards(rank, ranks, self.values if own is None else own, make)
 
     @property
     def is_hosted(self) -> bool:

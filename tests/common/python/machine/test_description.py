@@ -261,6 +261,8 @@ def test_a_childs_freed_blocks_stay_mapped() -> None:
 
 # --- needs
 
+NO_MULTICAST = "needs nvls; NVLink multicast is off unless the machine's owner sets NCCL_NVLS_ENABLE=1"
+
 
 @pytest.mark.parametrize(
     ("needs", "changes", "reason"),
@@ -277,6 +279,9 @@ def test_a_childs_freed_blocks_stay_mapped() -> None:
         (("numa 2",), {"numa_nodes": 2}, ""),
         (("c2c",), {"gpus": (gpu(c2c=True),)}, "needs 1 NVLink-C2C link between CPU and GPU; this machine has 0"),
         (("c2c",), {"gpus": (gpu(c2c=True),), "architecture": "aarch64"}, ""),
+        (("nvls",), {"gpus": (gpu(),)}, NO_MULTICAST),
+        (("nvls",), {"variables": {"NCCL_NVLS_ENABLE": "1"}}, NO_MULTICAST),
+        (("nvls",), {"gpus": (gpu(),), "variables": {"NCCL_NVLS_ENABLE": "1"}}, ""),
         (
             ("tma", "gpus 4", "numa 2"),
             {},
@@ -359,3 +364,11 @@ def test_no_child_is_given_a_secret():
     child = child_environment(PROJECT_ROOT, "cpu", variables)
     assert child["LANG"] == "C.UTF-8"
     assert not {"ANTHROPIC_API_KEY", "HF_TOKEN", "DB_PASSWORD"} & child.keys()
+
+
+def test_nvlink_multicast_is_off_in_children_unless_the_owner_has_it_on():
+    off = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1", "NVSHMEM_DISABLE_NVLS": "1"}
+    for owned in ({}, {"NCCL_NVLS_ENABLE": "2", "NVSHMEM_DISABLE_NVLS": "0"}):
+        assert off.items() <= child_environment(PROJECT_ROOT, "cuda", owned).items()
+    owned = {"NCCL_NVLS_ENABLE": "1"}
+    assert {name: value for name, value in child_environment(PROJECT_ROOT, "cuda", owned).items() if name in off} == owned

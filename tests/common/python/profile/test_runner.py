@@ -64,6 +64,12 @@ def test_a_step_of_each_side_arrives_in_the_result(profiled, folder):
     assert {event["pid"] for event in events} == {"ch07:double/baseline", "ch07:double/optimized"}
 
 
+def test_several_ranks_are_not_profiled_and_a_note_says_so(profiled):
+    found = profiled(program="run", ranks=2)
+    assert (found.steps, found.launches) == ({}, {})
+    assert found.notes == ["profile: none of 2 ranks, as a step under a profiler runs in one process"]
+
+
 def test_a_counter_that_a_claim_names_is_counted_at_every_level_and_decides_the_claim(profiled):
     found = profiled()
     assert found.counters["baseline"][SECTORS] == 2 * 8_388_608

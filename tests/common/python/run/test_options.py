@@ -72,6 +72,7 @@ FLAGS = {
     "--resume": {"resume": True},
     "--json": {"json_output": True},
     "--seed 7": {"seed": 7},
+    "--ranks 4": {"ranks": 4},
     "--verbose": {"verbose": True},
     "-v": {"verbose": True},
 }

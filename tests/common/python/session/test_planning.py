@@ -14,7 +14,7 @@ from common.python.processes.messages import Probed
 from common.python.session import planning
 from common.python.session.planning import choose_device, make_plans
 from common.python.settings import Device, Settings
-from tests.support.commands import BASELINE, OPTIMIZED, write_pair
+from tests.support.commands import BASELINE, FIELDS, OPTIMIZED, write_pair
 from tests.support.plans import a_plan
 
 H200 = Gpu(index=0, name="NVIDIA H200", uuid="GPU-1", capability=(9, 0), memory_bytes=141 << 30, driver="580.1")
@@ -84,6 +84,73 @@ def test_on_a_cpu_triton_is_interpreted_and_not_timed(plans, tmp_path):
     write_pair(tmp_path, optimized=TRITON)
     (plan,) = plans()
     assert (plan.interpreted, plan.timed) == (True, {})
+
+
+# --- in several processes
+
+RANKED = {"inputs": 'lambda rand, rank, n: {"x": rand.of_rank(rank).normal(n)}', "ranks": "(2, 4)"}
+TWO_GPUS = WITH_GPU.model_copy(update={"gpus": (H200, H200.model_copy(update={"index": 1, "uuid": "GPU-2"}))})
+
+
+def test_a_side_runs_in_as_many_processes_as_there_are_gpus_for(plans, monkeypatch, tmp_path):
+    monkeypatch.setattr(planning, "choose_device", lambda *_: "cuda")
+    write_pair(tmp_path, **RANKED)
+    (plan,) = plans(machine=TWO_GPUS)
+    assert (plan.ranks, plan.device, plan.gpus, plan.skip, plan.only_checked) == (2, "cuda", TWO_GPUS.gpus, "", "")
+    assert plan.timed == {"default": {"n": 4096}}
+
+
+def test_with_too_few_gpus_it_is_checked_on_the_cpu_and_says_how_many_it_needs(on_a_gpu, tmp_path):
+    write_pair(tmp_path, **RANKED)
+    (plan,) = on_a_gpu()
+    assert (plan.ranks, plan.device, plan.timed, plan.skip) == (2, "cpu", {}, "")
+    assert plan.only_checked == "needs 2 GPUs, found 1; checked with 2 gloo processes on the CPU"
+    (plan,) = on_a_gpu(ranks=4)
+    assert plan.only_checked == "needs 4 GPUs, found 1; checked with 2 gloo processes on the CPU"
+
+
+def test_with_too_few_gpus_a_cuda_side_is_not_checked(on_a_gpu, tmp_path):
+    write_pair(tmp_path, optimized=CUDA, **RANKED)
+    (plan,) = on_a_gpu()
+    assert plan.skip == "needs 2 GPUs, found 1"
+
+
+def test_on_a_cpu_it_is_timed_where_each_rank_has_a_core(plans, tmp_path):
+    write_pair(tmp_path, **RANKED)
+    assert [(plan.ranks, plan.timed) for plan in plans()] == [(2, {"cpu": {"n": 512}})]
+    assert [(plan.ranks, plan.timed, plan.only_checked) for plan in plans(ranks=4)] == [(4, {}, "")]
+
+
+@pytest.mark.parametrize(
+    ("fields", "asked", "expected"),
+    [(RANKED, 3, r"one of ranks=\(2, 4\)"), (RANKED, 1, r"one of ranks=\(2, 4\)"), ({}, 2, "1, as the workload has no ranks")],
+)
+def test_ranks_that_a_workload_cannot_run_in_are_one_sentence(plans, tmp_path, fields, asked, expected):
+    write_pair(tmp_path, **fields)
+    with pytest.raises(BenchmarkError, match=f"^--ranks {asked}: workload_double.py cannot run in as many processes; expected {expected}$"):
+        plans(ranks=asked)
+
+
+BAD_RANKS = {
+    r"ranks=\(2, 4\) and inputs do not ask for `rank`; expected each process to have a shard of its own": {"inputs": FIELDS["inputs"]},
+    r"ranks=\(1, 2\); expected a tuple of how many processes a side may run in, as in \(2, 4, 8\)": {"ranks": "(1, 2)"},
+    r"ranks=2; expected a tuple": {"ranks": "2"},
+    r"inputs are the same tensors for rank 0 and rank 1; expected shards, as rand.of_rank": {
+        "inputs": 'lambda rand, rank, n: {"x": rand.normal(n)}'
+    },
+    r"an input is called 'ranks', and ranks=\(2, 4\); expected another name": {
+        "inputs": 'lambda rand, rank, n: {"x": rand.of_rank(rank).normal(n), "ranks": 3}'
+    },
+    r"found reference_rows and ranks=\(2, 4\); expected reference": {"reference_rows": "lambda rows, x: 2 * x[rows]"},
+}
+
+
+@pytest.mark.parametrize("sentence", BAD_RANKS)
+def test_ranks_that_are_stated_wrongly_are_one_sentence_with_the_file(plans, tmp_path, sentence):
+    write_pair(tmp_path, **RANKED | BAD_RANKS[sentence])
+    with pytest.raises(BenchmarkError, match=sentence) as error:
+        plans()
+    assert str(error.value).startswith("demo/workload_double.py")
 
 
 def test_a_half_is_named_by_its_side(plans, tmp_path):

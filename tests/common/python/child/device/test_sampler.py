@@ -54,6 +54,53 @@ def test_a_sample_covers_the_step_and_not_the_rewriting_of_inputs(tmp_path, monk
     assert taken.sm_clock_hz == 0.0
 
 
+class Ranks:
+    """Two ranks, as the second sees them: what the first says, and whether a sample of its own was void, is read from a script."""
+
+    def __init__(self, first=(), void=()):
+        self.script, self.voids, self.met, self.asked = iter(first), iter(void), 0, []
+
+    def first(self, flag):
+        self.asked.append(flag)
+        return next(self.script)
+
+    def any(self, flag):
+        return flag or next(self.voids)
+
+    def meet(self):
+        self.met += 1
+
+    start = meet
+
+
+def test_a_sample_begins_when_all_ranks_are_there_with_their_inputs_written(tmp_path):
+    met = []
+    of_two = sampler(tmp_path, lambda x: lambda: met.append(ranks.met))
+    of_two.join(ranks := Ranks())
+    of_two.sample(1)
+    of_two.sample(2)
+    assert met == [2, 4]  # before inputs are rewritten, which a peer may still read, and before the clock
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_how_often_a_step_is_warmed_up_is_for_rank_0_to_say(tmp_path, blocks):
+    of_two = sampler(tmp_path, lambda x: lambda: time.sleep(0.001))
+    # Of a block of five: whether the time is up behind each, whether the block is long enough before the last three, whether two agree.
+    within = [False, False, *[False, False] * 3]
+    of_two.join(Ranks(first=[*([*within, False] * (blocks - 1)), *within, True]))
+    done, _, _ = of_two.warm(0, -1, 0.0)  # whatever this one's clock says
+    assert done == 5 * blocks
+
+
+def test_a_sample_that_is_void_on_any_rank_is_taken_again_on_all(tmp_path):
+    calls = []
+    of_two = sampler(tmp_path, lambda x: lambda: calls.append(1))
+    of_two.join(Ranks(void=[True, False, False]))
+    of_two.hold = True  # as on a GPU
+    samples, void = of_two.block(1, 2, {}, lambda _: None, sustained=False)
+    assert (len(samples), void, len(calls)) == (2, 1, 3)
+
+
 def test_every_sample_has_inputs_of_its_own_and_every_copy_the_next_seed(tmp_path):
     seen = []
     two = sampler(tmp_path, lambda x: lambda: seen.append(x.clone()), copies=2)
