@@ -43,6 +43,18 @@ def write_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> None:
 
 def read_tensors(data: bytes, device: torch.device) -> dict[str, torch.Tensor]:
     """The tensors in the bytes of such a file, each in storage of its own on `device`. ValueError for other bytes."""
+    header, start = _header(data)
+    body = bytearray(data[start:])
+    return {name: _tensor(body, entry, device) for name, entry in header.items()}
+
+
+def tensor_shapes(data: bytes) -> dict[str, tuple[tuple[int, ...], torch.dtype]]:
+    """Shape and dtype of every tensor in the bytes of such a file. ValueError for other bytes."""
+    return {name: (tuple(entry["shape"]), _DTYPES[entry["dtype"]]) for name, entry in _header(data)[0].items()}
+
+
+def _header(data: bytes) -> tuple[dict[str, Any], int]:
+    """The entries by name, sorted, and where the values begin."""
     length = int.from_bytes(data[:8], "little")
     if not 0 < length <= len(data) - 8:
         raise ValueError(f"found a header of {length} bytes in {len(data)}; expected a safetensors file")
@@ -50,8 +62,7 @@ def read_tensors(data: bytes, device: torch.device) -> dict[str, torch.Tensor]:
         header = json.loads(data[8 : 8 + length])
     except ValueError as error:
         raise ValueError("found a header that is not JSON; expected a safetensors file") from error
-    body = bytearray(data[8 + length :])
-    return {name: _tensor(body, entry, device) for name, entry in sorted(header.items()) if name != "__metadata__"}
+    return {name: entry for name, entry in sorted(header.items()) if name != "__metadata__"}, 8 + length
 
 
 def _tensor(body: bytearray, entry: dict[str, Any], device: torch.device) -> torch.Tensor:

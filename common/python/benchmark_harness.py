@@ -217,6 +217,7 @@ def _result(row: _Row, session: Session, status: Status, reason: str, seconds: f
         timings={name: each.timing for name, each in measured.items()},
         proofs=proofs_of(plan, row.evidence),
         metrics=next((each.metrics for each in measured.values()), {}),
+        assets=plan.described.assets,
         notes=(*_notes(plan, session), *_found(row), *_sanitizer_notes(plan, session, reason)),
         seconds=seconds,
         phases=row.phases,

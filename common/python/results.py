@@ -342,7 +342,7 @@ class PairResult(Document):
     """One row: everything that a report, a gate or a reader needs to know of one target.
 
     `timings`, `verdicts` and `predictions` are by named shape; a timing that is never gated has no verdict, and one of which nothing was
-    predicted no terms. `metrics` are by side, then by name.
+    predicted no terms. `metrics` are by side, then by name. `assets` are the files that inputs came from: their SHA-256 by name.
     Of the row's `seconds`, `phases` says where they went: build, prove, verify, measure, profile.
     """
 
@@ -356,6 +356,7 @@ class PairResult(Document):
     timings: dict[str, PairTiming] = {}
     proofs: tuple[Proof, ...] = ()
     metrics: dict[str, dict[str, ReportedMetric]] = {}
+    assets: dict[str, str] = {}
     verdicts: dict[str, Verdict] = {}
     predictions: dict[str, tuple[PredictedTerm, ...]] = {}
     notes: tuple[str, ...] = ()

@@ -45,7 +45,7 @@ class Describer:
         cpu_at = {} if workload.cpu_at is None else with_kwargs(workload.cpu_at, request.kwargs, path.name)
         for shape in [*workload.check_at, *timed.values(), *([cpu_at] if cpu_at else [])]:
             _try_shape(workload, shape, path.name)
-        mismatch = _try_inputs(workload, [Path(side) for side in request.sides.values()], path.name)
+        mismatch, assets = _try_inputs(workload, [Path(side) for side in request.sides.values()], path.name)
         return messages.Described(
             nonce=request.nonce,
             goal=workload.goal,
@@ -58,10 +58,12 @@ class Describer:
             work={name: workload.work(**shape) for name, shape in timed.items()},
             cpu_work=workload.work(**cpu_at) if cpu_at else {},
             mismatch=mismatch,
+            assets=assets,
         )
 
 
-def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> str:
+def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> tuple[str, dict[str, str]]:
+    """What is wrong with a .cu side, or nothing, and the assets that inputs come from."""
     shape = workload.check_at[0]
     with tempfile.TemporaryDirectory() as folder:
         inputs = Inputs(workload, shape, 0, torch.device("cpu"), Path(folder))
@@ -86,8 +88,8 @@ def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> str:
             if side.suffix == ".cu":
                 check_source(side, Names.of(workload, read_directives(side), inputs.values, shape))
     except SideFailure as failure:
-        return failure.reason
-    return ""
+        return failure.reason, inputs.assets
+    return "", inputs.assets
 
 
 def _try_shape(workload: Workload, shape: Shape, file: str) -> None:

@@ -53,6 +53,7 @@ class Described(Answer):
 
     `work` is what any implementation must do at each of `timed`, by ceiling, and `cpu_work` at `cpu_at`.
     `mismatch` is a sentence on the first entry point of a .cu side that does not fit the workload, or empty.
+    `assets` are the files of the tree that inputs come from: their SHA-256 by name.
     """
 
     kind: Literal["described"] = "described"
@@ -66,6 +67,7 @@ class Described(Answer):
     work: dict[str, dict[str, float]]
     cpu_work: dict[str, float]
     mismatch: str
+    assets: dict[str, str] = {}
 
 
 class Probe(Request):

@@ -12,9 +12,11 @@ from typing import Any
 
 import torch
 
+from common.python.child.sides.assets import read_asset
 from common.python.errors import BenchmarkError
 from common.python.machine.page_cache import cached_pages
 from common.python.pairs.workload import Shape, Spec, Workload
+from common.tensor_files import read_tensors
 
 _as_strided = torch.Tensor.as_strided  # captured before any side is imported
 _MIX = 0x9E3779B97F4A7C15
@@ -39,6 +41,12 @@ class _Draw:
     version: int
 
 
+@dataclass(frozen=True)
+class _Asset:
+    digest: str
+    tensors: dict[str, torch.Tensor]
+
+
 class Rand:
     """Draws tensors on `device`; the same seed gives the same values. Shapes are in elements.
 
@@ -52,6 +60,7 @@ class Rand:
         self._index = 0
         self.draws: list[_Draw] = []
         self.files: list[RandomFile] = []
+        self.assets: dict[str, _Asset] = {}
         self._keep: frozenset[int] = frozenset()
         self._seeds: Mapping[int, int] = {}
 
@@ -59,6 +68,7 @@ class Rand:
         """The same draws with the values of `seed`, but for those in `seeds`, by index; those in `keep` are returned as they are."""
         other = Rand(seed, self._device, self._folder)
         other.draws, other.files, other._keep, other._seeds = self.draws, self.files, keep, seeds
+        other.assets = self.assets
         return other
 
     def normal(self, *shape: int, dtype: torch.dtype = torch.float32, mean: float = 0.0, std: float = 1.0) -> torch.Tensor:
@@ -90,6 +100,16 @@ class Rand:
         elif index not in self._keep:
             self.files[position].rewrite(mix(self._seed, index))
         return self.files[position].path
+
+    def asset(self, name: str) -> dict[str, torch.Tensor]:
+        """The tensors of a registered file of the tree, by name, in the dtypes that it has: the same for every seed."""
+        if name not in self.assets:
+            found = read_asset(name)
+            self.assets[name] = _Asset(found.digest, self._tensors(found.data))
+        return dict(self.assets[name].tensors)
+
+    def _tensors(self, data: bytes) -> dict[str, torch.Tensor]:
+        return read_tensors(data, self._device)
 
     def _draw(self, shape: tuple[int, ...], dtype: torch.dtype, fill: Callable[[torch.Tensor, torch.Generator], object]) -> torch.Tensor:
         index, self._index = self._index, self._index + 1
@@ -191,6 +211,7 @@ class Inputs:
         if workload.evolves:
             # What steps change lies apart from what was drawn, or inputs() would edit it, or make live inputs of it, in every call.
             self.values |= {name: mapped(self.values[name], _apart) for name in workload.in_place if name in self.values}
+        self._require_constant_assets()
 
     def rewrite(self, seed: int) -> None:
         """Give every live input the values of `seed`, in the storage it has."""
@@ -211,6 +232,21 @@ class Inputs:
         """What is compared of a call: every output, and every tensor of a state that evolves."""
         state = {name: Spec(tuple(tensor.shape), tensor.dtype) for name, tensor in self.state().items()}
         return {**self._workload.outputs(**self._shape), **state}
+
+    @property
+    def assets(self) -> dict[str, str]:
+        """The digest of every asset that the inputs come from, by name."""
+        return {name: asset.digest for name, asset in sorted(self._rand.assets.items())}
+
+    def _require_constant_assets(self) -> None:
+        """An asset has no other values to give a live input. Raises BenchmarkError."""
+        owners = {id(tensor): name for name, asset in self._rand.assets.items() for tensor in asset.tensors.values()}
+        for name, leaf in leaves(self.values):
+            if id(leaf) in owners and name.split(".")[0] not in self._workload.constants:
+                owner = owners[id(leaf)]
+                raise BenchmarkError(
+                    f"input {name} is asset {owner!r}, the same in every call; expected {name.split('.')[0]!r} in constants"
+                )
 
     @property
     def files(self) -> tuple[RandomFile, ...]:
