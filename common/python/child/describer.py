@@ -49,8 +49,8 @@ class Describer:
         return messages.Described(
             nonce=request.nonce,
             goal=workload.goal,
-            clock=workload.clock,
-            cache=workload.cache,
+            clock="host" if workload.serving else workload.clock,  # that of the clients
+            cache="hot" if workload.serving else workload.cache,
             place=workload.place,
             timed=timed,
             cpu_at=cpu_at,
@@ -58,6 +58,7 @@ class Describer:
             work={name: workload.work(**shape) for name, shape in timed.items()},
             cpu_work=workload.work(**cpu_at) if cpu_at else {},
             mismatch=mismatch,
+            serving=workload.serving is not None,
         )
 
 
@@ -75,6 +76,8 @@ def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> str:
     for name, leaf in leaves(inputs.values):
         if workload.evolves and workload.may_change(name) and not isinstance(leaf, torch.Tensor):
             raise BenchmarkError(f"{file}: {name} is state and a {type(leaf).__name__}; expected tensors, which can be compared")
+    if workload.serving is not None and (live := sorted({name for name, _ in leaves(inputs.values)} - {name for name, leaf in leaves(inputs.values) if name.split(".")[0] in workload.constants or not isinstance(leaf, torch.Tensor)})):
+        raise BenchmarkError(f"{file}: {live[0]} is not among the constants; expected all tensors of a serving workload there: what changes is the trace")
     if workload.evolves and not workload.outputs(**shape) and not any(tensor.is_floating_point() for tensor in inputs.state().values()):
         raise BenchmarkError(
             f"{file}: outputs are empty and no state is floating-point; expected one that is, which poison can be told from"
@@ -92,6 +95,12 @@ def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> str:
 
 def _try_shape(workload: Workload, shape: Shape, file: str) -> None:
     where = f"at {dict(shape)}"
+    if workload.serving is not None:
+        try:
+            workload.serving.traffic_at(shape, workload.goal)
+        except BenchmarkError as error:
+            raise BenchmarkError(f"{file}: {error}, {where}") from error
+        return
     outputs: Any = workload.outputs(**shape)  # what a file states is typed by nobody
     if not isinstance(outputs, dict) or not all(isinstance(spec, Spec) for spec in outputs.values()):
         raise BenchmarkError(f"{file}: outputs returned {outputs!r} {where}; expected a dict of names to Spec")

@@ -62,6 +62,11 @@ class Plan:
         return self.described.goal == "setup"
 
     @property
+    def serves(self) -> bool:
+        """Whether a step of the row answers a trace of requests."""
+        return self.described.serving
+
+    @property
     def clock(self) -> Literal["device", "launch", "host"]:
         """The clock that counts here: on a CPU it is always the host's."""
         return self.described.clock if self.device == "cuda" else "host"
