@@ -28,9 +28,10 @@ def verify_serving(plan: Plan, session: Session, traces: Traces, side: str) -> t
     with session.start_side(plan, side) as worker:
         for shape in [*plan.described.check_at, *plan.timed.values()]:
             seed, is_timed = session.new_seed(), shape in plan.timed.values()
+            closed = traces.told(shape).share_of_saturation > 0  # which nobody has measured yet
             prepared = worker.prepare(shape, seed, session.new_seed())
             for number in range(2):
-                trace = Trace(session.new_seed(), True, picks=TEETH_REQUESTS)
+                trace = Trace(session.new_seed(), closed, picks=TEETH_REQUESTS)
                 answered = traces.serve(worker, side, shape, trace, session.limit_s("prepare"))
                 teeth = is_timed and number == 0 and side == plan.sides[0]
                 checks.append(traces.judge(side, shape, seed, answered, timed=False, teeth=teeth))
@@ -140,4 +141,3 @@ class ServingMeasurement(Measurement):
 
 def _block(answered: Answered) -> Block:
     return Block(seed=answered.seed, samples_ns=(answered.seconds * 1e9,), requests=answered.requests)
-

@@ -113,6 +113,8 @@ def figure_named(figures: Mapping[str, float], goal: str) -> float | None:
 
 def interval_over(values: Sequence[float]) -> Interval:
     """The mean of a figure over process pairs, two or more, with its 95 % interval: geometric where all are positive."""
+    if min(values) == max(values):
+        return Interval(estimate=values[0], low=values[0], high=values[0])
     if min(values) > 0:
         return geometric_interval(values)
     half = t_quantile(len(values) - 1, 0.975) * statistics.stdev(values) / math.sqrt(len(values))

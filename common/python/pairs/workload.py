@@ -179,7 +179,9 @@ class Workload:
             raise BenchmarkError(f"found serving and {', '.join(both)}; expected serving alone, which says what answers are right")
         if not is_serving_goal(self.goal) and self.goal != "memory" and self.metrics is None:
             figures = ", ".join((*LATENCIES, *RATES))
-            raise BenchmarkError(f"goal={self.goal!r} and serving; expected memory or one of {figures}, of a latency also .p50, .p95 or .p99")
+            raise BenchmarkError(
+                f"goal={self.goal!r} and serving; expected memory or one of {figures}, of a latency also .p50, .p95 or .p99"
+            )
         for name, shape in self.timed_shapes.items():
             count = self.serving.traffic_at(shape, self.goal).count
             if is_latency(self.goal) and self.goal.endswith(TAIL) and count < FEWEST_FOR_TAIL:

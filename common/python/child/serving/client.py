@@ -21,7 +21,7 @@ from common.python.pairs.serving import Serving
 from common.python.pairs.traces import Planned, draw_trace
 from common.python.pairs.workload import Workload
 from common.python.processes import messages
-from common.python.processes.messages import AnsweredRequest, Answer, AnyRequest
+from common.python.processes.messages import Answer, AnsweredRequest, AnyRequest
 from common.python.results import ServedRequest
 
 PROBES = 8  # logits of each row that are copied: with one wrong prompt token, 28 to 58 % of positions showed it on a toy model
