@@ -92,7 +92,8 @@ class Block(Document):
     """Samples of one side in a row, in ns a call; `seed` replays the inputs of call i as seed + i.
 
     `sm_clock_hz` is the clock that the SMs held in each sample, on a GPU; `void` counts samples that had to be taken again. Where the
-    block served a trace, its one sample is the time from the trace's begin to its last token, and `requests` are the trace's.
+    block served a trace, `requests` are the trace's, and its one sample is the time from its begin to its last token; or, where the goal is
+    a latency, that latency over all traces of the unit.
     """
 
     seed: int

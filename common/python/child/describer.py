@@ -76,19 +76,8 @@ def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> str:
     for name, leaf in leaves(inputs.values):
         if workload.evolves and workload.may_change(name) and not isinstance(leaf, torch.Tensor):
             raise BenchmarkError(f"{file}: {name} is state and a {type(leaf).__name__}; expected tensors, which can be compared")
-    if workload.serving is not None and (
-        live := sorted(
-            {name for name, _ in leaves(inputs.values)}
-            - {
-                name
-                for name, leaf in leaves(inputs.values)
-                if name.split(".")[0] in workload.constants or not isinstance(leaf, torch.Tensor)
-            }
-        )
-    ):
-        raise BenchmarkError(
-            f"{file}: {live[0]} is not among the constants; expected all tensors of a serving workload there: what changes is the trace"
-        )
+    if workload.serving is not None:
+        _require_constants(workload, inputs, file)
     if workload.evolves and not workload.outputs(**shape) and not any(tensor.is_floating_point() for tensor in inputs.state().values()):
         raise BenchmarkError(
             f"{file}: outputs are empty and no state is floating-point; expected one that is, which poison can be told from"
@@ -102,6 +91,13 @@ def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> str:
     except SideFailure as failure:
         return failure.reason
     return ""
+
+
+def _require_constants(workload: Workload, inputs: Inputs, file: str) -> None:
+    for name, _ in inputs.tensors():
+        if name.split(".")[0] not in workload.constants:
+            expected = "expected all tensors of a serving workload among them: what changes is the trace"
+            raise BenchmarkError(f"{file}: {name} is a tensor and not among the constants; {expected}")
 
 
 def _try_shape(workload: Workload, shape: Shape, file: str) -> None:

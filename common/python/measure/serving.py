@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
 from contextlib import ExitStack
 
-from common.python.errors import SideFailure, Status
 from common.python.gate.verdicts import Standards
 from common.python.measure.process_pairs import Measured, Measurement
 from common.python.measure.serving_figures import figure_named, figures_of_blocks, interval_over
-from common.python.pairs.serving import is_lower_better
+from common.python.pairs.serving import MEMORY, is_latency, is_lower_better
 from common.python.results import BASELINE, Block, Check, ServingFigures, Setup, Unit
 from common.python.session.planning import Plan
 from common.python.session.serving import TEETH_REQUESTS, Answered, Trace, Traces
@@ -47,6 +47,7 @@ class ServingMeasurement(Measurement):
         self._traces = traces
         self._told = traces.told(self._shape)
         self._slo = self._told.slo_ttft_ms, self._told.slo_tpot_ms
+        self._goal = plan.described.goal
         self._saturation_per_s = standards.saturation_per_s(plan, shape)
         self._hold = False
 
@@ -91,7 +92,18 @@ class ServingMeasurement(Measurement):
                 worker.begin_close()
             self._leaving.push(stack.pop_all())
         found = {side: tuple(taken) for side, taken in blocks.items()}
-        return Unit(order=tuple(ran), blocks=found, gains=self._serving_gains(found, answered))
+        figures = {side: figures_of_blocks(taken, *self._slo) for side, taken in found.items()}
+        peaks = {side: float(seen.peak_memory_bytes) for side, seen in answered.items()}
+        return Unit(order=tuple(ran), blocks=self._timed_by_goal(found, figures), gains=gains_over_baseline(self._goal, figures, peaks))
+
+    def _timed_by_goal(
+        self, blocks: Mapping[str, tuple[Block, ...]], figures: Mapping[str, Mapping[str, float]]
+    ) -> dict[str, tuple[Block, ...]]:
+        """Where the goal is a latency, that of the whole unit in place of the traces' lengths, which follow from the arrivals."""
+        if not is_latency(self._goal):
+            return dict(blocks)
+        ns = {side: max(1.0, 1e6 * (figure_named(found, self._goal) or 0.0)) for side, found in figures.items()}
+        return {side: tuple(block.model_copy(update={"samples_ns": (ns[side],)}) for block in taken) for side, taken in blocks.items()}
 
     def _serve(self, worker: SideAtWork, side: str, trace: Trace) -> Answered:
         answered = self._traces.serve(worker, side, self._shape, trace, self._left())
@@ -104,23 +116,6 @@ class ServingMeasurement(Measurement):
         """A trace as fast as it can be served: kernels are loaded and memory is found. Its answers are judged like any other's."""
         self._serve(worker, side, Trace(self._session.new_seed(), True, core=self._core))
 
-    def _serving_gains(self, blocks: dict[str, tuple[Block, ...]], answered: dict[str, Answered]) -> dict[str, float]:
-        """How many times better than the baseline each side was in this unit at the goal, where both have a figure that is not zero."""
-        goal = self._plan.described.goal
-        costs: dict[str, float] = {}
-        for side, taken in blocks.items():
-            metrics = answered[side].metrics
-            figure = figure_named(figures_of_blocks(taken, *self._slo), goal)
-            if goal == "memory":
-                costs[side] = float(answered[side].peak_memory_bytes)
-            elif figure is not None and figure > 0:
-                costs[side] = figure if is_lower_better(goal) else 1 / figure
-            elif figure is None and goal in metrics and metrics[goal].value > 0:
-                costs[side] = metrics[goal].value if metrics[goal].better == "lower" else 1 / metrics[goal].value
-        if not costs.get(BASELINE):
-            return {}
-        return {side: costs[BASELINE] / cost for side, cost in costs.items() if side != BASELINE and cost > 0}
-
     def _measured_saturation(self) -> float:
         """Requests/s of the baseline, or of the first side of a half, where all requests of a trace come at once."""
         side = self._plan.sides[0]
@@ -129,14 +124,18 @@ class ServingMeasurement(Measurement):
             worker.prepare(self._shape, self._prepare_seed, self._session.new_seed())
             self._warm_up(worker, side)
             seeds = [self._session.new_seed() for _ in range(_SATURATION_TRACES)]
-            rates = [self._rate(self._serve(worker, side, Trace(seed, True, core=self._core))) for seed in seeds]
-        return statistics.median(rates)
+            traces = [self._serve(worker, side, Trace(seed, True, core=self._core)) for seed in seeds]
+        return statistics.median(len(answered.requests) / answered.seconds for answered in traces)
 
-    @staticmethod
-    def _rate(answered: Answered) -> float:
-        if answered.seconds <= 0:
-            raise SideFailure(Status.CRASHED, "found a trace that took no time; expected one of some microseconds")
-        return len(answered.requests) / answered.seconds
+
+def gains_over_baseline(goal: str, figures: Mapping[str, Mapping[str, float]], peaks: Mapping[str, float]) -> dict[str, float]:
+    """How many times better than the baseline each side is at `goal`, of figures or peak bytes by side; of those that are not zero."""
+    costs = {}
+    for side, found in figures.items():
+        figure = peaks[side] if goal == MEMORY else figure_named(found, goal)
+        if figure:
+            costs[side] = figure if goal == MEMORY or is_lower_better(goal) else 1 / figure
+    return {side: costs[BASELINE] / cost for side, cost in costs.items() if side != BASELINE and BASELINE in costs}
 
 
 def _block(answered: Answered) -> Block:

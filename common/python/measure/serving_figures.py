@@ -11,15 +11,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from common.python.gate.statistics import geometric_interval, t_quantile
-from common.python.pairs.serving import LEAST_BEYOND, PERCENTILES, TAIL, is_lower_better
+from common.python.pairs.serving import LEAST_BEYOND, PERCENTILES, TAIL
 from common.python.results import Block, Interval, ServedRequest
-
-UNITS = {"output_tokens_per_s": "tokens/s", "requests_per_s": "requests/s", "goodput": "share", "queue_depth": "requests"}
-
-
-def unit_of(figure: str) -> str:
-    """The unit of a figure: ms of a latency."""
-    return "ms" if is_lower_better(figure) else UNITS.get(figure.partition(".")[0], "")
 
 
 def ttft_ms(request: ServedRequest) -> float:
@@ -92,7 +85,7 @@ def figures_of_traces(traces: Sequence[Sequence[ServedRequest]], slo_ttft_ms: fl
         for label, share in PERCENTILES.items():
             if values and (label != TAIL or (1 - share) * len(requests) >= LEAST_BEYOND - 1e-9):
                 figures[f"{name}.{label}"] = percentile(values, share)
-    seconds = sum(max(request.tokens_us[-1] for request in trace) for trace in traces) / 1e6
+    seconds = sum(max(1, *(request.tokens_us[-1] for request in trace)) for trace in traces) / 1e6
     figures["output_tokens_per_s"] = sum(len(request.tokens_us) for request in requests) / seconds
     figures["requests_per_s"] = len(requests) / seconds
     figures["goodput"] = sum(is_good(request, slo_ttft_ms, slo_tpot_ms) for request in requests) / len(requests)

@@ -17,6 +17,7 @@ from common.python.errors import BenchmarkError
 LATENCIES = ("ttft_ms", "itl_ms", "tpot_ms", "e2e_ms")
 PERCENTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 RATES = ("output_tokens_per_s", "requests_per_s", "goodput")
+MEMORY = "memory"  # the one goal of a serving row that is no figure of its requests
 LEAST_BEYOND = 10  # requests that must lie beyond a percentile above p95
 TAIL = "p99"
 FEWEST_FOR_TAIL = math.ceil(LEAST_BEYOND / (1 - PERCENTILES[TAIL]) / 2)  # a trace: a process serves two
@@ -180,3 +181,11 @@ def is_serving_goal(goal: str) -> bool:
 def is_lower_better(goal: str) -> bool:
     """Whether less of a figure is better: of latencies."""
     return is_latency(goal)
+
+
+_UNITS = {"output_tokens_per_s": "tokens/s", "requests_per_s": "requests/s", "goodput": "share", "queue_depth": "requests"}
+
+
+def unit_of(figure: str) -> str:
+    """The unit of a figure of served requests: ms of a latency."""
+    return "ms" if is_latency(figure) else _UNITS[figure.partition(".")[0]]

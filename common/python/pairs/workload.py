@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from common.python.errors import BenchmarkError
-from common.python.pairs.serving import FEWEST_FOR_TAIL, LATENCIES, LEAST_BEYOND, RATES, TAIL, Serving, is_latency, is_serving_goal
+from common.python.pairs.serving import FEWEST_FOR_TAIL, LATENCIES, LEAST_BEYOND, MEMORY, RATES, TAIL, Serving, is_latency, is_serving_goal
 
 ShapeValue = int | float | bool | str
 Shape = Mapping[str, ShapeValue]
@@ -177,7 +177,7 @@ class Workload:
         }
         if both := [name for name, found in stated.items() if found]:
             raise BenchmarkError(f"found serving and {', '.join(both)}; expected serving alone, which says what answers are right")
-        if not is_serving_goal(self.goal) and self.goal != "memory" and self.metrics is None:
+        if not is_serving_goal(self.goal) and self.goal != MEMORY:
             figures = ", ".join((*LATENCIES, *RATES))
             raise BenchmarkError(
                 f"goal={self.goal!r} and serving; expected memory or one of {figures}, of a latency also .p50, .p95 or .p99"

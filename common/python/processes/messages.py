@@ -425,7 +425,7 @@ class Replayed(Answer):
 
 
 class Serve(Request):
-    """Call the step once, on the trace that comes through the shared memory at `ring`; the calling thread stays on `core`, unless negative."""
+    """Call the step once, on the trace that comes through the shared memory at `ring`; its thread stays on `core`, unless negative."""
 
     kind: Literal["serve"] = "serve"
     ring: str

@@ -44,7 +44,7 @@ class Answered:
     @property
     def seconds(self) -> float:
         """From the trace's begin to its last token."""
-        return max(stamp for request in self.requests for stamp in request.tokens_us) / 1e6
+        return max(1, *(stamp for request in self.requests for stamp in request.tokens_us)) / 1e6
 
 
 class Traces:

@@ -20,7 +20,7 @@ def prepare(weights, arrivals, emit, report):
             tokens = rows.argmax(-1)
             sizes.append(len(running))
             done = emit(running, tokens, rows)
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(BaseException):
                 emit([request for request in running if request.id in done], tokens[: len(done)], rows[: len(done)])
             stay = [i for i, request in enumerate(running) if request.id not in done]
             state = advance(weights, state, tokens)[stay]
