@@ -80,16 +80,27 @@ class TelemetrySummary(Document):
         return self.throttled_share > 0
 
 
+class ServedRequest(Document):
+    """One request of a trace: when it was due and when each of its tokens could be read, in us from the trace's begin."""
+
+    due_us: int
+    prompt_tokens: int
+    tokens_us: tuple[int, ...]
+
+
 class Block(Document):
     """Samples of one side in a row, in ns a call; `seed` replays the inputs of call i as seed + i.
 
-    `sm_clock_hz` is the clock that the SMs held in each sample, on a GPU; `void` counts samples that had to be taken again.
+    `sm_clock_hz` is the clock that the SMs held in each sample, on a GPU; `void` counts samples that had to be taken again. Where the
+    block served a trace, `requests` are the trace's, and its one sample is the time from its begin to its last token; or, where the goal is
+    a latency, that latency over all traces of the unit.
     """
 
     seed: int
     samples_ns: tuple[float, ...]
     sm_clock_hz: tuple[float, ...] = ()
     void: int = 0
+    requests: tuple[ServedRequest, ...] = ()
 
 
 class Unit(Document):
@@ -128,12 +139,27 @@ class Share(Document):
     at_held_clock: float | None
 
 
+class ServingFigures(Document):
+    """What requests saw: figures by side, in the units of their names, over process pairs.
+
+    The service level is that of goodput. `saturation_per_s` is the baseline's closed-loop throughput in requests/s that offered loads are
+    shares of; None where none is.
+    """
+
+    slo_ttft_ms: float
+    slo_tpot_ms: float
+    figures: dict[str, dict[str, Interval]]
+    offered_per_s: float | None = None
+    saturation_per_s: float | None = None
+
+
 class PairTiming(Document):
     """The timing of one named shape. `speedups` holds a side's speedup over the baseline; a half has none.
 
     By side: `shares` of the ceiling where this machine's are kept, `gains`, which are `speedups` for another `goal` than time, and `rungs`:
     how many times better at it a side of a ladder is than the one before; `calls_per_sample`, more than 1 of a short step. By key: `work`,
     the least that any side must do, and its time, `ceiling_ns`. Samples use `buffer_sets`. Units took `seconds`, but for `prepare`.
+    Where requests were served, `serving` has their figures.
     """
 
     shape: dict[str, int | float | bool | str]
@@ -159,6 +185,7 @@ class PairTiming(Document):
     seconds: float = 0.0
     telemetry: TelemetrySummary = TelemetrySummary()
     notes: tuple[str, ...] = ()
+    serving: ServingFigures | None = None
 
     @model_validator(mode="after")
     def _is_legal(self) -> Self:

@@ -49,8 +49,8 @@ class Describer:
         return messages.Described(
             nonce=request.nonce,
             goal=workload.goal,
-            clock=workload.clock,
-            cache=workload.cache,
+            clock="host" if workload.serving else workload.clock,  # that of the clients
+            cache="hot" if workload.serving else workload.cache,
             place=workload.place,
             timed=timed,
             cpu_at=cpu_at,
@@ -59,6 +59,7 @@ class Describer:
             cpu_work=workload.work(**cpu_at) if cpu_at else {},
             mismatch=mismatch,
             assets=assets,
+            serving=workload.serving is not None,
         )
 
 
@@ -77,6 +78,8 @@ def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> tuple[s
     for name, leaf in leaves(inputs.values):
         if workload.evolves and workload.may_change(name) and not isinstance(leaf, torch.Tensor):
             raise BenchmarkError(f"{file}: {name} is state and a {type(leaf).__name__}; expected tensors, which can be compared")
+    if workload.serving is not None:
+        _require_constants(workload, inputs, file)
     if workload.evolves and not workload.outputs(**shape) and not any(tensor.is_floating_point() for tensor in inputs.state().values()):
         raise BenchmarkError(
             f"{file}: outputs are empty and no state is floating-point; expected one that is, which poison can be told from"
@@ -92,8 +95,21 @@ def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> tuple[s
     return "", inputs.assets
 
 
+def _require_constants(workload: Workload, inputs: Inputs, file: str) -> None:
+    for name, _ in inputs.tensors():
+        if name.split(".")[0] not in workload.constants:
+            expected = "expected all tensors of a serving workload among them: what changes is the trace"
+            raise BenchmarkError(f"{file}: {name} is a tensor and not among the constants; {expected}")
+
+
 def _try_shape(workload: Workload, shape: Shape, file: str) -> None:
     where = f"at {dict(shape)}"
+    if workload.serving is not None:
+        try:
+            workload.serving.traffic_at(shape, workload.goal)
+        except BenchmarkError as error:
+            raise BenchmarkError(f"{file}: {error}, {where}") from error
+        return
     outputs: Any = workload.outputs(**shape)  # what a file states is typed by nobody
     if not isinstance(outputs, dict) or not all(isinstance(spec, Spec) for spec in outputs.values()):
         raise BenchmarkError(f"{file}: outputs returned {outputs!r} {where}; expected a dict of names to Spec")

@@ -33,10 +33,12 @@ from common.python.settings import Settings
 BUDGET_S = 5.0  # a side
 _SLOWER = 1.02  # than the mean so far may units be that are to come: two of 80 measurements on H200s ended 0.6 and 1.3 % late
 SETUP_UNITS = 4  # of fresh processes, both orders twice: each may compile for half a minute
+SERVING_UNITS = 4  # of two traces a side, both orders twice
+SERVING_BUDGET_S = 25.0  # a side
 DEAR_S = 2.0  # a `prepare` that takes longer allows as few units as there is a variance from
 PRECISE_PERCENT = 0.25
 # Steps whose noise may not let the interval become that narrow: this, unless their floor is kept.
-NOISY_PERCENT = {StepClass.SHORT: 1.0, StepClass.LAUNCH: 0.5, StepClass.HOST: 0.5, StepClass.SETUP: 5.0}
+NOISY_PERCENT = {StepClass.SHORT: 1.0, StepClass.LAUNCH: 0.5, StepClass.HOST: 0.5, StepClass.SETUP: 5.0, StepClass.SERVING: 3.0}
 
 
 class StopRule:
@@ -70,7 +72,7 @@ class StopRule:
 
     @property
     def _budget_s(self) -> float:
-        return BUDGET_S * len(self._plan.sides)
+        return (SERVING_BUDGET_S if self._plan.serves else BUDGET_S) * len(self._plan.sides)
 
     def _gated_reason(self, standard: Standard, units: Sequence[Unit], timed_s: float) -> StopReason | None:
         """Why the gate needs no further unit, or None.
@@ -98,6 +100,8 @@ class StopRule:
             return LEAST_ACCEPTED_UNITS
         if self._plan.is_cold:
             return SETUP_UNITS
+        if self._plan.serves:
+            return SERVING_UNITS
         dear = prepare_s > DEAR_S and len(units) >= LOOK_EVERY and self._standards.allowance(self._plan, units).known is not None
         return LOOK_EVERY if dear else LEAST_UNITS
 

@@ -30,7 +30,7 @@ _GLANCE_S = 5e-5
 
 ANY_CORE = -1
 
-RoleName = Literal["worker", "referee", "describer", "surveyor"]
+RoleName = Literal["worker", "referee", "describer", "surveyor", "client"]
 
 
 class ForkServer:

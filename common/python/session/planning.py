@@ -62,6 +62,11 @@ class Plan:
         return self.described.goal == "setup"
 
     @property
+    def serves(self) -> bool:
+        """Whether a step of the row answers a trace of requests."""
+        return self.described.serving
+
+    @property
     def clock(self) -> Literal["device", "launch", "host"]:
         """The clock that counts here: on a CPU it is always the host's."""
         return self.described.clock if self.device == "cuda" else "host"
@@ -186,11 +191,17 @@ def _plan(
         work = {CPU_SHAPE: described.cpu_work}
     usable = machine if device == "cuda" else machine.model_copy(update={"gpus": ()})
     directives = (workload_directives, *side_directives.values())
-    skip = _skip_reason(selection, directives, usable, here, settings.root)
+    skip = _skip_reason(selection, directives, usable, here, settings.root) or (_not_of_traces(settings) if described.serving else "")
     digests = {side: digest_of(selection.pair.workload, selection.pair.sides[side]) for side in selection.sides}
     gpus = gpus_for(directives, machine)
     plan = Plan(selection, described, workload_directives, side_directives, here, timed, work, skip, digests, gpus)
     return replace(plan, timed={}) if plan.interpreted else plan
+
+
+def _not_of_traces(settings: Settings) -> str:
+    """Why a row that serves traces has nothing to say under these settings; "" if it has."""
+    flag = "--cold-start" if settings.cold_start else "--sustained" if settings.sustained else ""
+    return f"{flag} is about steps, and a step of this row serves a trace of requests" if flag else ""
 
 
 def _skip_reason(
