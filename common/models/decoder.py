@@ -10,7 +10,7 @@ import torch
 from torch.nn import functional
 
 from common.models.config import Config
-from common.models.layers import Weights, causal_attention, feed_forward, linear, rms_norm, rotate, rotation
+from common.models.layers import Float32, Weights, causal_attention, feed_forward, linear, rms_norm, rotate, rotation
 
 FeedForward = Callable[[Weights, Config, int, torch.Tensor], torch.Tensor]
 _STD = 0.02
@@ -72,7 +72,7 @@ def _feed_forward_shapes(config: Config) -> dict[str, tuple[int, ...]]:
     return experts
 
 
-def init(config: Config, rand: Any) -> Weights:
+def init(config: Config, rand: Any) -> dict[str, torch.Tensor]:
     """Random weights, normal with a deviation of 0.02; norms are one. `rand` draws them: a workload's, or a `torch.Generator`."""
     if isinstance(rand, torch.Generator):
         generator = rand
@@ -101,6 +101,13 @@ def forward(weights: Weights, config: Config, tokens: torch.Tensor, attend: Atte
     positions = torch.arange(tokens.shape[-1], device=tokens.device)
     attend = attend or DenseAttention(weights, config)
     return logits(weights, config, hidden_states(weights, config, tokens, positions, attend))
+
+
+def reference_logits(weights: Weights, config: Config, tokens: torch.Tensor, first: int) -> torch.Tensor:
+    """What a referee holds a server to: float32 logits behind each of tokens[first:] of one request alone, whatever the weights' dtype."""
+    wide = Float32(weights)
+    positions = torch.arange(len(tokens), device=tokens.device)
+    return logits(wide, config, hidden_states(wide, config, tokens, positions, DenseAttention(wide, config))[first:])
 
 
 def hidden_states(

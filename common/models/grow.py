@@ -33,7 +33,7 @@ def grown_config(config: Config, *, width: int = 1, layers: int = 0, intermediat
     )
 
 
-def grow(weights: Weights, config: Config, grown: Config, rand: Any) -> Weights:
+def grow(weights: Weights, config: Config, grown: Config, rand: Any) -> dict[str, torch.Tensor]:
     """The weights of `grown`, made by `grown_config`, that compute what `weights` of `config` do.
 
     The new elements of the residual stream stay zero: nothing that writes to it has weights there. New heads, new rows of feed-forwards

@@ -3,15 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 
 import torch
 from torch.nn import functional
 
 from common.models.config import Config, Rotary, Yarn
 
-Weights = dict[str, torch.Tensor]
+Weights = Mapping[str, torch.Tensor]
 
 QUERIES_AT_ONCE = 1024  # bounds the scores that lie in memory: heads x 1024 x context elements
+
+
+class Float32(Mapping[str, torch.Tensor]):
+    """Weights in float32, each upcast when it is asked for: at most one product's are in memory twice."""
+
+    def __init__(self, weights: Weights) -> None:
+        self._weights = weights
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        return self._weights[name].float()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._weights)
+
+    def __len__(self) -> int:
+        return len(self._weights)
 
 
 def wide(x: torch.Tensor) -> torch.Tensor:

@@ -97,7 +97,9 @@ def rate_at(progress: float) -> float:
     return PEAK_RATE * min(progress / WARM_UP, (1 - progress) / (1 - WARM_UP))
 
 
-def train(options: argparse.Namespace, config: Config, corpus: Corpus, device: torch.device) -> tuple[Weights, dict[str, Any]]:
+def train(
+    options: argparse.Namespace, config: Config, corpus: Corpus, device: torch.device
+) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """Float32 weights after `options.minutes`, and how it went."""
     generator = torch.Generator(device).manual_seed(SEED)
     weights = {name: tensor.float().requires_grad_() for name, tensor in init(config, generator).items()}
@@ -145,7 +147,7 @@ def _training_step(
     return step
 
 
-def write(folder: Path, name: str, weights: Weights, card: dict[str, Any]) -> None:
+def write(folder: Path, name: str, weights: dict[str, torch.Tensor], card: dict[str, Any]) -> None:
     """Write the weights, the card with their digest, and their entry in the registry of `folder`."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.safetensors"

@@ -8,7 +8,7 @@ import torch
 
 from common.models import config as presets
 from common.models.config import Experts
-from common.models.decoder import forward, fused_attention, init, shapes
+from common.models.decoder import forward, fused_attention, init, reference_logits, shapes
 from common.models.grow import grow, grown_config
 from common.models.layers import causal_attention, expert_capacity, route, run_experts
 
@@ -69,6 +69,14 @@ def test_double_precision_is_kept():
     found = forward(weights, TINY, tokens_of(TINY, 20))
     assert found.dtype == torch.float64
     torch.testing.assert_close(found.float(), forward(weights_of(TINY), TINY, tokens_of(TINY, 20)), rtol=1e-3, atol=1e-4)
+
+
+def test_the_reference_is_the_forward_of_float32_weights():
+    config = replace(TINY, dtype=torch.bfloat16)
+    weights, tokens = {name: tensor.bfloat16() for name, tensor in weights_of(TINY).items()}, tokens_of(TINY, 20)
+    found = reference_logits(weights, config, tokens, 17)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, forward({name: tensor.float() for name, tensor in weights.items()}, TINY, tokens)[17:])
 
 
 def test_a_window_hides_all_before_it():
