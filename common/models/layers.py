@@ -38,9 +38,7 @@ def wide(x: torch.Tensor) -> torch.Tensor:
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor | None, eps: float) -> torch.Tensor:
     """`x` over its root mean square in the last dimension, computed in at least float32, times `weight`."""
-    values = wide(x)
-    values = values * torch.rsqrt(values.square().mean(-1, keepdim=True) + eps)
-    return (values if weight is None else values * weight).to(x.dtype)
+    return functional.rms_norm(x, x.shape[-1:], None if weight is None else weight.to(x.dtype), eps)
 
 
 def linear(weights: Weights, name: str, x: torch.Tensor) -> torch.Tensor:

@@ -86,7 +86,7 @@ class Batch:
                 answer = masked_attention(
                     q[group.rows], _gathered(keys, group), _gathered(values, group), seen, config.score_dim**-0.5, sinks
                 )
-                out[group.tokens] = answer.flatten(0, 1)[group.taken]
+                out.index_copy_(0, group.tokens, answer.flatten(0, 1)[group.taken])
             return out
 
         x = hidden_states(weights, config, tokens, positions, attend, feed)
@@ -97,11 +97,11 @@ class Batch:
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Keys and values of `layer`, [blocks, block_tokens, heads, dim], with those of the batch in their slots."""
         keys = self._blocks.keys[layer]
-        keys.flatten(0, 1)[slots] = k.to(keys.dtype)
+        keys.flatten(0, 1).index_copy_(0, slots, k.to(keys.dtype))
         if self._blocks.values is None or v is None:
             return keys, values_of(config, keys)
         values = self._blocks.values[layer]
-        values.flatten(0, 1)[slots] = v.to(values.dtype)
+        values.flatten(0, 1).index_copy_(0, slots, v.to(values.dtype))
         return keys, values
 
     def _mask(self, number: int, group: _Group, window: int | None) -> torch.Tensor:
