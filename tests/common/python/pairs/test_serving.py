@@ -37,6 +37,7 @@ WRONG = {
     "a goal misspelt": ({"goal": "ttft.p95"}, "goal='ttft.p95' and serving"),
     "outputs too": ({"outputs": lambda n: {"y": Spec((n,), None)}}, "found serving and outputs; expected serving alone"),
     "a tolerance too": ({"rtol": 0.1}, "found serving and rtol"),
+    "work too": ({"work": lambda n: {"bf16": n}}, "found serving and work"),
     "state too": ({"in_place": ("cache",)}, "found serving and in_place"),
     "a tail of few": ({"goal": "ttft_ms.p99"}, "8 requests at shape default; expected 500 a trace"),
     "beyond saturation": ({"serving": a_serving(("of_saturation", 1.2))}, "found arrivals at 1.2 of saturation and goal='ttft_ms.p95'"),
