@@ -108,3 +108,75 @@ def test_a_load_is_a_share_of_the_baselines_saturation(tmp_path):
         for before, after in zip(block.requests, block.requests[1:], strict=False)
     ]
     assert sum(gaps) / len(gaps) == pytest.approx(1e6 / serving.offered_per_s, rel=0.35)
+
+
+def a_tree(folder, **changes):
+    """A copy of the toy alone, with a text of some of its files replaced by another: `workload=(before, after)`."""
+    for name in ("workload_toy", "shared_toy", "baseline_toy", "optimized_toy"):
+        text = (HERE / "toy" / f"{name}.py").read_text()
+        before, after = changes.pop(name.partition("_")[0], ("", ""))
+        assert before in text
+        (folder / "root/toy").mkdir(parents=True, exist_ok=True)
+        (folder / f"root/toy/{name}.py").write_text(text.replace(before, after) if before else text)
+    assert not changes
+    return folder / "root"
+
+
+ENDS = {
+    "a bound that refuses nothing": ({"workload": ("atol=1e-3", "atol=20.0")}, "UNPROVEN", "expected 99%, with a smaller atol"),
+    "a side that raises": ({"optimized": ("tokens = rows.argmax(-1)", "tokens = rows.argmax(-7)")}, "CRASHED", "raised IndexError"),
+    "a side that never ends": (
+        {"optimized": ("        report_batch(", "        while True:\n            arrivals.poll()\n        report_batch(")},
+        "TIMEOUT",
+        "serve took more than",
+    ),
+    "another model": (
+        {"workload": ("    return torch.cat(rows)", "    return torch.cat(rows).double()")},
+        "CRASHED",
+        "logits returned torch.float64",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("end", ENDS)
+def test_what_goes_wrong_costs_the_row_alone(end, tmp_path):
+    changes, status, words = ENDS[end]
+    root = a_tree(tmp_path, **changes)
+    arguments = ("verify", "--root", root, "--targets", "toy:toy", "--timeout-multiplier", "0.04", "--artifacts-dir", tmp_path / "run")
+    benchmark_here(*arguments, scratch=tmp_path)
+    (row,) = json.loads((tmp_path / "run/metrics.json").read_text())["rows"]
+    assert row["status"] == status, row["reason"]
+    assert words in row["reason"]
+
+
+def test_a_tensor_that_is_no_constant_is_an_error_up_front(tmp_path):
+    root = a_tree(tmp_path, workload=('constants=("weights",)', "constants=()"))
+    done = benchmark_here("verify", "--root", root, "--targets", "toy:toy", scratch=tmp_path)
+    assert "weights.mix is a tensor and not among the constants" in done.error
+
+
+def test_a_load_beyond_saturation_is_an_error_up_front_where_a_latency_is_the_goal(tmp_path):
+    root = a_tree(tmp_path, workload=('goal="output_tokens_per_s"', 'goal="ttft_ms.p95"'))
+    done = benchmark_here("run", "--root", root, "--targets", "toy:toy", "--kwargs", "arrival_poisson=1.5", scratch=tmp_path)
+    assert "found arrivals at 1.5 of saturation and goal='ttft_ms.p95'; expected at most 1.0" in done.error
+
+
+@pytest.mark.slow
+def test_of_a_latency_goal_the_time_is_the_latency(tmp_path):
+    root = a_tree(tmp_path, workload=('goal="output_tokens_per_s"', 'goal="ttft_ms.p95"'))
+    done = benchmark_here(
+        "run", "--root", root, "--targets", "toy:toy", "--iterations", "1", "--artifacts-dir", tmp_path / "run", scratch=tmp_path
+    )
+    assert done.code == 0, done
+    (row,) = json.loads((tmp_path / "run/metrics.json").read_text())["rows"]
+    timing = row["timings"]["cpu"]
+    for side, figures in timing["serving"]["figures"].items():
+        assert timing["time_ns"][side]["estimate"] == pytest.approx(1e6 * figures["ttft_ms.p95"]["estimate"])
+    assert timing["gains"]["optimized"]["estimate"] == pytest.approx(timing["speedups"]["optimized"]["estimate"])
+
+
+def test_a_cold_start_is_about_steps(tmp_path):
+    rows, done = rows_of(tmp_path, "run", "--targets", "toy:toy", "--cold-start")
+    assert (rows["toy"].status, done.code) == ("SKIPPED", 5)
+    assert rows["toy"].reason == "--cold-start is about steps, and a step of this row serves a trace of requests"
