@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
+from common.python.child.sides.loader import load_workload
 from common.python.machine.description import child_environment
 from common.python.pairs.sources import digest_of
 from common.python.pairs.workload import Shape
@@ -17,6 +18,7 @@ from common.python.processes import messages
 from common.python.processes.fork_server import Child, ForkServer
 from common.python.project import PROJECT_ROOT
 from common.python.session.planning import uses_triton
+from common.python.session.serving import REFUSED_SHARE, TEETH_REQUESTS
 from tests.pairs.tree import Side, role_of
 
 LIMIT_S = 120
@@ -43,6 +45,10 @@ class Harness:
     def _referee(self) -> Child:
         return self._stack.enter_context(self._server.fork("referee", self._folder / "referee.log"))
 
+    @functools.cached_property
+    def _client(self) -> Child:
+        return self._stack.enter_context(self._server.fork("client", self._folder / "client.log"))
+
     def check(self, side: Side, shapes: list[Shape]) -> None:
         """Compare the Python side with its reference at every shape, on two seeds. Raises SideFailure and AssertionError."""
         with self._server.fork("worker", self._folder / "log.txt") as worker:
@@ -59,8 +65,49 @@ class Harness:
                 digest=digest_of(side.pair.workload, side.file),
             )
             worker.ask(load, messages.Loaded, LIMIT_S)
+            serves = load_workload(side.pair.workload).serving is not None
             for shape in shapes:
-                self._check_at(worker, side, shape)
+                if serves:
+                    self._serve_at(worker, side, shape, teeth=shape == shapes[-1])
+                else:
+                    self._check_at(worker, side, shape)
+
+    def _serve_at(self, worker: Child, side: Side, shape: Shape, *, teeth: bool) -> None:
+        """Have the side serve two traces, and hold its answers to the workload, of which the bound is tried too with `teeth`."""
+        worker.ask(messages.Prepare(shape=dict(shape), seed=1, live_seed=SEEDS[0]), messages.Prepared, LIMIT_S)
+        for seed in SEEDS:
+            ring = str(self._memory / str(next(self._numbers)))
+            replay = messages.Replay(
+                workload=str(side.pair.workload),
+                shape=dict(shape),
+                seed=seed,
+                ring=ring,
+                closed_loop=True,
+                saturation_per_s=0.0,
+                picks=TEETH_REQUESTS,
+                core=-1,
+                seconds=LIMIT_S,
+            )
+            self._client.begin(replay)
+            served = worker.ask(messages.Serve(ring=ring, core=-1), messages.Served, LIMIT_S)
+            replayed = self._client.finish(replay, messages.Replayed, LIMIT_S)
+            where = f"{side.file.name} at {dict(shape)}, trace {seed}"
+            assert not replayed.problem, f"{where}: {replayed.problem}"
+            request = messages.JudgeTrace(
+                workload=str(side.pair.workload),
+                device="cpu",
+                folder=str(self._folder),
+                side=role_of(side.file),
+                shape=dict(shape),
+                prepare_seed=1,
+                answers=replayed.answers,
+                teeth=teeth,
+            )
+            judged = self._referee.ask(request, messages.TraceJudged, LIMIT_S)
+            assert judged.digest == served.digest, f"{where}: the weights in its process are not those that the seed makes"
+            assert not judged.mismatch, f"{where}: {judged.mismatch}"
+            fewest = min(judged.refused_swapped, judged.refused_stale)
+            assert fewest >= REFUSED_SHARE * judged.tried, f"{where}: of {judged.tried} wrong contexts {fewest} are refused"
 
     def _check_at(self, worker: Child, side: Side, shape: Shape) -> None:
         worker.ask(messages.Prepare(shape=dict(shape), seed=1, live_seed=SEEDS[0]), messages.Prepared, LIMIT_S)

@@ -84,7 +84,9 @@ class Referee:
         place, inputs = _place(request), self._inputs_of(workload, request)
         if place not in self._weights:
             self._weights = {place: inputs.digest()}
-        return judge_trace(workload.serving, request, inputs.values, self._weights[place], self._random)
+        judged = judge_trace(workload.serving, request, inputs.values, self._weights[place], self._random)
+        size = sum(tensor.numel() * tensor.element_size() for _, tensor in inputs.tensors())
+        return judged.model_copy(update={"weight_bytes": size})
 
     def close(self) -> None:
         """Delete the input files."""

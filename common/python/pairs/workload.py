@@ -103,8 +103,8 @@ class Workload:
     ladder                    steps from the baseline to the optimized side: `optimized_<pair>_<step>`, which then is no variant, or a
                               side's path, with `# expects: ...` behind it where its own file expects something over another side
     metrics(...)              extra figures, self-reported
-    serving                   what requests there are and what answers are right, in place of outputs, reference and tolerances; `goal` is
-                              then a figure of theirs, and `work` may be left out
+    serving                   what requests there are and what answers are right, in place of outputs, reference, tolerances and work;
+                              `goal` is then a figure of theirs
     """
 
     inputs: Callable[..., dict[str, Any]]
@@ -168,6 +168,7 @@ class Workload:
         assert self.serving is not None
         stated = {
             "outputs": self.outputs is not _no_outputs,
+            "work": self.work is not _no_work,
             "reference": self.reference is not None,
             "reference_rows": self.reference_rows is not None,
             "in_place": bool(self.in_place),

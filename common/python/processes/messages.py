@@ -465,7 +465,7 @@ class JudgeTrace(Request):
 class TraceJudged(Answer):
     """Digest of the inputs as the referee makes them, the errors of tokens and logits in deviations of a row, and the first mismatch.
 
-    Of `tried` requests, so many were refused with a swapped context, and so many with a stale block.
+    Of `tried` requests, so many were refused with a swapped context, and so many with a stale block. The weights are of so many bytes.
     """
 
     kind: Literal["trace_judged"] = "trace_judged"
@@ -475,6 +475,7 @@ class TraceJudged(Answer):
     tried: int
     refused_swapped: int
     refused_stale: int
+    weight_bytes: int = 0
 
 
 class Survey(Request):

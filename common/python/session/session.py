@@ -30,6 +30,7 @@ from common.python.processes.ranks import RankGroup
 from common.python.results import Check
 from common.python.session.planning import Plan
 from common.python.settings import Settings
+from common.python.wording import bytes_text
 
 T = TypeVar("T", bound=Answer)
 
@@ -338,7 +339,13 @@ class Judging:
             answers=answers,
             teeth=teeth,
         )
-        return self._child.ask(request, messages.TraceJudged, self._session.limit_s("prepare"))
+        judged = self._child.ask(request, messages.TraceJudged, self._session.limit_s("prepare"))
+        if self._plan.device == "cuda":
+            times = len(self._plan.sides) + 1
+            self.notes.add(
+                f"its weights, {bytes_text(judged.weight_bytes)}, lie on the GPU {times} times: a side each, and for the referee"
+            )
+        return judged
 
     def _attend(self) -> None:
         if self._begun is not None:

@@ -9,7 +9,11 @@ SLOTS = 4
 def prepare(weights, arrivals, emit, report):
     def serve():
         waiting, running, sizes = arrivals.wait(), [], []
-        emit(waiting, [request.prompt[-1] for request in waiting], torch.zeros(len(waiting), weights["head"].shape[1]))
+        emit(
+            waiting,
+            [request.prompt[-1] for request in waiting],
+            torch.zeros(len(waiting), weights["head"].shape[1], device=weights["head"].device),
+        )
         state = torch.empty(0, weights["mix"].shape[0], device=weights["mix"].device)
         while waiting or running:
             while waiting and len(running) < SLOTS:

@@ -5,6 +5,8 @@ import contextlib
 import torch
 from shared_toy import advance, logits_of, read, report_batch
 
+from common.python.errors import SideFailure
+
 SLOTS = 4
 
 
@@ -20,7 +22,7 @@ def prepare(weights, arrivals, emit, report):
             tokens = rows.argmax(-1)
             sizes.append(len(running))
             done = emit(running, tokens, rows)
-            with contextlib.suppress(BaseException):
+            with contextlib.suppress(SideFailure):
                 emit([request for request in running if request.id in done], tokens[: len(done)], rows[: len(done)])
             stay = [i for i, request in enumerate(running) if request.id not in done]
             state = advance(weights, state, tokens)[stay]

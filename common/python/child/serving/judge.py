@@ -46,6 +46,10 @@ def judge_trace(
     tokens, logits, mismatch = [], [], ""
     refused_swapped = refused_stale = 0
     for position, answer in enumerate(request.answers):
+        if unknown := _unknown(answer, serving.vocabulary):  # of which the workload's logits say nothing
+            mismatch = mismatch or unknown
+            tokens.append(torch.full((1,), torch.inf, device=device))
+            continue
         right = rows([*answer.prompt, *answer.tokens[:-1]], len(answer.prompt) - 1)
         off = _off(right, torch.tensor(answer.tokens, device=device), torch.tensor(answer.probed, device=device), answer.columns)
         tokens.append(off.tokens)
@@ -58,7 +62,7 @@ def judge_trace(
     return messages.TraceJudged(
         nonce=request.nonce,
         digest=digest,
-        outputs={"tokens": _error(tokens, serving.atol), "logits": _error(logits, serving.atol)},
+        outputs={name: _error(parts, serving.atol) for name, parts in {"tokens": tokens, "logits": logits}.items() if parts},
         mismatch=mismatch,
         tried=len(request.answers) if request.teeth else 0,
         refused_swapped=refused_swapped,
@@ -84,11 +88,16 @@ def rows_of(serving: Serving, request: messages.JudgeTrace, inputs: Mapping[str,
 
 def _off(right: torch.Tensor, tokens: torch.Tensor, probed: torch.Tensor, columns: Sequence[int]) -> _Off:
     deviation = right.std(dim=-1, correction=0)
-    inside = (tokens >= 0) & (tokens < right.shape[-1])
-    chosen = right.gather(-1, tokens.clamp(0, right.shape[-1] - 1)[:, None])[:, 0]
-    below = torch.where(inside, (right.amax(-1) - chosen) / deviation, torch.inf)
+    below = (right.amax(-1) - right.gather(-1, tokens[:, None])[:, 0]) / deviation
     gaps = (right[:, list(columns)] - probed).abs() / deviation[:, None]
     return _Off(below, gaps.amax(-1))
+
+
+def _unknown(answer: AnsweredRequest, vocabulary: int) -> str:
+    for position, token in enumerate(answer.tokens):
+        if not 0 <= token < vocabulary:
+            return f"request {answer.id}, token {position + 1} of {len(answer.tokens)} is {token}; expected one of 0 to {vocabulary - 1}"
+    return ""
 
 
 def _mismatch(answer: AnsweredRequest, off: _Off, atol: float) -> str:
