@@ -1,5 +1,6 @@
-"""Optimized: the file is read front to back in large aligned requests, at the disk's bandwidth; the shuffle is a copy in memory."""
-# expects: 20x, a record is 60 us of latency and 1 us of call against 2 us at 2 GB/s and 1 us of copy
+"""Optimized: 4 MiB requests read the file in order; memory shuffles."""
+# predicts: baseline 0.516 s = records * (60e-6 + 1e-6 + record_bytes / 2e9) on h200  (a disk that answers in 60 us: assumed)
+# predicts: optimized 25 ms = records * (record_bytes / 2e9 + 1e-6) on h200  (2 GB/s, and 1 us for the copy: assumed)
 # reason: a request of 1024 records waits for the disk once, 1024 requests wait 1024 times
 
 import os

@@ -1,5 +1,6 @@
-"""Optimized: one Triton program a row keeps the row in registers from its one read to its one write."""
-# expects: 4x, 8 passes over DRAM against 2
+"""Optimized: one Triton program keeps a row in registers: 2 passes."""
+# predicts: baseline 0.499 ms = 8 * 4 * rows * cols / dram_copy  (5 reads and 3 writes of the matrix)
+# predicts: optimized 0.125 ms = 2 * 4 * rows * cols / dram_copy  (1 read and 1 write)
 # proves: launches == 1
 
 import torch

@@ -1,4 +1,5 @@
 // Included first by every .cu side: the entry points that the harness calls, and their signatures as text.
+// A pointer to an input or output that the workload states `where="pinned"` is the host's: kernels may use it, and copies of it are async.
 #pragma once
 #include <cuda_runtime.h>
 

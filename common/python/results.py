@@ -160,6 +160,7 @@ class PairTiming(Document):
     how many times better at it a side of a ladder is than the one before; `calls_per_sample`, more than 1 of a short step. By key: `work`,
     the least that any side must do, and its time, `ceiling_ns`. Samples use `buffer_sets`. Units took `seconds`, but for `prepare`.
     Where requests were served, `serving` has their figures.
+    `places` has the inputs and outputs that lie in the host's memory, and `numa_nodes` those of the cores that allocated it, if known.
     """
 
     shape: dict[str, int | float | bool | str]
@@ -171,6 +172,8 @@ class PairTiming(Document):
     launch_latency_hidden: bool
     calls_per_sample: dict[str, int] = {}
     buffer_sets: int = 1
+    places: dict[str, Literal["device", "pinned", "pageable"]] = {}
+    numa_nodes: tuple[int, ...] = ()
     units: tuple[Unit, ...]
     time_ns: dict[str, Interval]
     speedups: dict[str, Interval]

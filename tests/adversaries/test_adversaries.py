@@ -43,7 +43,7 @@ def run(folder, device):
     }
     command = [sys.executable, str(ROOT / "tools/cli/benchmark_cli.py"), "run", "--root", str(folder / "tree"), "--json"]
     command += ["--device", "cuda" if device == "gpu" else device, "--iterations", "6", "--artifacts-dir", str(folder / "run")]
-    command += ["--timeout-multiplier", "0.04"] if device == "cpu" else []
+    command += ["--timeout-multiplier", "0.06"] if device == "cpu" else []
     command += [word for row in rows for word in ("--targets", f"{FOLDER}:{row.name}")]
     limit = limit_memory if device == "cpu" else None
     done = subprocess.run(command, env=marked, capture_output=True, text=True, timeout=1500, preexec_fn=limit)

@@ -214,5 +214,7 @@ inline long long clock64() {
     static long long now = 0;
     return ++now;
 }
+inline uint64_t global_time() { return uint64_t(clock64()); }  // common/cuda/clock.cuh, which is inline PTX
 
 #include "cooperative_groups.hpp"
+#include "pipeline.hpp"

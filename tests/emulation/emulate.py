@@ -1,15 +1,15 @@
 """A CUDA side on the CPU: `check_side` compares what a plain .cu computes with its workload's reference, and needs no GPU.
 
 How to use it. `check_side(Path("ch07/workload_transpose.py"), Path("ch07/optimized_transpose.cu"))` builds the side with g++ against an
-emulated CUDA (`cuda_on_cpu.hpp` is the language, `threads.cpp` and `memory.cpp` are the machine), binds it with the project's own
+emulated CUDA (`cuda_on_cpu.hpp` is the language, the `.cpp` files are the machine), binds it with the project's own
 `CudaSide` on CPU tensors, and runs every `check_at` shape on two seeds, outputs and scratch poisoned, live inputs rewritten after
 `prepare`, the threads of a block taking their turns forward, backward and shuffled. It raises AssertionError with one sentence for: a
 mismatch with the reference; an access outside an array, or a write to one that is const; a race on shared memory; a barrier that not all
 threads reach; what the language leaves undefined (a misaligned vector, an index out of bounds, an overflow); an input that changed; an
 output that depends on the order of threads though nothing is atomic. What it cannot emulate (inline PTX, TMA, tensor cores, clusters,
-libcu++) it names in NotEmulated. By hand, `python -m tests.emulation.emulate ch07/optimized_transpose.cu` checks a side, and `--show`
-prints what is compiled. A shape of more than 2^20 elements is not run but noted, and a launch of more than 2^27 accesses fails: keep
-`check_at` small, for a second a side.
+libcu++ but for its pipelines) it names in NotEmulated. By hand, `python -m tests.emulation.emulate ch07/optimized_transpose.cu` checks a
+side, and `--show` prints what is compiled. A shape of more than 2^20 elements is not run but noted, and a launch of more than 2^27
+accesses fails: keep `check_at` small, for a second a side.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _machine(cache: Path) -> Path:
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache, prefix=".building-") as folder:
             built = Path(folder, made.name)
-            sources = [str(_HERE / "threads.cpp"), str(_HERE / "memory.cpp")]
+            sources = map(str, sorted(_HERE.glob("*.cpp")))
             _run(["g++", *_MACHINE_FLAGS, "-r", *sources, "-o", str(built)], _HERE)
             built.replace(made)
     return made

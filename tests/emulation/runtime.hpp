@@ -73,6 +73,13 @@ void copy_later(void* to, const void* from, size_t bytes, size_t zeros);
 void commit_copies();
 void finish_copies(size_t groups_left);
 
+// A pipeline of `stages` between threads of a block, known by where its state lies; `number` counts the stages that a thread passed.
+void make_pipeline(const void* state, unsigned stages, unsigned members, unsigned producers);
+void acquire_stage(const void* state, uint64_t number);
+void commit_stage(const void* state, uint64_t number);
+void wait_for_stage(const void* state, uint64_t number);
+void release_stage(const void* state, uint64_t number);
+
 // A __shared__ variable: placed when the first thread of a library comes to it, filled with ones for every block.
 struct Shared {
     const char* name;

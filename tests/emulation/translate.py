@@ -18,9 +18,10 @@ _DECLARATOR = re.compile(r"(?P<type>.*?)\b(?P<name>\w+)\s*(?P<dimensions>(?:\[[^
 
 _EMULATED_HEADERS = {
     *("cuda_runtime.h", "cuda_runtime_api.h", "cuda_fp16.h", "cuda_bf16.h", "cuda_pipeline.h", "cuda_pipeline_primitives.h"),
-    *("cooperative_groups.h", "cooperative_groups/memcpy_async.h", "cooperative_groups/reduce.h"),
+    *("cuda/pipeline", "cooperative_groups.h", "cooperative_groups/memcpy_async.h", "cooperative_groups/reduce.h"),
     *("device_launch_parameters.h", "vector_types.h", "vector_functions.h"),
 }
+_OURS_EMULATED = {"common/cuda/clock.cuh"}  # inline PTX for which the emulation has a function of its own
 _CUDA_HEADER = re.compile(r"(?:cu|mma|cooperative_groups|nv|thrust|cub|cute|cutlass|curand|math_constants)\w*(?:[./].*)?$")
 _NOT_EMULATED = {
     "inline PTX": re.compile(r"\b(?:asm|__asm__)\b"),
@@ -57,6 +58,8 @@ def _expanded(path: Path, seen: set[Path]) -> Iterator[str]:
     for found in _INCLUDE.finditer(text):
         yield text[end : found.start()]
         end = found.end()
+        if found[2] in _OURS_EMULATED:
+            continue
         if found[1] == "<":
             yield from _library_header(found, path)
             continue

@@ -17,8 +17,9 @@ from common.python.pairs.workload import Shape
 from common.python.processes import messages
 from common.python.processes.fork_server import Child, ForkServer
 from common.python.project import PROJECT_ROOT
-from common.python.session.planning import uses_triton
+from common.python.session.planning import uses_compiler, uses_triton
 from common.python.session.serving import REFUSED_SHARE, TEETH_REQUESTS
+from common.python.session.session import BUILD_CACHE
 from tests.pairs.tree import Side, role_of
 
 LIMIT_S = 120
@@ -60,6 +61,7 @@ class Harness:
                 interpret=uses_triton(side.file),
                 folder=str(self._folder),
                 cold=False,
+                caches=str(BUILD_CACHE / "compiled") if uses_compiler(side.file) else "",
                 triton=False,
                 watched=False,
                 digest=digest_of(side.pair.workload, side.file),

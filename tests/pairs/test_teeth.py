@@ -11,7 +11,15 @@ from tests.pairs.tree import pairs_of
 from tests.pairs.wrong_answers import Options, Untestable, taken
 
 # What the workloads do not tell, by target.
-OPTIONS = {"ch10:flash_attention": Options(bits=3)}  # e4m3: scores of BF16 are off by as much as inputs of a bit less
+STAMPED = Options(small={("stamps", 0): "the kernels write the clock there, and no answer depends on it"})
+OPTIONS = {
+    "ch10:flash_attention": Options(bits=3),  # e4m3: scores of BF16 are off by as much as inputs of a bit less
+    "ch11:green_contexts": STAMPED,
+    "ch11:stream_priority": STAMPED,
+    "ch14:max_autotune": Options(bits=3),  # e4m3: four layers in BF16 are off by as much as inputs of two bits less
+    "ch14:model_eager": Options(bits=3),  # e4m3: and so are the operators of twelve decoder layers
+    "ch14:regional_compile": Options(bits=3),
+}
 
 # Shapes with a longer reduction than any check shape has, by target: a tolerance might hide there what it shows at those.
 FP8 = Options(bits=3)  # e4m3

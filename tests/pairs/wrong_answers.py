@@ -83,8 +83,10 @@ def _tuple(returned: Any) -> tuple[torch.Tensor, ...]:
 def cases_of(workload: Workload, shapes: Sequence[Shape], folder: Path) -> list[Case]:
     """A case a shape, the smallest first; where there are others, none in which one element decides, and no large one."""
     found = []
-    for shape in shapes:
-        inputs = Inputs(workload, shape, 1, CPU, folder)
+    for position, shape in enumerate(shapes):
+        own = folder / str(position)  # input files are named alike
+        own.mkdir()
+        inputs = Inputs(workload, shape, 1, CPU, own)
         answers = [spec.elements for spec in inputs.answers().values()]
         found.append((sum(tensor.numel() for _, tensor in inputs.tensors()) + sum(answers), max(answers), shape, inputs.values))
     found.sort(key=lambda each: each[0])

@@ -157,7 +157,7 @@ class Watcher:
         self._when.get("finished", str)(row.target)
 
 
-def loaded_worker(server: ForkServer, folder: Path, baseline: str, core: int = ANY_CORE, **choices: bool) -> tuple[Child, messages.Loaded]:
+def loaded_worker(server: ForkServer, folder: Path, baseline: str, core: int = ANY_CORE, **choices: Any) -> tuple[Child, messages.Loaded]:
     """A worker that has loaded a `baseline` of that source from below `folder`; `choices` are those of Load, and of the fork."""
     write_pair(folder, baseline=baseline)
     child = server.fork("worker", folder / "log.txt", core, triton=choices.get("triton", False))
@@ -169,7 +169,7 @@ def loaded_worker(server: ForkServer, folder: Path, baseline: str, core: int = A
         device="cpu",
         folder=str(folder),
         digest=digest_of(workload, file),
-        **{"interpret": False, "cold": False, "triton": False, "watched": False} | choices,  # type: ignore[arg-type]
+        **{"interpret": False, "cold": False, "triton": False, "watched": False} | choices,
     )
     return child, child.ask(load, messages.Loaded, 60)
 

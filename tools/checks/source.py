@@ -15,7 +15,7 @@ EXAMPLE_PREFIXES = ("workload_", "baseline_", "optimized_", "library_", "shared_
 CUDA_SUFFIXES = (".cu", ".cuh")
 
 _CHAPTER = re.compile(r"ch(\d\d)")
-_TENSOR_CORES = re.compile(r"\b(wgmma|tcgen05|wmma|mma)(\b|_)")
+_TENSOR_CORES = re.compile(r"\b(wgmma|warpgroup_mma|tcgen05|wmma|mma)(\b|_)")
 _CUDA_TOKEN = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _STARTS_A_STATEMENT = {tokenize.ENCODING, tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.DEDENT}
 

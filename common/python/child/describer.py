@@ -15,7 +15,7 @@ from common.python.child.sides.inputs import Inputs, leaves
 from common.python.child.sides.loader import load_workload
 from common.python.errors import BenchmarkError, SideFailure
 from common.python.pairs.directives import read_directives
-from common.python.pairs.workload import Shape, ShapeValue, Spec, Workload
+from common.python.pairs.workload import Shape, ShapeValue, Spec, Where, Workload
 from common.python.processes import messages
 from common.python.processes.messages import Answer, AnyRequest, ShapeEntries
 
@@ -45,7 +45,7 @@ class Describer:
         cpu_at = {} if workload.cpu_at is None else with_kwargs(workload.cpu_at, request.kwargs, path.name)
         for shape in [*workload.check_at, *timed.values(), *([cpu_at] if cpu_at else [])]:
             _try_shape(workload, shape, path.name)
-        mismatch, assets = _try_inputs(workload, [Path(side) for side in request.sides.values()], path.name)
+        inputs = _try_inputs(workload, path.name)
         return messages.Described(
             nonce=request.nonce,
             goal=workload.goal,
@@ -57,14 +57,14 @@ class Describer:
             check_at=[dict(shape) for shape in workload.check_at],
             work={name: workload.work(**shape) for name, shape in timed.items()},
             cpu_work=workload.work(**cpu_at) if cpu_at else {},
-            mismatch=mismatch,
-            assets=assets,
             serving=workload.serving is not None,
+            assets=inputs.assets,
+            mismatch=_mismatch(workload, inputs, [Path(side) for side in request.sides.values()]),
+            places=_places(workload, inputs, path.name),
         )
 
 
-def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> tuple[str, dict[str, str]]:
-    """What is wrong with a .cu side, or nothing, and the assets that inputs come from."""
+def _try_inputs(workload: Workload, file: str) -> Inputs:
     shape = workload.check_at[0]
     with tempfile.TemporaryDirectory() as folder:
         inputs = Inputs(workload, shape, 0, torch.device("cpu"), Path(folder))
@@ -86,13 +86,18 @@ def _try_inputs(workload: Workload, sides: Sequence[Path], file: str) -> tuple[s
         )
     if workload.reference_rows is not None and "rows" in inputs.values.keys() | shape.keys():
         raise BenchmarkError(f"{file}: 'rows' is what reference_rows is given, and an input or a shape entry; expected one meaning")
+    return inputs
+
+
+def _mismatch(workload: Workload, inputs: Inputs, sides: Sequence[Path]) -> str:
+    """What is wrong with the arguments of the first .cu side that does not fit its workload, or nothing."""
     try:
         for side in sides:
             if side.suffix == ".cu":
-                check_source(side, Names.of(workload, read_directives(side), inputs.values, shape))
+                check_source(side, Names.of(workload, read_directives(side), inputs.values, workload.check_at[0]))
     except SideFailure as failure:
-        return failure.reason, inputs.assets
-    return "", inputs.assets
+        return failure.reason
+    return ""
 
 
 def _require_constants(workload: Workload, inputs: Inputs, file: str) -> None:
@@ -100,6 +105,19 @@ def _require_constants(workload: Workload, inputs: Inputs, file: str) -> None:
         if name.split(".")[0] not in workload.constants:
             expected = "expected all tensors of a serving workload among them: what changes is the trace"
             raise BenchmarkError(f"{file}: {name} is a tensor and not among the constants; {expected}")
+
+
+def _places(workload: Workload, inputs: Inputs, file: str) -> dict[str, Where]:
+    """The inputs and outputs that lie in the host's memory. Raises BenchmarkError where that makes no sense."""
+    outputs = {name: spec.where for name, spec in workload.outputs(**workload.check_at[0]).items()}
+    for name in inputs.values.keys() & outputs.keys():  # an input that a step changes in place
+        if outputs[name] != (of_input := inputs.places.get(name, "device")):
+            found = f"output {name} has where={outputs[name]!r}, and the input of that name {of_input!r}"
+            raise BenchmarkError(f"{file}: {found}; expected the same")
+    places = {**inputs.places, **{name: where for name, where in outputs.items() if where != "device"}}
+    if workload.place == "host" and (pinned := [name for name, where in places.items() if where == "pinned"]):
+        raise BenchmarkError(f"{file}: {pinned[0]} has where='pinned' and place='host'; expected place='device', for a GPU that copies it")
+    return places
 
 
 def _try_shape(workload: Workload, shape: Shape, file: str) -> None:

@@ -13,7 +13,7 @@ import torch
 
 from common.python.child.device import driver
 from common.python.child.device.driver import DriverError
-from common.python.child.sides.inputs import bytes_of
+from common.python.child.sides.host_memory import bytes_of
 from common.python.errors import SideFailure, Status
 from common.python.pairs.workload import Spec
 from common.python.processes.messages import Dump

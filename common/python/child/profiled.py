@@ -105,7 +105,7 @@ class Child:
     def _prepare(self, side: JobSide, shape: ShapeEntries) -> _Ready:
         self._tell(f"preparing {Path(side.label).name}")
         workload = load_workload(Path(side.workload))
-        loaded = load_side(Path(side.side), workload, Path(side.library) if side.library else None)
+        loaded = load_side(Path(side.side), workload, Path(side.library) if side.library else None, self._device)
         folder = Path(self._job.folder, Path(side.label).name)  # files of two sides in one process would have one name
         folder.mkdir(exist_ok=True)
         inputs = Inputs(workload, shape, self._job.seed, self._device, folder)

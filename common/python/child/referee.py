@@ -14,7 +14,7 @@ import torch
 from common.python.child.outputs import read_dump
 from common.python.child.serving.judge import judge_trace
 from common.python.child.sides.compare import compare, upcast
-from common.python.child.sides.inputs import Inputs, leaves, mapped, warm_digest
+from common.python.child.sides.inputs import DeviceInputs, Inputs, leaves, mapped, warm_digest
 from common.python.child.sides.loader import load_workload
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.pairs.workload import Shape, Spec, Workload, call_by_name
@@ -103,9 +103,8 @@ class Referee:
         if place not in self._inputs:
             self.close()
             device = torch.device(request.device)
-            self._inputs = {
-                place: Inputs(workload, request.shape, request.prepare_seed, device, Path(request.folder), (request.rank, request.ranks))
-            }
+            rank = request.rank, request.ranks
+            self._inputs = {place: DeviceInputs(workload, request.shape, request.prepare_seed, device, Path(request.folder), rank)}
         return self._inputs[place]
 
     def _reference(self, workload: Workload, request: messages.Judge, inputs: Inputs) -> _Expected:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import nvtx
-import psutil
 import torch
 
 from common.python.build import nvcc
@@ -21,6 +18,7 @@ from common.python.child.device.escape import HeldCall
 from common.python.child.device.sampler import Sampler
 from common.python.child.device.streams import work_on_quickest_stream
 from common.python.child.device.trace import compiled_kernels, start_tracing, trace
+from common.python.child.family import BetweenCalls, adopt_orphans, cores_in_use
 from common.python.child.outputs import dump
 from common.python.child.serving.line import Line
 from common.python.child.sides.compare import (
@@ -30,21 +28,23 @@ from common.python.child.sides.compare import (
     poison,
     poison_free_blocks,
     snapshot,
+    snapshot_behind,
     take_outputs,
 )
 from common.python.child.sides.inputs import Inputs, warm_digest
 from common.python.child.sides.loader import Side, Step, load_side, load_workload
-from common.python.child.sides.triton import compile_ahead, start_triton
+from common.python.child.sides.triton import compile_ahead, forget_compiled, mend_interpreter, start_triton
 from common.python.child.tamper import seal
 from common.python.errors import SideFailure, Status
 from common.python.machine.description import profiler_attached, set_compile_environment
+from common.python.machine.numa import nodes_of_this_core
+from common.python.pairs.directives import read_directives
 from common.python.pairs.sources import digest_of
 from common.python.pairs.workload import Workload, call_by_name
 from common.python.processes import messages
 from common.python.processes.messages import Answer, AnyRequest, Call
 from common.python.results import WARM_FILES, ReportedMetric
 
-_LISTS_CHILDREN = Path("/proc/thread-self/children")
 _LINGER_S = 0.02  # how long a CPU side that returned too early is given to show itself
 
 
@@ -57,7 +57,8 @@ class _Loaded:
 
     def another_side(self) -> Side:
         """A second instance, for buffers of its own."""
-        return load_side(Path(self.request.side), self.workload, Path(self.request.library) if self.request.library else None)
+        library = Path(self.request.library) if self.request.library else None
+        return load_side(Path(self.request.side), self.workload, library, self.device)
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ class Worker:
         self._dumped: list[dict[str, torch.Tensor]] = []  # what the referee may read until the next request
         self._sampler: Sampler | None = None
         self._maybe_line: Line | None = None
+        self._numa_nodes: list[int] = []
         self._broken = seal()
         self._cores = os.sched_getaffinity(0)
 
@@ -151,14 +153,21 @@ class Worker:
         return messages.Ready(nonce=request.nonce)
 
     def _load(self, request: messages.Load) -> Answer:
-        new = Path(tempfile.mkdtemp(prefix="compile_caches_", dir=request.folder)) if request.cold else None
-        set_compile_environment(interpret=request.interpret, caches=Path(request.caches) if request.caches else new)
         device = torch.device(request.device)
+        new = Path(tempfile.mkdtemp(prefix="compile_caches_", dir=request.folder)) if request.cold else None
+        kept = Path(request.caches) if request.caches else None
+        threads = len(os.sched_getaffinity(0)) if kept and device.type == "cuda" else 0
+        set_compile_environment(interpret=request.interpret, caches=new or kept, graphs=kept, threads=threads)
+        if request.interpret:
+            mend_interpreter()
         if device.type == "cuda":
             work_on_quickest_stream()
             warm_digest(device)  # here, where the sides of a row load side by side
         else:
             torch.set_num_threads(1)
+        if request.cores:
+            os.sched_setaffinity(0, request.cores)
+            self._cores = set(request.cores)
         if request.watched:
             start_tracing()
         workload_file, side_file = Path(request.workload), Path(request.side)
@@ -167,12 +176,14 @@ class Worker:
             raise SideFailure(Status.WRONG_RESULT, reason)
         begin = time.perf_counter() - (start_triton() if request.triton else 0.0)  # who runs this side pays for that
         workload = load_workload(workload_file)
-        side = load_side(side_file, workload, Path(request.library) if request.library else None)
+        side = load_side(side_file, workload, Path(request.library) if request.library else None, device)
         self._maybe_loaded = _Loaded(workload, side, request, device)
         return messages.Loaded(nonce=request.nonce, seconds=time.perf_counter() - begin)
 
     def _prepare(self, request: messages.Prepare) -> Answer:
         loaded = self._loaded
+        if self._maybe_prepared is not None and self._maybe_prepared.request.shape != request.shape:
+            forget_compiled()
         gc.unfreeze()  # what was set up before is garbage now
         self.close()
         sides = [loaded.side, *(loaded.another_side() for _ in range(request.copies - 1))]
@@ -181,6 +192,7 @@ class Worker:
         for side in sides:
             place = loaded.request.rank, loaded.request.ranks
             inputs = Inputs(loaded.workload, request.shape, request.seed, loaded.device, Path(loaded.request.folder), place)
+            self._numa_nodes = nodes_of_this_core() if loaded.device.type == "cuda" and inputs.is_hosted else []
             poison_free_blocks(inputs.answers(), loaded.device)
             _wait(loaded.device)
             begin = time.perf_counter()
@@ -229,10 +241,12 @@ class Worker:
     def _check(self, request: messages.Check) -> Answer:
         calls = []
         seconds: list[float] = []
+        # A copy of pageable memory can wait for what its stream waits for.
+        holds = self._loaded.device.type == "cuda" and not profiler_attached() and not self._prepared.copies[0][0].has_pageable
         for position, seed in enumerate(request.seeds):
             # The last call is made on a held stream, where there is one, to see that all its work is on it.
             # Under a profiler, which waits for each kernel, the one that holds the stream would wait for what comes behind it.
-            held = position > 0 and position + 1 == len(request.seeds) and self._loaded.device.type == "cuda" and not profiler_attached()
+            held = holds and position > 0 and position + 1 == len(request.seeds)
             call, elapsed = self._checked_steps(seed, f"{request.prefix}_{position}", position > 0, seconds[-1] if held else None)
             calls.append(call)
             seconds.append(elapsed)
@@ -278,7 +292,7 @@ class Worker:
         set_trace(None)
         _require_whole(broken())
         taken = self._take(returned)
-        now = call.behind if call else snapshot(taken)  # made behind the step on its stream: what is not done by then does not count
+        now = call.behind if call else snapshot_behind(taken, device)  # on its stream: what is not done by then does not count
         _wait(device)
         elapsed = time.perf_counter() - begin
         late = _still_changes(now, taken) or bool(call and call.escaped)
@@ -296,8 +310,9 @@ class Worker:
         file = Path(loaded.request.side).name
         check_inputs(inputs.tensors(), file)
         in_place = {name: tensor for name, tensor in inputs.tensors() if loaded.workload.may_change(name)}
-        taken = take_outputs(returned, loaded.workload.outputs(**prepared.request.shape), in_place, file)
-        check_placement(taken, inputs.tensors(), loaded.device, file)
+        outputs = loaded.workload.outputs(**prepared.request.shape)
+        taken = take_outputs(returned, outputs, in_place, file)
+        check_placement(taken, outputs, inputs.tensors(), loaded.device, file)
         return taken | inputs.state()
 
     def _warm(self, request: messages.Warm) -> Answer:
@@ -314,6 +329,9 @@ class Worker:
         label = f"{Path(loaded.request.side).stem}/step"
         self._sampler = Sampler(loaded.workload, prepared.copies, loaded.device, label, self._take, request.calls_per_sample)
         self._sampler.hold &= request.hold and not profiler_attached()
+        if {"threads", "processes"} & set(read_directives(Path(loaded.request.side)).allows):
+            adopt_orphans()
+            self._sampler.between = BetweenCalls()
         self._sampler.settle()
         calls, step_ns, sample_ns = self._sampler.warm(request.seed, request.calls, request.seconds)
         # What is here now stays. A collection stands before each block, within the parent's wall clock: of what torch.compile imports it
@@ -329,6 +347,7 @@ class Worker:
             call_s=call_s,
             peak_memory_bytes=peak,
             metrics=self._reported(),
+            numa_nodes=self._numa_nodes,
         )
 
     def _reported(self) -> dict[str, ReportedMetric]:
@@ -357,6 +376,8 @@ class Worker:
 
         looks = {pick // each: pick % each for pick in request.picks}
         samples, void = sampler.block(request.seed, request.count, looks, keep, sustained=request.sustained)
+        if sampler.between and (work := sampler.between.work()):
+            raise SideFailure(Status.STREAM_ESCAPE, work)
         return messages.Timed(
             nonce=request.nonce,
             samples_ns=[sample.ns for sample in samples],
@@ -383,7 +404,7 @@ class Worker:
         return Call(seed=seed, digest=digest, modified=[], escaped=kept.escaped, outputs=outputs, found=found, behind_ns=kept.behind_ns)
 
     def _require_own_cores(self) -> None:
-        if away := _cores_in_use() - self._cores:
+        if away := cores_in_use() - self._cores:
             found, expected = (", ".join(map(str, sorted(cores))) for cores in (away, self._cores))
             raise SideFailure(
                 Status.STREAM_ESCAPE, f"found a thread or process of it that may run on cores {found}; expected cores {expected} alone"
@@ -400,36 +421,6 @@ class Worker:
         if self._maybe_prepared is None:
             raise SideFailure(Status.CRASHED, "a worker was asked to call a step before it was prepared; expected prepare first")
         return self._maybe_prepared
-
-
-def _cores_in_use() -> set[int]:
-    """The cores on which the threads of this process and of its children may run."""
-    cores: set[int] = set()
-    for process in _family(os.getpid()):
-        for thread in _threads(process):
-            with contextlib.suppress(ProcessLookupError):
-                cores |= os.sched_getaffinity(int(thread.name))
-    return cores
-
-
-def _family(process: int) -> Iterator[int]:
-    """A process and its children's children."""
-    yield process
-    if not _LISTS_CHILDREN.exists():  # a kernel without them: all processes of the machine are asked for their parents
-        with contextlib.suppress(psutil.NoSuchProcess):
-            yield from (child.pid for child in psutil.Process(process).children(recursive=True))
-        return
-    for thread in _threads(process):
-        with contextlib.suppress(OSError):  # it has ended
-            for child in (thread / "children").read_text(encoding="ascii").split():
-                yield from _family(int(child))
-
-
-def _threads(process: int) -> list[Path]:
-    try:
-        return list(Path(f"/proc/{process}/task").iterdir())
-    except OSError:  # it has ended
-        return []
 
 
 def _wait(device: torch.device) -> None:

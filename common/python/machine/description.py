@@ -318,20 +318,23 @@ def profiler_attached(variables: Mapping[str, str] = os.environ) -> bool:
     return any(variables.get(name) for name in PROFILER_VARIABLES)
 
 
-def set_compile_environment(*, interpret: bool, caches: Path | None) -> None:
+def set_compile_environment(*, interpret: bool, caches: Path | None, graphs: Path | None = None, threads: int = 0) -> None:
     """Prepare this process for a side that compiles: in Triton's interpreter, or with its compile caches in the folder `caches`.
 
+    The graphs that torch.compile has compiled, and what autotuning has chosen for them, lie in `graphs` where that is another folder.
+    `threads` is how many candidates autotuning may compile at once; 0 leaves it at one.
     Must come before the side imports triton, which reads both when it is imported.
     """
     if interpret:
         os.environ["TRITON_INTERPRET"] = "1"
     if caches is not None:
-        folder = str(caches)
         os.environ |= {
-            "TRITON_CACHE_DIR": f"{folder}/triton",
-            "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
-            "CUDA_CACHE_PATH": f"{folder}/cuda",
+            "TRITON_CACHE_DIR": f"{caches}/triton",
+            "TORCHINDUCTOR_CACHE_DIR": f"{graphs or caches}/inductor",
+            "CUDA_CACHE_PATH": f"{caches}/cuda",
         }
+    if threads:  # the compiler, which is imported, keeps its one; these are threads of autotuning, and end with it
+        os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = str(threads)
 
 
 # --- what a target needs

@@ -83,7 +83,8 @@ class Measurement:
         self._checks: dict[str, list[Check]] = {side: [] for side in plan.sides}
         self._peaks: dict[str, int] = {}
         self._metrics: dict[str, dict[str, ReportedMetric]] = {}
-        self._notes: set[str] = set()
+        self._notes = {f"each side may use {len(plan.cores)} cores"} if plan.cores else set()
+        self._numa_nodes: set[int] = set()
         self._wall_clock = WallClock()
         self._spans: dict[str, list[Span]] = {}  # of the unit that is measured
         self._behind_ns: dict[str, list[float]] = {side: [] for side in plan.sides}  # of the calls that were looked at
@@ -123,6 +124,8 @@ class Measurement:
             launch_latency_hidden=self._plan.clock == "device" and self._hold,
             calls_per_sample=self._copies,
             buffer_sets=self._sets,
+            places=self._plan.described.places if self._plan.device == "cuda" else {},
+            numa_nodes=tuple(sorted(self._numa_nodes)),
             units=tuple(everything),
             time_ns={side: times[side] for side in self._plan.sides},
             speedups=speedups_of(everything, known),
@@ -241,8 +244,8 @@ class Measurement:
     def _sets_for(self, warmed: Mapping[str, messages.Warmed]) -> int:
         """How many sets of buffers samples take turns at: that a process's are where they are is then no property of its side."""
         described, settings = self._plan.described, self._session.settings
-        if self._plan.clock != "device" or described.cache == "hot" or described.goal == "memory":
-            return 1
+        if self._plan.clock != "device" or described.cache == "hot" or described.goal == "memory" or described.places:
+            return 1  # pinned memory is scarce, and where it lies is all the same to a copy over the bus
         if settings.sustained or settings.warmup == 0:
             return 1
         samples = sum(self._passes(max(answer.sample_ns for answer in warmed.values())))
@@ -285,6 +288,7 @@ class Measurement:
         warmed = worker.ask(request, messages.Warmed, self._left())
         self._peaks.setdefault(side, warmed.peak_memory_bytes)
         self._metrics[side] = warmed.metrics
+        self._numa_nodes.update(warmed.numa_nodes)
         return warmed
 
     def _block(self, worker: SideAtWork, side: str, count: int, looks: int) -> Block:

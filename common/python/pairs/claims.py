@@ -6,6 +6,7 @@ r"""What a side may claim of its machine code and of its launches: the grammar o
     not ...                         none of the three above
     more ..., fewer ...             more, or fewer, of them than in the baseline
     AMOUNT [in KERNEL] IS VALUE     an amount below, as in `registers <= 64` or `launches < 0.1 x baseline`
+    overlap IS VALUE                of the time that the busiest stream could hide, how much is hidden: 0 one after the other, 1 all of it
     overlap A B IS VALUE            time in which both run, as a share of the shorter's: kernels or copies with A and B in their names
     counter NAME IS VALUE           a profiler's counter, as in `counter dram__bytes.sum < 0.5 x baseline`
 
@@ -42,7 +43,7 @@ INSTRUCTIONS = "instructions"
 _TECHNIQUES = Path(__file__).with_name("techniques.tsv")
 _EXAMPLES = {
     "kernel": "kernel gemm",
-    "overlap": "overlap HtoD gemm >= 0.5",
+    "overlap": "overlap >= 0.5",
     "counter": "counter dram__bytes.sum < 0.5 x baseline",
     "shared_memory": "shared_memory <= 100 KiB",
     **{amount: f"{amount} <= 64" for amount in AMOUNTS if amount != "shared_memory"},
@@ -50,7 +51,7 @@ _EXAMPLES = {
 _UNITS = {None: 1, "KiB": 1 << 10, "MiB": 1 << 20}
 _VALUE = r"(?P<number>\d+(?:\.\d+)?)(?: (?P<unit>KiB|MiB))?(?P<times> x baseline)?|(?P<baseline>baseline)"
 _COMPARISON = re.compile(
-    rf"(?:(?P<amount>{'|'.join(AMOUNTS)})(?: in (?P<kernel>\S+))?|counter (?P<counter>\S+)|overlap (?P<first>\S+) (?P<second>\S+))"
+    rf"(?:(?P<amount>{'|'.join(AMOUNTS)})(?: in (?P<kernel>\S+))?|counter (?P<counter>\S+)|overlap(?: (?P<first>\S+) (?P<second>\S+))?)"
     rf" (?P<relation>==|<=|>=|<|>) (?:{_VALUE})"
 )
 _PRESENCE = re.compile(
@@ -74,7 +75,8 @@ class Technique:
 class Measure:
     """What a claim is about: its `kind` is "instructions", one of AMOUNTS, "overlap" or "counter".
 
-    `names` holds a counter's name or the two that overlap; `kernel` a part of the name of the kernels that count, or nothing.
+    `names` holds a counter's name, or the two that overlap, or nothing where any streams do; `kernel` a part of the name of the kernels
+    that count, or nothing.
     """
 
     kind: str
@@ -154,7 +156,7 @@ def _comparison(text: str, match: re.Match[str], separates: bool) -> Claim:
     elif match["counter"]:
         measure = Measure("counter", names=(match["counter"],))
     else:
-        measure = Measure("overlap", names=(match["first"], match["second"]))
+        measure = Measure("overlap", names=(match["first"], match["second"]) if match["first"] else ())
     relative = bool(match["times"] or match["baseline"])
     bound = 1.0 if match["baseline"] else float(match["number"]) * _UNITS[match["unit"]]
     return Claim(text, separates, measure, match["relation"], bound, relative)

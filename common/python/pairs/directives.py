@@ -18,7 +18,7 @@ _SINGLE = ("instead", "reason", "expects", "baseline", "traffic")
 _STEP = re.compile(r"""^\s*["']([^"']+)["'],?\s*# expects: (.*\S)""", re.MULTILINE)
 _LINE = re.compile(r"^\s*(?://|#)\s*([a-z]+):(?!:)\s*(.*?)\s*$")
 _SCRATCH = re.compile(r"^(?P<type>\w[\w\s]*?)\s+(?P<name>\w+)\s*\[(?P<count>[^\]]+)\]$")
-_ALLOWED = ("alloc", "sync", "grid")
+_ALLOWED = ("alloc", "sync", "grid", "threads", "processes")
 
 
 @dataclass(frozen=True)

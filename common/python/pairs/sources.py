@@ -35,6 +35,18 @@ def digest_of(*paths: Path) -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in paths)).hexdigest()
 
 
+def with_imports(path: Path) -> list[Path]:
+    """The Python file at `path` and the files beside it that it imports, and they import, each once."""
+    files = [path]
+    for file in files:  # grows while it is walked
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        modules += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+        beside = [path.with_name(f"{module}.py") for module in modules if module and "." not in module]
+        files += [file for file in dict.fromkeys(beside) if file.is_file() and file not in files]
+    return files
+
+
 def _essence(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":

@@ -19,6 +19,7 @@ RANK_NAMES = ("rank", "ranks")  # what `inputs` may ask for beside the shape
 Clock = Literal["device", "launch", "host"]
 Cache = Literal["cold", "hot"]
 Place = Literal["device", "host"]
+Where = Literal["device", "pinned", "pageable"]
 ReferenceIn = Literal["float64", "float32"]
 State = Literal["refreshed", "evolves"]
 _CHOICES = {
@@ -30,12 +31,25 @@ _CHOICES = {
 }
 
 
+def require_where(where: str) -> None:
+    """Raises BenchmarkError unless `where` is a place of inputs and outputs."""
+    if where not in get_args(Where):
+        raise BenchmarkError(f"where={where!r}; expected {' or '.join(get_args(Where))}")
+
+
 @dataclass(frozen=True)
 class Spec:
-    """One output: its shape in elements and its torch dtype."""
+    """One output: its shape in elements, its torch dtype, and where it lies: on the device, or in pinned or pageable memory of the host.
+
+    Where work runs on a CPU, all places are its ordinary memory.
+    """
 
     shape: tuple[int, ...]
     dtype: Any
+    where: Where = "device"
+
+    def __post_init__(self) -> None:
+        require_where(self.where)
 
     @property
     def elements(self) -> int:
@@ -87,12 +101,14 @@ class Workload:
     work(**shape)             the least any implementation must do, by ceiling: bytes, flops, launches
     rtol, atol                the tolerance of both sides
     changes                   the tolerance of the optimized side, where it lowers the precision by design
+    changed_by                the sides that `changes` holds for: also "library", where the library lowers it in the same way
     reference_in              float64, or float32 with the reason in a comment; integers stay exact
     goal                      what the optimized side must improve: time, memory, accuracy, a metric's name, or setup: the time from a
                               fresh process that has imported torch, with empty compile caches, to the first right answer
     clock                     device, launch (the host's launch cost counts) or host (wall clock)
     cache                     state of the caches before a timed call: of the L2, and of the page cache of input files
-    place                     device, or host for work that never touches a GPU
+    place                     device, or host for work that never touches a GPU. An input of other work lies in the host's memory if it is
+                              drawn with where="pinned" or "pageable", or made of draws and given to rand.place(tensor, where)
     constants                 inputs that `prepare` may pack or compile against; all others are rewritten between calls
     in_place                  inputs that a step may change; the harness refreshes them
     state, steps              "evolves": the harness never rewrites the `in_place` inputs once `prepare` has them, which are tensors and
@@ -118,6 +134,7 @@ class Workload:
     reference_rows: Callable[..., Any] | None = None
     cpu_at: Shape | None = None
     changes: Precision | None = None
+    changed_by: tuple[str, ...] = ("optimized",)
     reference_in: ReferenceIn = "float64"
     goal: str = "time"
     clock: Clock = "device"
@@ -144,7 +161,7 @@ class Workload:
         for name, choices in _CHOICES.items():
             if vars(self)[name] not in choices:
                 raise BenchmarkError(f"{name}={vars(self)[name]!r}; expected {' or '.join(choices)}")
-        for name in ("constants", "in_place"):
+        for name in ("constants", "in_place", "changed_by"):
             if isinstance(vars(self)[name], str):
                 raise BenchmarkError(f"{name}={vars(self)[name]!r} is one string; expected a tuple of names")
         if self.serving is not None:
@@ -234,7 +251,7 @@ class Workload:
 
     def tolerance(self, side: str) -> Precision:
         """The tolerance that `side` (baseline, optimized, library) is held to."""
-        if self.changes is not None and side == "optimized":
+        if self.changes is not None and side in self.changed_by:
             return self.changes
         return Precision(self.rtol, self.atol)
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from common.python.errors import Status
 from common.python.machine.ceilings import Ceiling
+from common.python.pairs.workload import Where
 from common.python.results import OutputError, ReportedMetric, ServedRequest
 
 ShapeEntries = dict[str, int | float | bool | str]
@@ -69,6 +70,7 @@ class Described(Answer):
     mismatch: str
     assets: dict[str, str] = {}
     serving: bool = False
+    places: dict[str, Where] = {}
 
 
 class Probe(Request):
@@ -116,9 +118,11 @@ class Open(Request):
 class Load(Request):
     """Import a workload and one side of it. `library` is the built .cu, empty for Python; `folder` takes input files.
 
-    Compile caches are new with `cold`, lie in the folder `caches` where that is named, and else where the compilers have them.
+    Compile caches are new with `cold`, lie in the folder `caches` where that is named, and else where the compilers have them. With both,
+    Triton's are new and torch.compile's are those of `caches`.
     `digest` is of both files' text as the run began, so that what is loaded is what was planned. With `watched`, CUPTI is
     started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`.
+    `cores` are those that its threads and processes may use; empty: those that it was started on.
     """
 
     kind: Literal["load"] = "load"
@@ -130,6 +134,7 @@ class Load(Request):
     folder: str
     cold: bool
     caches: str = ""
+    cores: list[int] = []
     triton: bool
     watched: bool
     digest: str
@@ -230,7 +235,8 @@ class Warmed(Answer):
     """A call's time and a whole sample's (rewriting inputs, flushing caches and all) in ns, and peak device memory in bytes.
 
     `call_s` is what the first call here took, which may have been the first of all. `holds` says that the stream can be held while the
-    step is queued, so that the host's launch latency can be hidden.
+    step is queued, so that the host's launch latency can be hidden. `numa_nodes` are where inputs and outputs on the host were
+    allocated, if there are any and the kernel tells.
     """
 
     kind: Literal["warmed"] = "warmed"
@@ -241,6 +247,7 @@ class Warmed(Answer):
     call_s: float = 0.0
     peak_memory_bytes: int
     metrics: dict[str, ReportedMetric]
+    numa_nodes: list[int] = []
 
 
 class Time(Request):
@@ -271,11 +278,12 @@ class Timed(Answer):
 
 
 class Span(Message):
-    """Something that the GPU did; times in ns from an origin that the spans of one answer share."""
+    """Something that the GPU did, on which stream; times in ns from an origin that the spans of one answer share."""
 
     name: str
     start_ns: float
     end_ns: float
+    stream: int = 0
 
 
 class Launch(Message):

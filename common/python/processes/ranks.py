@@ -31,7 +31,15 @@ _JOINED: Mapping[type[Answer], Mapping[str, Callable[[Sequence[Any]], Any]]] = {
     messages.Loaded: {"seconds": max},
     messages.Prepared: {"seconds": max},
     messages.Checked: {"calls": _all_of, "first_call_s": max},
-    messages.Warmed: {"calls": max, "holds": all, "step_ns": max, "sample_ns": max, "call_s": max, "peak_memory_bytes": sum},
+    messages.Warmed: {
+        "calls": max,
+        "holds": all,
+        "step_ns": max,
+        "sample_ns": max,
+        "call_s": max,
+        "peak_memory_bytes": sum,
+        "numa_nodes": lambda nodes: sorted(set(_all_of(nodes))),
+    },
     messages.Timed: {
         "samples_ns": _slowest,
         "sm_clock_hz": _all_of,

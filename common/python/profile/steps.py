@@ -64,6 +64,18 @@ def overlap(first: Sequence[tuple[float, float]], second: Sequence[tuple[float, 
     return both / shorter if shorter else 0.0
 
 
+def hidden_share(streams: Iterable[Iterable[tuple[float, float]]]) -> float:
+    """The busy time of streams that lies within other streams', as a share of all that can: that of all but the busiest.
+
+    With two streams, the time in which both are busy over the busy time of the shorter. 0 where one stream is all there is.
+    """
+    busy = [merged(spans) for spans in streams]
+    alone = [length(spans) for spans in busy]
+    hideable = sum(alone) - max(alone, default=0.0)
+    hidden = sum(alone) - length(merged(span for spans in busy for span in spans))
+    return hidden / hideable if hideable else 0.0
+
+
 def merged(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
     """The same time in spans that do not touch each other."""
     found: list[tuple[float, float]] = []

@@ -92,8 +92,8 @@ def _seen_ahead(compilation: Compilation) -> Seen:
 def fork_watched(plan: Plan, session: Session, stack: ExitStack) -> dict[str, SideAtWork]:
     """A worker to be watched for every side, if there is a GPU and a side claims something; until `stack` ends.
 
-    They begin to load at once, in the background: CUPTI takes seconds to start, in which the row can be verified. Their compile
-    caches are their own, in which there are then this step's kernels and no others.
+    They begin to load at once, in the background: CUPTI takes seconds to start, in which the row can be verified. Triton's cache is
+    their own, in which there are then this step's kernels and no others; graphs of torch.compile come from the row's.
     """
     if plan.device != "cuda" or not any(plan.claims.values()):
         return {}

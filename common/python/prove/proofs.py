@@ -14,7 +14,7 @@ from functools import cached_property
 from common.python.build.sass import Kernel, base_name, demangled
 from common.python.pairs.claims import COUNTED, IN_CODE, Claim, Measure, Technique, techniques
 from common.python.processes.messages import Launch, Span
-from common.python.profile.steps import overlap
+from common.python.profile.steps import hidden_share, overlap
 from common.python.results import BASELINE, Proof
 
 _SINGULAR = {"launches": "launch", "kernels": "kernel", "graph_nodes": "graph node"}
@@ -234,12 +234,24 @@ def _of_launch(kind: str, launch: Launch) -> int:
 def _overlap(names: Sequence[str], seen: Seen) -> Amount:
     if not seen.spans:
         return Amount(0, math.inf, "what runs at the same time is seen on a GPU")
+    if not names:
+        return _overlap_of_streams(seen.spans)
     first, second = ([(span.start_ns, span.end_ns) for span in seen.spans if name in span.name] for name in names)
     for name, found in zip(names, (first, second), strict=True):
         if not found:
             return Amount(0, 0, f"nothing that ran has {name!r} in its name")
     share = overlap(first, second)
     return Amount(share, share, f"both run in {100 * share:.0f} % of the shorter one's time")
+
+
+def _overlap_of_streams(spans: Iterable[Span]) -> Amount:
+    streams: dict[int, list[tuple[float, float]]] = {}
+    for span in spans:
+        streams.setdefault(span.stream, []).append((span.start_ns, span.end_ns))
+    share = hidden_share(streams.values())
+    if len(streams) == 1:
+        return Amount(share, share, "all runs on one stream")
+    return Amount(share, share, f"{len(streams)} streams hide {100 * share:.0f} % of what the busiest of them could hide")
 
 
 def listed(names: Iterable[str], most: int = 4) -> str:

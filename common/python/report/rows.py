@@ -113,6 +113,18 @@ _STOPPED = {
 }
 
 
+def _places_note(timing: PairTiming) -> list[str]:
+    """Which inputs and outputs lie in the host's memory, and on which NUMA nodes; of pageable memory, that no stream was held."""
+    found = []
+    for where in ("pinned", "pageable"):
+        if names := [name for name, place in timing.places.items() if place == where]:
+            nodes = f", NUMA node {' and '.join(map(str, timing.numa_nodes))}" if timing.numa_nodes else ""
+            found.append(
+                f"{', '.join(names)} in {where} memory{nodes}{': a copy can block, so no stream was held' * (where == 'pageable')}"
+            )
+    return found
+
+
 def notes_of(timing: PairTiming) -> list[str]:
     """What to know beside the figure, a clause each: what makes it less certain than the best, repeats, the measurement's own notes."""
     found = []
@@ -120,6 +132,7 @@ def notes_of(timing: PairTiming) -> list[str]:
         found.append("the sides took turns, not interleaved")
     if timing.device == "cuda" and timing.clock == "device" and not timing.launch_latency_hidden:
         found.append("the launch latency is not hidden")
+    found += _places_note(timing)
     if timing.stop_reason in _STOPPED:
         found.append(_STOPPED[timing.stop_reason])
     if void := sum(block.void for unit in timing.units for blocks in unit.blocks.values() for block in blocks):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,7 +16,7 @@ from common.python.pairs.claims import Claim, read_claims
 from common.python.pairs.directives import Directives, read_directives
 from common.python.pairs.discovery import Pair, with_rungs
 from common.python.pairs.predictions import require_predictions
-from common.python.pairs.sources import digest_of
+from common.python.pairs.sources import digest_of, with_imports
 from common.python.pairs.targets import Selection
 from common.python.processes import messages
 from common.python.processes.fork_server import ForkServer
@@ -90,6 +91,16 @@ class Plan:
         """The profiler's counters that the row's claims name."""
         measures = [claim.measure for claims in self.claims.values() for claim in claims]
         return tuple(dict.fromkeys(measure.names[0] for measure in measures if measure.kind == "counter"))
+
+    @property
+    def cores(self) -> tuple[int, ...]:
+        """The cores that each side may use, where these are several: all, for the harness waits while a side is timed.
+
+        Work of the host has them where a side of the row may have threads or processes.
+        """
+        allowed = {name for directives in self.side_directives.values() for name in directives.allows}
+        is_parallel = self.described.place == "host" and allowed & {"threads", "processes"}
+        return tuple(sorted(os.sched_getaffinity(0))) if is_parallel else ()
 
     def compiles(self, side: str) -> bool:
         """Whether a side is compiled by torch.compile."""
@@ -216,8 +227,10 @@ def _skip_reason(
 
 
 def uses_triton(path: Path) -> bool:
-    """Whether the side in the file at `path` has Triton kernels of its own."""
-    return path.suffix == ".py" and "import triton" in path.read_text(encoding="utf-8")
+    """Whether the side in the file at `path` has Triton kernels, its own or those of a file beside it that it imports."""
+    return path.suffix == ".py" and any(
+        "import triton" in text or "from triton" in text for text in map(Path.read_text, with_imports(path))
+    )
 
 
 def uses_compiler(path: Path) -> bool:

@@ -228,9 +228,10 @@ class SideAtWork:
             interpret=self._plan.interpreted,
             folder=str(self._session.inputs_folder),
             cold=self._cold,
-            caches="" if self._cold else self._session.caches_of(self._plan, self._side),
+            caches="" if self._cold and not self._watched else self._session.caches_of(self._plan, self._side),
             triton=self._session.starts_triton(self._plan, self._side),
             watched=self._watched,
+            cores=list(self._plan.cores),
             digest=self._plan.digests[self._side],
         )
         self.begin(request)

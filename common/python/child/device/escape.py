@@ -15,7 +15,7 @@ import torch
 from common.python.child.device.helpers import device_helpers
 from common.python.child.device.streams import stream_past_the_hold
 from common.python.child.sides.compare import copy_bits, same_bits
-from common.python.child.sides.inputs import bytes_of
+from common.python.child.sides.host_memory import bytes_of
 from common.python.pairs.workload import Spec
 
 _LEAST_HOLD_S, _MOST_HOLD_S = 0.2, 1.0

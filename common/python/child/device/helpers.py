@@ -18,7 +18,7 @@ _PTX = Path(__file__).with_suffix(".ptx")
 _LINE_BYTES = 128
 _THREADS = 256
 _LIMIT_PERSISTING_L2_CACHE_SIZE = 6
-_NAMES = ("block_stream", "stamp_clocks", "fill_to_last", "discard_lines", "spin_for")
+_NAMES = ("block_stream", "stamp_clocks", "fill_to_last", "discard_lines", "write_words", "spin_for")
 _QUAD_BYTES = 16
 
 
@@ -61,6 +61,12 @@ class DeviceHelpers:
     def spin(self, duration_ns: int) -> None:
         """Keep the current stream busy for `duration_ns` with one thread."""
         self._kernels.launch("spin_for", 1, 1, duration_ns)
+
+    def write_words(self, to: torch.Tensor, positions: torch.Tensor, values: torch.Tensor) -> None:
+        """Queue the writing of int64 `values` at int64 `positions` of `to`, which may lie in pinned memory."""
+        count = positions.numel()
+        addresses = (tensor.data_ptr() for tensor in (to, positions, values))
+        self._kernels.launch("write_words", -(-count // _THREADS), _THREADS, *addresses, count)
 
     def give_back_l2(self) -> None:
         """Give back what a side set aside of the L2, if it did: a reset alone leaves the carve-out, so its size goes to 0 first.

@@ -1,5 +1,7 @@
 """One sample: live inputs rewritten, caches in their stated state, everything waited for, and only then the clock and the step.
 
+Of inputs in the host's memory some words are written last of all, right before the clock starts: see `host_memory.py`.
+
 On a GPU the stream is held while the host queues the step, so that the host's launch latency is not in the time, and the clocks
 of the SMs are read around it. A step much shorter than an event pair is timed as a batch, each call on buffers of its own. Where
 memory sets the pace, where buffers lie makes a difference of some 0.5 %, so samples take turns at several sets of them.
@@ -22,7 +24,9 @@ import torch
 from common.python.child.device.driver import record_behind_all
 from common.python.child.device.escape import TimedLook
 from common.python.child.device.helpers import device_helpers, sm_clock_hz
+from common.python.child.family import BetweenCalls
 from common.python.child.sides.compare import snapshot
+from common.python.child.sides.host_memory import LateWords
 from common.python.child.sides.inputs import Inputs
 from common.python.pairs.workload import Workload
 from common.python.processes.messages import MOST_QUEUED_NS
@@ -107,10 +111,20 @@ class DeviceTimer:
             self._helpers.flush(self._flush_bytes, clean=self._clean)
         _synchronize()
 
-    def time(self, calls: Sequence[Step], hold_ns: int, look: Look | None = None) -> tuple[Sample, list[object]]:
+    def write(self, late: LateWords) -> None:
+        """Write words that were held back: pinned memory by a kernel on the stream, behind what holds it, pageable memory at once."""
+        if late.is_pinned:
+            self._helpers.write_words(late.words, late.positions, late.values)
+        else:
+            late.write()
+
+    def time(
+        self, calls: Sequence[Step], hold_ns: int, look: Look | None = None, late: Sequence[LateWords] = ()
+    ) -> tuple[Sample, list[object]]:
         """The mean time of `calls`, and what they returned. The stream is held for at most `hold_ns` while they are queued; 0: not.
 
-        `look` gets what they returned when they are queued, and after them nothing has run yet on a stream that is held.
+        `look` gets what they returned when they are queued, and after them nothing has run yet on a stream that is held. Words of inputs
+        that come `late` are the last thing before the clock starts.
         """
         start, stop = _Event(enable_timing=True), _Event(enable_timing=True)
         # Bound before the step runs: what a name of this module stands for afterwards is no matter.
@@ -122,6 +136,8 @@ class DeviceTimer:
         try:
             if hold_ns:
                 self._helpers.block(hold_ns)
+            for words in late:
+                self.write(words)
             stamp(self._stamps[0])
             start.record()
             begin = clock_ns()
@@ -172,9 +188,11 @@ class Sampler:
         self.warm_files = False
         self.returned: list[object] = []
         self.found: list[dict[str, torch.Tensor]] = []  # the evolving state of each copy before its latest call
+        self.between: BetweenCalls | None = None  # of a side that may have threads and processes
         self._timed_look: TimedLook | None = None
         self._latest = Sample(0.0)
         if self._cuda:
+            self.hold &= not any(inputs.has_pageable for inputs, _ in copies)  # a copy of it can wait for what its stream waits for
             self._timer = DeviceTimer(device, "hot" if workload.cache == "hot" else "clean")
 
     @property
@@ -200,7 +218,7 @@ class Sampler:
         look = self._prepare_look(looked_at)
         self._next_copies()
         for position, (inputs, _) in enumerate(self._copies):
-            inputs.rewrite(seed + position)
+            inputs.rewrite(seed + position, late=True)
         self._look()
         self._chill()
         _push(self._label)
@@ -230,6 +248,9 @@ class Sampler:
         # Before every call, so that no step can tell by the allocator which one is going to be judged.
         self.found = [snapshot(inputs.state()) for inputs, _ in self._copies]
 
+    def _late_words(self) -> list[LateWords]:
+        return [words for inputs, _ in self._copies for words in inputs.late_words]
+
     def _chill(self) -> None:
         if self._workload.cache == "cold":
             for inputs, _ in self._copies:
@@ -239,7 +260,8 @@ class Sampler:
             self._timer.chill()
 
     def _device_sample(self, look: Look | None) -> Sample:
-        sample, self.returned = self._timer.time([step for _, step in self._copies], self._limit_ns if self.hold else 0, look)
+        steps, hold_ns = [step for _, step in self._copies], self._limit_ns if self.hold else 0
+        sample, self.returned = self._timer.time(steps, hold_ns, look, self._late_words())
         self._latest = sample
         return sample
 
@@ -247,6 +269,13 @@ class Sampler:
         steps, cuda = [step for _, step in self._copies], self._cuda
         # Bound before the step runs: what a name of this module stands for afterwards is no matter.
         clock_ns, synchronize, untrace, unprofile = _clock_ns, _synchronize, _untrace, _unprofile
+        if late := self._late_words():
+            for words in late:
+                self._timer.write(words)
+            synchronize()
+        between = self.between
+        if between:
+            between.call_begins()
         begin = clock_ns()
         returned = [step() for step in steps]
         if cuda:
@@ -254,6 +283,8 @@ class Sampler:
         untrace(None)  # or a function that the step left behind would work while the clock is read
         unprofile(None)
         elapsed = clock_ns() - begin
+        if between:
+            between.call_ended(elapsed)
         self.returned = returned
         return Sample(float(elapsed) / len(steps))
 
@@ -335,6 +366,8 @@ class Sampler:
             self._timed_look = self._timed_look or TimedLook(answers, [name for name in answers if self._workload.may_change(name)])
         gc.collect()
         gc.disable()
+        if self.between:
+            self.between.block_begins()
         try:
             for i in range(count):
                 for _ in range(_TRIES):

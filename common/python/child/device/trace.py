@@ -56,8 +56,12 @@ def read_trace(events: Iterable[Mapping[str, Any]]) -> tuple[list[Launch], list[
     on_device = sorted((event for event in timed if event.get("cat") in _DEVICE), key=lambda event: event["ts"])
     launches = [_launch(event, started_by) for event in on_device if event["cat"] == "kernel"]
     # Chrome's times are in microseconds.
-    spans = [Span(name=event["name"], start_ns=1e3 * event["ts"], end_ns=1e3 * (event["ts"] + event["dur"])) for event in on_device]
-    return launches, spans
+    return launches, [_span(event) for event in on_device]
+
+
+def _span(event: Mapping[str, Any]) -> Span:
+    begin = event["ts"]
+    return Span(name=event["name"], start_ns=1e3 * begin, end_ns=1e3 * (begin + event["dur"]), stream=event["args"].get("stream", 0))
 
 
 def _launch(event: Mapping[str, Any], started_by: Mapping[int, str]) -> Launch:

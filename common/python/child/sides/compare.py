@@ -9,9 +9,10 @@ from typing import Any
 
 import torch
 
-from common.python.child.sides.inputs import bytes_of, mapped
+from common.python.child.sides.host_memory import bytes_of, empty_in, place_of
+from common.python.child.sides.inputs import mapped
 from common.python.errors import SideFailure, Status
-from common.python.pairs.workload import Precision, Spec
+from common.python.pairs.workload import Precision, Spec, Where
 from common.python.results import OutputError
 
 # Captured before any side is imported, so a side that patches torch patches nothing here.
@@ -27,6 +28,7 @@ _POISONED_BYTES = 64 << 20  # of an output's size, unless two blocks are more: a
 _HEAP_BLOCKS = 256  # an interpreter's heap has many holes of some hundred bytes; measured: 64 of 800 B leave some
 _CACHED_BLOCKS = 16
 _POISONED_TIMES = 3  # measured: after one or two, a block out of the heap may hold some bytes that were between two others
+_IN_WORDS = {"device": "the device", "pinned": "pinned memory", "pageable": "pageable memory"}
 _CHUNK = 1 << 24  # elements compared at once: 128 MiB of float64
 
 
@@ -46,7 +48,7 @@ def poison_free_blocks(outputs: Mapping[str, Spec], device: torch.device) -> Non
         blocks = []
         for spec in outputs.values():
             many = max(2, min(most, _POISONED_BYTES // (spec.elements * spec.dtype.itemsize)))
-            blocks += [_empty(spec.shape, dtype=spec.dtype, device=device) for _ in range(many)]
+            blocks += [empty_in(spec.where, spec.shape, spec.dtype, device) for _ in range(many)]
         for block in blocks:
             poison(block)
 
@@ -100,17 +102,31 @@ def check_inputs(inputs: Iterable[tuple[str, torch.Tensor]], file: str) -> None:
             raise SideFailure(Status.INPUT_MODIFIED, f"{file}: input {name} got its own {own[0]}; expected that of torch.Tensor")
 
 
-def check_placement(taken: Mapping[str, torch.Tensor], inputs: Iterable[tuple[str, torch.Tensor]], device: torch.device, file: str) -> None:
-    """Raises SideFailure(WRONG_RESULT) where an output lies on another device or shares storage with an input or another output."""
+def check_placement(
+    taken: Mapping[str, torch.Tensor],
+    outputs: Mapping[str, Spec],
+    inputs: Iterable[tuple[str, torch.Tensor]],
+    device: torch.device,
+    file: str,
+) -> None:
+    """Raises SideFailure(WRONG_RESULT) where an output is not where it is to be, or shares storage with an input or another output."""
     owned = [(f"input {name}", _extent(tensor)) for name, tensor in inputs]
     for name, tensor in taken.items():
-        if tensor.device.type != device.type:
-            raise SideFailure(Status.WRONG_RESULT, f"{file}: output {name} is on {tensor.device}; expected {device}")
+        if problem := _misplaced(tensor, outputs[name].where, device):
+            raise SideFailure(Status.WRONG_RESULT, f"{file}: output {name} is {problem}")
         begin, end = _extent(tensor)
         for owner, (other_begin, other_end) in owned:
             if begin < other_end and other_begin < end and owner != f"input {name}":
                 raise SideFailure(Status.WRONG_RESULT, f"{file}: output {name} shares storage with {owner}; expected storage of its own")
         owned.append((f"output {name}", (begin, end)))
+
+
+def _misplaced(tensor: torch.Tensor, where: Where, device: torch.device) -> str:
+    """Where an output is and where it should be, if that is not the same. All places of a CPU are its ordinary memory."""
+    if where == "device" or device.type == "cpu":
+        return "" if tensor.device.type == device.type else f"on {tensor.device}; expected {device}"
+    found = place_of(tensor)
+    return "" if found == where else f"{'on' if found == 'device' else 'in'} {_IN_WORDS[found]}; expected it in {_IN_WORDS[where]}"
 
 
 def _extent(tensor: torch.Tensor) -> tuple[int, int]:
@@ -124,19 +140,29 @@ def snapshot(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     return {name: _clone(tensor.detach()) for name, tensor in tensors.items()}
 
 
+def snapshot_behind(tensors: Mapping[str, torch.Tensor], device: torch.device) -> dict[str, torch.Tensor]:
+    """Copies of `tensors` on `device`, as they are when the current stream has done what it was given."""
+    copies = {name: _empty(tensor.shape, dtype=tensor.dtype, device=device) for name, tensor in tensors.items()}
+    for name, tensor in tensors.items():
+        copy_bits(copies[name], tensor)
+    return copies
+
+
 def changed(before: Mapping[str, torch.Tensor], now: Iterable[tuple[str, torch.Tensor]]) -> list[str]:
     """Names of the tensors that are not bit for bit what they were."""
     return [name for name, tensor in now if name in before and not same_bits(before[name], tensor)]
 
 
 def copy_bits(to: torch.Tensor, tensor: torch.Tensor) -> None:
-    """Copy `tensor` into `to`, on the current stream."""
-    _copy(to, tensor.detach())
+    """Copy `tensor` into `to`, on the current stream; from pageable memory when that is done."""
+    if to.is_cuda and not tensor.is_cuda and not tensor.is_pinned():
+        torch.cuda.current_stream().synchronize()
+    _copy(to, tensor.detach(), non_blocking=True)
 
 
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
     """Whether two tensors of one shape and dtype are equal bit for bit, NaN included."""
-    return _equal(bytes_of(a.contiguous()), bytes_of(b.contiguous()))
+    return _equal(bytes_of(a.contiguous()), bytes_of(b.contiguous()).to(a.device))
 
 
 def compare(

@@ -1,4 +1,8 @@
-"""A built .cu side becomes a step: arguments are bound by name from the workload, checked against it, and called through ctypes."""
+"""A built .cu side becomes a step: arguments are bound by name from the workload, checked against it, and called through ctypes.
+
+An input or output in the host's memory is bound like any other, by its address. Where that is pinned, kernels can use it as it is, and
+cudaMemcpyAsync does not block (CUDA Programming Guide, "Unified Virtual Address Space").
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from typing import Any
 
 import torch
 
+from common.python.child.sides.host_memory import empty_in
 from common.python.errors import SideFailure, Status
 from common.python.pairs.directives import Directives, Scratch
 from common.python.pairs.workload import Shape, ShapeValue, Spec, Workload
@@ -249,12 +254,16 @@ def current_stream() -> int:
 class CudaSide:
     """A loaded library with its workload: `prepare` allocates, binds and runs PREPARE, `close` runs FINISH."""
 
-    def __init__(self, source: Path, library: Path, workload: Workload, directives: Directives) -> None:
-        """Load `library`, built from `source`. Raises SideFailure (BUILD_FAILED) if it cannot be or is not what the source says."""
+    def __init__(self, source: Path, library: Path, workload: Workload, directives: Directives, device: torch.device | None = None) -> None:
+        """Load `library`, built from `source`, to work on `device`, or where the inputs are.
+
+        Raises SideFailure (BUILD_FAILED) if it cannot be loaded or is not what the source says.
+        """
         self._source = source
         self._file = label_of(source)
         self._workload = workload
         self._directives = directives
+        self._device = device
         self._signatures = read_signatures(source)
         try:
             # A CDLL lets go of the GIL in a call: a launch can block on a full queue that another thread has to drain.
@@ -326,9 +335,9 @@ class CudaSide:
         return function
 
     def _allocate(self, names: Names) -> None:
-        device = next((tensor.device for tensor in names.tensors.values()), torch.device("cuda"))
+        device = self._device or next((tensor.device for tensor in names.tensors.values()), torch.device("cuda"))
         fresh = {name: spec for name, spec in names.outputs.items() if name not in names.in_place}
-        self._workspace = {name: torch.empty(spec.shape, dtype=spec.dtype, device=device) for name, spec in fresh.items()}
+        self._workspace = {name: empty_in(spec.where, spec.shape, spec.dtype, device) for name, spec in fresh.items()}
         for scratch in names.scratch:
             count = scratch.elements(names.shape)
             self._workspace[scratch.name] = torch.empty(count, dtype=ELEMENTS[scratch.ctype], device=device)

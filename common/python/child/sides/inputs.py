@@ -13,12 +13,12 @@ from typing import Any
 import torch
 
 from common.python.child.sides.assets import read_asset
+from common.python.child.sides.host_memory import HostWriter, LateWords, bytes_of, empty_in
 from common.python.errors import BenchmarkError
 from common.python.machine.page_cache import cached_pages
-from common.python.pairs.workload import Shape, Spec, Workload
+from common.python.pairs.workload import Shape, Spec, Where, Workload, require_where
 from common.tensor_files import read_tensors
 
-_as_strided = torch.Tensor.as_strided  # captured before any side is imported
 _MIX = 0x9E3779B97F4A7C15
 _MASK = (1 << 63) - 1
 _SIGNED_MIX = _MIX - (1 << 64)
@@ -36,9 +36,17 @@ def mix(seed: int, index: int) -> int:
 
 @dataclass(frozen=True)
 class _Draw:
+    """A tensor that Rand handed out. One that is `placed` was made of draws."""
+
     index: int
     tensor: torch.Tensor
     version: int
+    where: Where
+    placed: bool
+
+
+_Fill = Callable[[torch.Tensor, torch.Generator], object]
+_Put = Callable[[torch.Tensor, int], object]  # values into a tensor, those of the draw of that index
 
 
 @dataclass(frozen=True)
@@ -50,46 +58,66 @@ class _Asset:
 class Rand:
     """Draws tensors on `device`; the same seed gives the same values. Shapes are in elements.
 
+    A draw lies `where` it is asked for, but on the device where that is a CPU, or where nothing is `hosted`.
     Given the draws of an earlier call, it writes new values into the same storage, but for those behind constants.
     """
 
-    def __init__(self, seed: int, device: torch.device, folder: Path) -> None:
+    def __init__(self, seed: int, device: torch.device, folder: Path, *, hosted: bool = True) -> None:
         self._seed = seed
         self._device = device
         self._folder = folder
+        self._hosted = hosted
+        self._writer = HostWriter(device)
         self._index = 0
         self.draws: list[_Draw] = []
         self.files: list[RandomFile] = []
         self.assets: dict[str, _Asset] = {}
         self._keep: frozenset[int] = frozenset()
         self._seeds: Mapping[int, int] = {}
+        self._late: list[LateWords] | None = None
 
-    def again(self, seed: int, keep: frozenset[int], seeds: Mapping[int, int]) -> Rand:
-        """The same draws with the values of `seed`, but for those in `seeds`, by index; those in `keep` are returned as they are."""
-        other = Rand(seed, self._device, self._folder)
-        other.draws, other.files, other._keep, other._seeds = self.draws, self.files, keep, seeds
+    def again(self, seed: int, keep: frozenset[int], seeds: Mapping[int, int], late: list[LateWords] | None = None) -> Rand:
+        """The same draws with the values of `seed`, but for those in `seeds`, by index; those in `keep` are returned as they are.
+
+        Words of those on the host are held back, and listed in `late`, where that is given.
+        """
+        other = Rand(seed, self._device, self._folder, hosted=self._hosted)
+        other.draws, other.files, other._keep, other._seeds, other._late = self.draws, self.files, keep, seeds, late
         other.assets = self.assets
         return other
 
-    def normal(self, *shape: int, dtype: torch.dtype = torch.float32, mean: float = 0.0, std: float = 1.0) -> torch.Tensor:
+    def normal(
+        self, *shape: int, dtype: torch.dtype = torch.float32, mean: float = 0.0, std: float = 1.0, where: Where = "device"
+    ) -> torch.Tensor:
         """Normally distributed values."""
-        return self._draw(shape, dtype, lambda out, generator: out.normal_(mean, std, generator=generator))
+        return self._draw(shape, dtype, lambda out, generator: out.normal_(mean, std, generator=generator), where)
 
-    def uniform(self, *shape: int, dtype: torch.dtype = torch.float32, low: float = 0.0, high: float = 1.0) -> torch.Tensor:
+    def uniform(
+        self, *shape: int, dtype: torch.dtype = torch.float32, low: float = 0.0, high: float = 1.0, where: Where = "device"
+    ) -> torch.Tensor:
         """Values uniform in [low, high)."""
-        return self._draw(shape, dtype, lambda out, generator: out.uniform_(low, high, generator=generator))
+        return self._draw(shape, dtype, lambda out, generator: out.uniform_(low, high, generator=generator), where)
 
-    def integers(self, *shape: int, low: int, high: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
+    def integers(self, *shape: int, low: int, high: int, dtype: torch.dtype = torch.int64, where: Where = "device") -> torch.Tensor:
         """Integers uniform in [low, high)."""
-        return self._draw(shape, dtype, lambda out, generator: out.random_(low, high, generator=generator))
+        return self._draw(shape, dtype, lambda out, generator: out.random_(low, high, generator=generator), where)
 
-    def permutation(self, n: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
+    def permutation(self, n: int, dtype: torch.dtype = torch.int64, where: Where = "device") -> torch.Tensor:
         """A permutation of 0 .. n - 1."""
 
-        def shuffle(out: torch.Tensor, generator: torch.Generator) -> object:
-            return out.copy_(torch.randperm(n, generator=generator, device=self._device))
+        def shuffle(out: torch.Tensor, index: int) -> None:
+            self._copy(out, torch.randperm(n, generator=self._generator(index), device=self._device), where)
 
-        return self._draw((n,), dtype, shuffle)
+        return self._put((n,), dtype, where, shuffle)
+
+    def place(self, tensor: torch.Tensor, where: Where) -> torch.Tensor:
+        """What was made of draws, in the place where it shall be."""
+        return self._put(tuple(tensor.shape), tensor.dtype, where, lambda out, _: self._copy(out, tensor, where), placed=True)
+
+    def wait(self) -> None:
+        """Wait until all values are on the host, if any belong there."""
+        if any(draw.where != "device" for draw in self.draws):
+            self._writer.wait()
 
     def file(self, size: int) -> Path:
         """A file of `size` random bytes on the disk that artifacts go to. A later call changes some of its pages."""
@@ -111,25 +139,50 @@ class Rand:
     def _tensors(self, data: bytes) -> dict[str, torch.Tensor]:
         return read_tensors(data, self._device)
 
-    def _draw(self, shape: tuple[int, ...], dtype: torch.dtype, fill: Callable[[torch.Tensor, torch.Generator], object]) -> torch.Tensor:
+    def _draw(self, shape: tuple[int, ...], dtype: torch.dtype, fill: _Fill, where: Where) -> torch.Tensor:
+        def draw(out: torch.Tensor, index: int) -> None:
+            generator = self._generator(index)
+            if where == "device":
+                _fill(out, generator, fill)
+            else:
+                self._writer.write(out, lambda _, part: _fill(part, generator, fill), self._late)
+
+        return self._put(shape, dtype, where, draw)
+
+    def _generator(self, index: int) -> torch.Generator:
+        return torch.Generator(self._device).manual_seed(mix(self._seeds.get(index, self._seed), index))
+
+    def _copy(self, out: torch.Tensor, values: torch.Tensor, where: Where) -> None:
+        if where == "device":
+            out.copy_(values)
+            return
+        flat = values.reshape(-1)
+        self._writer.write(out, lambda start, part: part.copy_(flat[start : start + part.numel()]), self._late)
+
+    def _put(self, shape: tuple[int, ...], dtype: torch.dtype, where: Where, put: _Put, *, placed: bool = False) -> torch.Tensor:
+        """The next tensor, with the values that `put` gives it; the same one in each call."""
+        require_where(where)
         index, self._index = self._index, self._index + 1
         position = index - sum(1 for file in self.files if file.index < index)
         known = position < len(self.draws)
         if known and index in self._keep:
             return self.draws[position].tensor
-        out = self.draws[position].tensor if known else torch.empty(shape, dtype=dtype, device=self._device)
+        out = self.draws[position].tensor if known else empty_in(where if self._hosted else "device", shape, dtype, self._device)
         if out.shape != torch.Size(shape) or out.dtype != dtype:
             raise BenchmarkError(f"draw {index} changed from {tuple(out.shape)} to {shape}; expected inputs() to draw the same again")
-        generator = torch.Generator(self._device).manual_seed(mix(self._seeds.get(index, self._seed), index))
-        if dtype in _NO_DIRECT_DRAW:
-            wide = torch.empty(shape, dtype=torch.float32, device=self._device)
-            fill(wide, generator)
-            out.copy_(wide)
-        else:
-            fill(out, generator)
+        put(out, index)
         if not known:
-            self.draws.append(_Draw(index, out, out._version))
+            self.draws.append(_Draw(index, out, out._version, where, placed))
         return out
+
+
+def _fill(out: torch.Tensor, generator: torch.Generator, fill: _Fill) -> None:
+    if out.dtype in _NO_DIRECT_DRAW:
+        wide = torch.empty(out.shape, dtype=torch.float32, device=out.device)
+        fill(wide, generator)
+        out.copy_(wide)
+    else:
+        fill(out, generator)
 
 
 class RandomFile:
@@ -190,13 +243,17 @@ class Inputs:
     They are those of rank r of n processes, `place` being (r, n).
     """
 
+    _hosted = True
+
     def __init__(
         self, workload: Workload, shape: Shape, seed: int, device: torch.device, folder: Path, place: tuple[int, int] = (0, 1)
     ) -> None:
         self._workload = workload
         self._shape = shape
         self._place = place
-        self._rand = Rand(seed, device, folder)
+        self._device = device
+        self._rand = Rand(seed, device, folder, hosted=self._hosted)
+        self.late_words: list[LateWords] = []
         self.values: dict[str, Any] = workload.inputs_of(self._rand, shape, *place)
         self._kept = {*workload.constants, *(workload.in_place if workload.evolves else ())}
         constants = [leaf for name, leaf in leaves(self.values) if name.split(".")[0] in self._kept]
@@ -208,17 +265,42 @@ class Inputs:
         paths = {leaf for leaf in constants if isinstance(leaf, Path)}
         files = {file.index for file in self._rand.files if file.path in paths}
         self._keep = frozenset(files | {draw.index for draw in behind} - self._seeds.keys())
+        self.places = self._find_places()
+        self._rand.wait()
         if workload.evolves:
             # What steps change lies apart from what was drawn, or inputs() would edit it, or make live inputs of it, in every call.
-            self.values |= {name: mapped(self.values[name], _apart) for name in workload.in_place if name in self.values}
+            self.values |= {name: mapped(self.values[name], self._apart) for name in workload.in_place if name in self.values}
         self._require_constant_assets()
 
-    def rewrite(self, seed: int) -> None:
-        """Give every live input the values of `seed`, in the storage it has."""
-        again = dict(leaves(self._workload.inputs_of(self._rand.again(seed, self._keep, self._seeds), self._shape, *self._place)))
+    def _find_places(self) -> dict[str, Where]:
+        """The inputs that are stated to lie on the host, by dotted name. Raises BenchmarkError for one that cannot be rewritten there."""
+        hosted = [draw for draw in self._rand.draws if draw.where != "device"]
+        fixed = [draw for draw in self._rand.draws if draw.placed or draw.where != "device"]
+        if edited := [draw for draw in fixed if draw.tensor._version != draw.version]:
+            found = f"inputs() edited a tensor of shape {tuple(edited[0].tensor.shape)} where it was placed"
+            raise BenchmarkError(f"{found}; expected it to be edited on the device, and then rand.place(tensor, {edited[0].where!r})")
+        by_storage = {draw.tensor.untyped_storage().data_ptr(): draw.where for draw in hosted}
+        found_in = {name: by_storage.get(tensor.untyped_storage().data_ptr(), "device") for name, tensor in self.tensors()}
+        for name, tensor in self.tensors() if hosted and self._hosted else ():
+            if found_in[name] == "device" and tensor.device.type != self._device.type:
+                raise BenchmarkError(f"input {name} was made on the host; expected it to be made of draws on the device, and rand.place")
+        return {name: where for name, where in found_in.items() if where != "device"}
+
+    def _apart(self, leaf: Any) -> Any:
+        if not isinstance(leaf, torch.Tensor):
+            return leaf
+        apart = leaf.clone()
+        return apart.pin_memory() if leaf.device.type != self._device.type and leaf.is_pinned() else apart
+
+    def rewrite(self, seed: int, *, late: bool = False) -> None:
+        """Give every live input the values of `seed`, in the storage it has; with `late`, those on the host but for their `late_words`."""
+        self.late_words.clear()
+        rand = self._rand.again(seed, self._keep, self._seeds, self.late_words if late else None)
+        again = dict(leaves(self._workload.inputs_of(rand, self._shape, *self._place)))
         for name, leaf in leaves(self.values):
             if isinstance(leaf, torch.Tensor) and again[name] is not leaf and name.split(".")[0] not in self._kept:
                 leaf.copy_(again[name])
+        self._rand.wait()
 
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
         """Every input tensor with its dotted name."""
@@ -230,7 +312,7 @@ class Inputs:
 
     def answers(self) -> dict[str, Spec]:
         """What is compared of a call: every output, and every tensor of a state that evolves."""
-        state = {name: Spec(tuple(tensor.shape), tensor.dtype) for name, tensor in self.state().items()}
+        state = {name: Spec(tuple(tensor.shape), tensor.dtype, self.places.get(name, "device")) for name, tensor in self.state().items()}
         return {**self._workload.outputs(**self._shape), **state}
 
     @property
@@ -249,6 +331,19 @@ class Inputs:
                 )
 
     @property
+    def is_hosted(self) -> bool:
+        """Whether an input or an answer is stated to lie in the host's memory."""
+        return self._stated() != {"device"}
+
+    @property
+    def has_pageable(self) -> bool:
+        """Whether an input or an answer lies in pageable memory, of which a copy can wait for a stream that is held."""
+        return "pageable" in self._stated()
+
+    def _stated(self) -> set[Where]:
+        return {"device", *self.places.values(), *(spec.where for spec in self.answers().values())}
+
+    @property
     def files(self) -> tuple[RandomFile, ...]:
         """Every input file."""
         return tuple(self._rand.files)
@@ -261,7 +356,7 @@ class Inputs:
                 continue
             sums.update(name.encode())
             if isinstance(leaf, torch.Tensor):
-                sums.update(str((tuple(leaf.shape), leaf.dtype, tensor_digest(leaf))).encode())
+                sums.update(str((tuple(leaf.shape), leaf.dtype, tensor_digest(leaf, self._device))).encode())
             elif isinstance(leaf, Path):
                 sums.update(hashlib.blake2b(leaf.read_bytes()).digest())
             else:
@@ -274,6 +369,12 @@ class Inputs:
             file.path.unlink(missing_ok=True)
 
 
+class DeviceInputs(Inputs):
+    """The same inputs, all of them on the device, as the referee has them."""
+
+    _hosted = False
+
+
 def mapped(tree: Any, change: Callable[[Any], Any]) -> Any:
     """`tree` of nested dicts, lists and tuples with every leaf changed."""
     if isinstance(tree, Mapping):
@@ -281,10 +382,6 @@ def mapped(tree: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(tree, (list, tuple)):
         return type(tree)(mapped(value, change) for value in tree)
     return change(tree)
-
-
-def _apart(leaf: Any) -> Any:
-    return leaf.clone() if isinstance(leaf, torch.Tensor) else leaf
 
 
 def leaves(tree: object, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -299,20 +396,16 @@ def leaves(tree: object, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, tree
 
 
-def bytes_of(tensor: torch.Tensor) -> torch.Tensor:
-    """The bytes of a contiguous tensor, in its storage. A dimension of one element may have any stride, which a view of bytes may not."""
-    return _as_strided(tensor.detach(), (tensor.numel(),), (1,)).view(torch.uint8)
-
-
-def tensor_digest(tensor: torch.Tensor) -> int:
-    """Position-weighted sum of the mixed 64-bit words of the tensor's bytes, modulo 2^64."""
+def tensor_digest(tensor: torch.Tensor, device: torch.device | None = None) -> int:
+    """Position-weighted sum of the mixed 64-bit words of the tensor's bytes, modulo 2^64; added up on `device`, where that is named."""
+    device = device or tensor.device
     data = bytes_of(tensor.contiguous())
     if data.numel() % 8 or data.storage_offset() % 8:
         data = torch.nn.functional.pad(data, (0, -data.numel() % 8))  # a copy, so aligned
     words = data.view(torch.int64)
-    total = torch.zeros((), dtype=torch.int64, device=tensor.device)
+    total = torch.zeros((), dtype=torch.int64, device=device)
     for start in range(0, words.numel(), _CHUNK):
-        part = words[start : start + _CHUNK] * _SIGNED_MIX
+        part = words[start : start + _CHUNK].to(device) * _SIGNED_MIX
         # The upper half must reach the lower one: a sum modulo 2^64 sees of the top bits only whether an even number of them changed.
         part ^= (part >> 32) & 0xFFFFFFFF
         part *= torch.arange(2 * start + 1, 2 * (start + part.numel()) + 1, 2, dtype=torch.int64, device=part.device)

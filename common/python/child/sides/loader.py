@@ -70,10 +70,10 @@ def load_workload(path: Path) -> Workload:
     return module.WORKLOAD
 
 
-def load_side(path: Path, workload: Workload, library: Path | None) -> Side:
-    """The side in the file at `path`; `library` is the built one of a .cu file."""
+def load_side(path: Path, workload: Workload, library: Path | None, device: torch.device | None = None) -> Side:
+    """The side in the file at `path`; `library` is the built one of a .cu file, whose outputs lie on `device`, or beside its inputs."""
     if library is not None:
-        return CudaSide(path, library, workload, read_directives(path))
+        return CudaSide(path, library, workload, read_directives(path), device)
     return PythonSide(path, workload)
 
 

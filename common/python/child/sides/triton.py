@@ -108,7 +108,7 @@ class StandInDriver:
 class _NoData(Rand):
     """Inputs that have shapes and dtypes only."""
 
-    def _draw(self, shape: tuple[int, ...], dtype: torch.dtype, _fill: object) -> torch.Tensor:
+    def _put(self, shape: tuple[int, ...], dtype: torch.dtype, *_: object, **__: object) -> torch.Tensor:
         return torch.empty(shape, dtype=dtype, device=self._device)
 
     def _tensors(self, data: bytes) -> dict[str, torch.Tensor]:
@@ -204,6 +204,40 @@ def start_triton() -> float:
 
 
 @functools.cache
+def mend_interpreter() -> None:
+    """Have Triton's interpreter multiply bf16 as numbers, and round floats to nearest, as its compiler does.
+
+    Triton 3.6 keeps bf16 as 16-bit integers, which its product takes for integers, and cuts conversions to bf16 and FP8 off.
+    Must come after TRITON_INTERPRET is set; where Triton cannot be imported nothing is done.
+    """
+    with contextlib.suppress(ImportError):
+        import numpy as np
+        import triton.language as tl
+        from triton.runtime import interpreter
+
+        types = {tl.float64: torch.float64, tl.float32: torch.float32, tl.float16: torch.float16, tl.bfloat16: torch.bfloat16}
+        types |= {tl.float8e4nv: torch.float8_e4m3fn, tl.float8e5: torch.float8_e5m2}
+        dot, convert = interpreter.InterpreterBuilder.create_dot, interpreter._convert_float
+
+        def convert_float(source: Any, old: Any, new: Any, rounding: Any) -> Any:
+            if old not in types or new not in types or rounding == interpreter._ir.ROUNDING_MODE.RTZ:
+                return convert(source, old, new, rounding)
+            value = torch.from_numpy(np.ascontiguousarray(source).view(np.uint8)).view(types[old]).to(types[new])
+            return value.view(torch.uint8).numpy().view(f"uint{new.primitive_bitwidth}").reshape(source.shape)
+
+        def widened(operand: Any) -> Any:
+            if operand.dtype.scalar != tl.bfloat16:
+                return operand
+            return interpreter.TensorHandle(convert_float(operand.data, tl.bfloat16, tl.float32, None).view(np.float32), tl.float32)
+
+        def create_dot(builder: Any, a: Any, b: Any, *rest: Any) -> Any:
+            return dot(builder, widened(a), widened(b), *rest)
+
+        interpreter._convert_float = convert_float
+        interpreter.InterpreterBuilder.create_dot = create_dot
+
+
+@functools.cache
 def start_compiler() -> None:
     """Import what torch.compile imports when it is first called, which takes 3 to 5 s: it is torch's, so no side pays for it.
 
@@ -213,3 +247,13 @@ def start_compiler() -> None:
         for name in ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.codecache", "torch._functorch.aot_autograd"):
             importlib.import_module(name)
     gc.freeze()
+
+
+def forget_compiled() -> None:
+    """Have torch.compile, where a side uses it, forget what it compiled in this process, before the side is prepared at another shape.
+
+    It would compile its second shape as one of any size. A shape would then not be checked as it is timed, alone in a process, nor would
+    what is compiled here serve the processes that time it.
+    """
+    if compiler := sys.modules.get("torch._dynamo"):
+        compiler.reset()

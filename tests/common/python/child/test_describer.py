@@ -53,6 +53,43 @@ def test_a_state_that_is_the_only_result_has_to_be_floating_point(tmp_path):
     assert describe(tmp_path, "demo:half").mismatch == ""
 
 
+def test_inputs_and_outputs_say_where_they_lie(tmp_path):
+    write_pair(
+        tmp_path,
+        inputs='lambda rand, n: {"x": rand.normal(n, where="pinned"), "w": rand.normal(n)}',
+        outputs='lambda n: {"y": Spec((n,), torch.float32, where="pageable")}',
+    )
+    assert describe(tmp_path).places == {"x": "pinned", "y": "pageable"}
+
+
+BAD_PLACES = {
+    "where='pined'; expected device or pinned or pageable": {"inputs": 'lambda rand, n: {"x": rand.normal(n, where="pined")}'},
+    "where='host'; expected device or pinned or pageable": {"outputs": 'lambda n: {"y": Spec((n,), torch.float32, where="host")}'},
+    "workload_double.py: x has where='pinned' and place='host'; expected place='device', for a GPU that copies it": {
+        "inputs": 'lambda rand, n: {"x": rand.normal(n, where="pinned")}',
+        "place": '"host"',
+    },
+    "workload_double.py: output x has where='device', and the input of that name 'pinned'; expected the same": {
+        "inputs": 'lambda rand, n: {"x": rand.normal(n, where="pinned")}',
+        "outputs": 'lambda n: {"x": Spec((n,), torch.float32)}',
+        "in_place": '("x",)',
+    },
+}
+
+
+@pytest.mark.parametrize("sentence", BAD_PLACES)
+def test_a_place_that_makes_no_sense_is_one_sentence(tmp_path, sentence):
+    write_pair(tmp_path, **BAD_PLACES[sentence])
+    with pytest.raises(BenchmarkError) as refused:
+        describe(tmp_path)
+    assert str(refused.value) == sentence
+
+
+def test_ordinary_memory_of_the_host_is_no_contradiction(tmp_path):
+    write_pair(tmp_path, inputs='lambda rand, n: {"x": rand.normal(n, where="pageable")}', place='"host"')
+    assert describe(tmp_path).places == {"x": "pageable"}
+
+
 def test_every_shape_is_tried(tmp_path):
     """A mistake that only the large shape shows is found before an hour of small ones."""
     write_pair(tmp_path, outputs='lambda n: {"y": Spec((4096 - n,), torch.float32)}')

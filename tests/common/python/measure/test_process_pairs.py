@@ -66,6 +66,7 @@ class Worker(AbstractContextManager):
                 call_s=self.session.call_s,
                 peak_memory_bytes=int(self.session.figures[self.side]),
                 metrics=metrics,
+                numa_nodes=self.session.numa_nodes.get(self.side, []),
             )
         self.session.blocks.append(self.side)
         behind_ns = self.session.behind_ns.get(self.side, 1_700.0)
@@ -89,6 +90,7 @@ class Session:
         self.forked, self.ended, self.blocks, self.told, self.seeds = [], [], [], [], 0
         self.calls_per_sample = {}
         self.prepared, self.events, self.step_s, self.queued_ns, self.behind_ns = [], [], {}, {}, {}
+        self.numa_nodes = {}
         self.tell = self.told.append
 
     def new_seed(self):
@@ -242,6 +244,15 @@ def test_workers_end_while_those_of_the_next_unit_start(measured):
     assert session.events == [*start, *ready, *between * 5, *end, "gone", "gone"]
 
 
+@pytest.mark.parametrize(("device", "places"), [("cuda", {"x": "pinned"}), ("cpu", {})])
+def test_a_timing_says_what_lies_on_the_host_of_a_gpu(measured, no_telemetry, device, places):
+    nodes = {"numa_nodes": {"baseline": [1], "optimized": [0]}} if places else {}
+    found, _ = measured(nodes, conditions={"places": {"x": "pinned"}, "device": device})
+
+    assert found.timing.places == places
+    assert found.timing.numa_nodes == ((0, 1) if places else ())
+
+
 def test_on_a_cpu_there_is_no_stream_to_choose(measured):
     _, session = measured(conditions={"device": "cpu"})
 
@@ -289,6 +300,7 @@ def test_a_sample_of_a_short_step_is_several_calls(measured, baseline_ns, optimi
         ({"call_s": 0.15}, {}, 3),
         ({}, {"conditions": {"cache": "hot"}}, 1),
         ({}, {"conditions": {"clock": "launch"}}, 1),
+        ({}, {"conditions": {"places": {"x": "pinned"}}}, 1),
         ({}, {"goal": "memory"}, 1),
         ({}, {"sustained": True}, 1),
         ({}, {"warmup": 0}, 1),

@@ -53,6 +53,8 @@ def test_counters_and_overlaps_have_names():
     assert (counter.measure.kind, counter.measure.names, counter.bound, counter.relative) == ("counter", ("dram__bytes.sum",), 0.5, True)
     overlap = parse_claim("overlap HtoD gemm >= 0.5", separates=False)
     assert (overlap.measure.names, overlap.relation, overlap.bound, overlap.relative) == (("HtoD", "gemm"), ">=", 0.5, False)
+    any_streams = parse_claim("overlap >= 0.5", separates=True)
+    assert (any_streams.measure.kind, any_streams.measure.names, any_streams.bound) == ("overlap", (), 0.5)
 
 
 def test_space_between_words_does_not_matter():
@@ -75,7 +77,7 @@ UNREADABLE = {
     "proves: registers 64": "expected a claim such as `registers <= 64`",
     "proves: lauches == 1": "expected launches",
     "proves: shared_memory <= 100 KB": "expected a claim such as `shared_memory <= 100 KiB`",
-    "proves: overlap a >= 0.5": "expected a claim such as `overlap HtoD gemm >= 0.5`",
+    "proves: overlap a >= 0.5": "expected a claim such as `overlap >= 0.5`",
     "proves: kernel": "expected a claim such as `kernel gemm`",
     "proves: counter < 0.5 x baseline": "expected a claim such as `counter dram__bytes.sum < 0.5 x baseline`",
     "has: /(/": "a pattern with missing ), unterminated subpattern at position 0; expected a regular expression",

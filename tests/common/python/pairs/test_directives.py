@@ -84,7 +84,7 @@ def test_other_text_is_no_directive(read, line):
         ("// needs:", r":2: found `needs:` without a value; expected one on the same line"),
         ("// reason: a\n// reason: b", r"found 2 `reason:` lines; expected one"),
         ("// baseline: a\n// baseline: b", r"found 2 `baseline:` lines; expected one"),
-        ("// allows: alloc, sleep", r"found `allows: sleep`; expected some of alloc, sync"),
+        ("// allows: alloc, sleep", r"found `allows: sleep`; expected some of alloc, sync, grid, threads, processes"),
         ("// scratch: float partial", r"found `scratch: float partial`; expected `scratch: float partial\[rows \* 4\]`"),
         ("// scratch: float partial[rows][4]", r"expected `scratch: float partial\[rows \* 4\]`"),
         ("// scratch: float a[4], b[4]", r"expected `scratch: float partial\[rows \* 4\]`"),

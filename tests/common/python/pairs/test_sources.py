@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.python.pairs.sources import same_code
+from common.python.pairs.sources import same_code, with_imports
 
 PYTHON = '"""Baseline: plain."""\n\n\ndef prepare(x):\n    """Set up."""\n    return lambda: x + 1  # once\n'
 CUDA = '// Baseline: plain.\nLAUNCH(const float* x) { /* a\n block */ return go("// kept"); }\n'
@@ -44,3 +44,15 @@ def test_the_same_text_with_something_shared_elsewhere_need_not_be_the_same_code
 
     assert not same_code(tmp_path / "now" / "optimized_a.py", tmp_path / "then" / "optimized_a.py")
     assert same_code(tmp_path / "now" / "optimized_a.py", tmp_path / "now" / "optimized_a.py")
+
+
+def test_a_side_comes_with_the_files_beside_it_that_it_imports_and_that_these_import(tmp_path):
+    texts = {
+        "side.py": "from shared_a import step\nimport torch\n",
+        "shared_a.py": "import shared_b\nfrom side import prepare\n",
+        "shared_b.py": "import triton\n",
+        "other.py": "import triton\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    assert [path.name for path in with_imports(tmp_path / "side.py")] == ["side.py", "shared_a.py", "shared_b.py"]

@@ -163,6 +163,37 @@ def test_amounts_are_those_of_what_ran(text, expected):
     assert state(text, seen, proves=False) == expected
 
 
+OF_STREAMS = {
+    "one after the other": ([(1, 0, 10), (2, 10, 20)], 0.0),
+    "half of the shorter": ([(1, 0, 10), (2, 8, 12)], 0.5),
+    "all of the shorter": ([(1, 0, 10), (2, 2, 6)], 1.0),
+    "a third, of which nothing is hidden": ([(1, 0, 10), (2, 0, 10), (3, 10, 20)], 0.5),
+    "three at once": ([(1, 0, 10), (2, 0, 10), (3, 0, 10)], 1.0),
+    "in a stream itself": ([(1, 0, 10), (1, 5, 15)], 0.0),
+}
+
+
+@pytest.mark.parametrize(("spans", "share"), OF_STREAMS.values(), ids=OF_STREAMS)
+def test_overlap_is_what_streams_hide_of_what_the_busiest_could(spans, share):
+    seen = Seen(launches=(a_launch("a"),), spans=tuple(Span(name="a", stream=stream, start_ns=a, end_ns=b) for stream, a, b in spans))
+    assert state(f"overlap == {share}", seen, proves=False) == "proven"
+    assert state(f"overlap > {share}", seen, proves=False) == "failed"
+
+
+def test_overlap_separates_two_streams_from_one():
+    def ran_on(*streams):
+        spans = tuple(Span(name="a", stream=stream, start_ns=5 * i, end_ns=5 * i + 10) for i, stream in enumerate(streams))
+        return {"90a": Seen(launches=(a_launch("a"),), spans=spans)}
+
+    claim = parse_claim("overlap >= 0.5", separates=True)
+    proof = prove(claim, "optimized", {"baseline": ran_on(1, 1), "optimized": ran_on(1, 2)})
+    assert (proof.state, "2 streams hide 50 %" in proof.detail) == ("proven", True)
+    proof = prove(claim, "optimized", {"baseline": ran_on(1, 2), "optimized": ran_on(1, 2)})
+    assert (proof.state, "the same in the baseline" in proof.detail) == ("failed", True)
+    proof = prove(claim, "optimized", {"baseline": ran_on(1, 1), "optimized": ran_on(1, 1)})
+    assert (proof.state, "all runs on one stream" in proof.detail) == ("failed", True)
+
+
 def test_a_comparison_with_the_baseline_needs_both():
     few, many = ran(a_kernel(), launches=[a_launch()]), ran(a_kernel(), launches=[a_launch(call=i) for i in range(10)])
     assert state("launches < 0.2 x baseline", few, many) == "proven"
@@ -192,6 +223,7 @@ def test_without_a_gpu_launches_are_unchecked_unless_the_library_has_no_such_ker
     assert state("kernel tf32", built(a_kernel()), proves=False) == "failed"
     assert state("grid == 8", built(a_kernel()), proves=False) == "unchecked"
     assert state("overlap a b > 0.5", built(a_kernel()), proves=False) == "unchecked"
+    assert state("overlap > 0.5", built(a_kernel()), proves=False) == "unchecked"
     assert state("counter a < 1", built(a_kernel()), proves=False) == "unchecked"
 
 

@@ -78,6 +78,8 @@ def test_a_side_that_is_cheaper_to_set_up_has_paid_at_once():
         ({"stop_reason": StopReason.UNIT_CAP}, "most units allowed"),
         ({"stop_reason": StopReason.TIME_BUDGET}, "its time was up"),
         ({"stop_reason": StopReason.THROTTLED}, "throttled"),
+        ({"places": {"x": "pinned", "y": "pinned"}, "numa_nodes": (0, 1)}, "x, y in pinned memory, NUMA node 0 and 1"),
+        ({"places": {"x": "pageable"}}, "x in pageable memory: a copy can block, so no stream was held"),
         ({"notes": ("power cap held",)}, "power cap held"),
         ({"repeats": {"optimized": (an_interval(2.3, 0.1), an_interval(2.29, 0.1))}}, "optimized over 2 repeats: 2.290x to 2.300x"),
     ],

@@ -1,9 +1,13 @@
 """What a row will do is known before anything runs, and so is what is wrong with a file, a directive or a flag."""
 
+import os
+from dataclasses import replace
+
 import pytest
 
 from common.python.errors import BenchmarkError
 from common.python.machine.description import Gpu, Machine
+from common.python.pairs.directives import Directives
 from common.python.pairs.discovery import discover
 from common.python.pairs.targets import select
 from common.python.processes.messages import Probed
@@ -11,6 +15,7 @@ from common.python.session import planning
 from common.python.session.planning import choose_device, make_plans
 from common.python.settings import Device, Settings
 from tests.support.commands import BASELINE, OPTIMIZED, write_pair
+from tests.support.plans import a_plan
 
 H200 = Gpu(index=0, name="NVIDIA H200", uuid="GPU-1", capability=(9, 0), memory_bytes=141 << 30, driver="580.1")
 WITHOUT_GPU = Machine(cpu="c", architecture="x86_64", cores=2, numa_nodes=1, memory_bytes=1 << 34, kernel="6", python="3.11")
@@ -168,9 +173,12 @@ BROKEN = {
     "outputs are a Spec": ({"outputs": "lambda n: Spec((n,), torch.float32)"}, "{W}: outputs returned Spec("),
     "an extent is no tuple": (
         {"outputs": 'lambda n: {"y": Spec(n, torch.float32)}'},
-        "{W}: output y is Spec(shape=3, dtype=torch.float32)",
+        "{W}: output y is Spec(shape=3, dtype=torch.float32, where='device')",
     ),
-    "a dtype is a word": ({"outputs": 'lambda n: {"y": Spec((n,), "float32")}'}, "{W}: output y is Spec(shape=(3,), dtype='float32')"),
+    "a dtype is a word": (
+        {"outputs": 'lambda n: {"y": Spec((n,), "float32")}'},
+        "{W}: output y is Spec(shape=(3,), dtype='float32', where='device')",
+    ),
     "nothing is checked": (
         {"outputs": 'lambda n: {"y": Spec((n, n - 3), torch.float32)}'},
         "{W}: output y has shape (3, 0) at {'n': 3}; expected no extent below 1, or nothing is checked",
@@ -303,3 +311,14 @@ def test_a_launch_line_that_does_not_fit_is_the_rows_to_tell(plans, tmp_path, ar
     (plan,) = plans()
     assert f"optimized_double.cu: {LAUNCHES[arguments]}" in plan.described.mismatch
     assert "\n" not in plan.described.mismatch
+
+
+@pytest.mark.parametrize(
+    ("place", "allows", "several"),
+    [("host", "processes", True), ("host", "threads", True), ("host", "sync", False), ("device", "threads", False)],
+)
+def test_sides_with_threads_or_processes_have_all_cores_where_the_work_is_the_hosts(tmp_path, place, allows, several):
+    plan = a_plan(tmp_path)
+    sides = {"baseline": Directives(), "optimized": Directives(allows=(allows,))}
+    plan = replace(plan, described=plan.described.model_copy(update={"place": place}), side_directives=sides)
+    assert plan.cores == (tuple(sorted(os.sched_getaffinity(0))) if several else ())

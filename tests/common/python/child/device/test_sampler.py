@@ -13,6 +13,7 @@ from common import Spec, Workload
 from common.python.child.device import helpers as device_helpers
 from common.python.child.device import sampler as timing
 from common.python.child.device.sampler import Sampler
+from common.python.child.sides.host_memory import LateWords
 from common.python.child.sides.inputs import Inputs
 from common.python.measure.hidden_work import unfinished
 
@@ -42,9 +43,9 @@ def sampler(tmp_path, step_of, copies=1, each=None):
 def test_a_sample_covers_the_step_and_not_the_rewriting_of_inputs(tmp_path, monkeypatch):
     rewrite = Inputs.rewrite
 
-    def slow_rewrite(self, seed):
+    def slow_rewrite(self, seed, *, late=False):
         time.sleep(0.03)
-        rewrite(self, seed)
+        rewrite(self, seed, late=late)
 
     monkeypatch.setattr(Inputs, "rewrite", slow_rewrite)
     taken = sampler(tmp_path, lambda x: lambda: time.sleep(0.005)).sample(7)
@@ -119,7 +120,7 @@ class Looking:
     def chill(self):
         pass
 
-    def time(self, calls, hold_ns, look):
+    def time(self, calls, hold_ns, look, late):
         returned = [call() for call in calls]
         if look:
             look(returned)
@@ -247,6 +248,92 @@ def test_a_sustained_sample_is_the_mean_of_calls_back_to_back(tmp_path, monkeypa
     taken = sampler(tmp_path, lambda x: step).sustained_sample(0)
     assert len(calls) >= 16
     assert 1e6 <= taken.ns < 3e6
+
+
+class Told:
+    """Helpers, and an event, that note in their order what they are asked to do."""
+
+    def __init__(self, order):
+        self.order, self.expired = order, False
+
+    def __call__(self, enable_timing):
+        return self
+
+    def __getattr__(self, name):
+        return lambda *arguments: self.order.append(name)
+
+    def elapsed_time(self, stop):
+        return 1.0
+
+
+def words_for(place, order):
+    """Late words of an input in pinned memory, which a kernel writes, or in pageable memory, which the host does."""
+
+    class Words(LateWords):
+        is_pinned = place == "pinned"
+
+        def write(self):
+            order.append("written by the host")
+
+    return Words(*[torch.zeros(1, dtype=torch.int64)] * 3)
+
+
+@pytest.fixture
+def timer(monkeypatch):
+    """A timer without a device, and the order of what it does."""
+    order = []
+    bare = object.__new__(timing.DeviceTimer)
+    bare._helpers, bare._stamps = Told(order), [torch.zeros(1, 2, dtype=torch.int64)] * 2
+    monkeypatch.setattr(timing, "_Event", Told(order))
+    monkeypatch.setattr(timing, "_synchronize", lambda: order.append("synchronize"))
+    return bare, order
+
+
+@pytest.mark.parametrize(
+    ("hold_ns", "place", "before"),
+    [
+        (5, "pinned", ["synchronize", "block", "write_words", "stamp", "record"]),
+        (0, "pinned", ["synchronize", "write_words", "stamp", "record"]),
+        (0, "pageable", ["synchronize", "written by the host", "stamp", "record"]),
+    ],
+)
+def test_late_words_are_the_last_thing_before_the_clock_starts(timer, hold_ns, place, before):
+    """So nobody can fetch them earlier: on a held stream they are not even written while the step is queued."""
+    bare, order = timer
+    bare.time([lambda: order.append("step")], hold_ns, late=[words_for(place, order)])
+    assert order == [*before, "step", "record", "stamp", "release", "synchronize"]
+
+
+@pytest.mark.parametrize("place", ["pinned", "pageable"])
+def test_by_the_hosts_clock_late_words_are_written_before_it_starts(tmp_path, timer, monkeypatch, place):
+    bare, order = timer
+    one = sampler(tmp_path, lambda x: lambda: order.append("step"))
+    monkeypatch.setattr(timing, "_clock_ns", lambda: order.append("clock") or len(order))
+    one._timer, one._cuda, one._chill = bare, True, lambda: order.append("chill")
+    one._copies[0][0].rewrite = lambda seed, late: order.append("rewritten but for late words" if late else "rewritten")
+    one._copies[0][0].late_words = [words_for(place, order)]
+    one.sample(0)
+    written = "write_words" if place == "pinned" else "written by the host"
+    assert order == ["rewritten but for late words", "chill", written, "synchronize", "clock", "step", "synchronize", "clock"]
+
+
+def test_a_second_of_calls_has_whole_inputs(tmp_path, monkeypatch):
+    monkeypatch.setattr(timing, "_SUSTAINED_NS", 1_000_000)
+    one = sampler(tmp_path, lambda x: lambda: x)
+    how = []
+    one._copies[0][0].rewrite = lambda seed, late=False: how.append(late)
+    one.sustained_sample(0)
+    assert how == [False]
+
+
+@pytest.mark.parametrize(("where", "held"), [("device", True), ("pinned", True), ("pageable", False)])
+def test_no_stream_is_held_where_memory_is_pageable(tmp_path, monkeypatch, where, held):
+    monkeypatch.setattr(timing, "DeviceTimer", lambda device, l2: None)
+    inputs = dataclasses.replace(WORKLOAD, inputs=lambda rand, n: {"x": rand.normal(n, where=where)})
+    outputs = dataclasses.replace(WORKLOAD, outputs=lambda n: {"y": Spec((n,), torch.float32, where)})
+    for workload in (inputs, outputs):
+        made = Inputs(workload, {"n": 64}, 1, CPU, tmp_path)
+        assert Sampler(workload, [(made, lambda: None)], DEVICE, "a test", take).hold is held
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])

@@ -62,6 +62,7 @@ def test_spans_are_all_that_the_gpu_did_in_nanoseconds():
         ("Memcpy HtoD (Pinned -> Device)", 140_000, 141_250),
     ]
     assert len(spans) == 5
+    assert {span.stream for span in spans} == {7}
 
 
 def test_a_profiler_that_does_not_estimate_occupancy_gives_none():

@@ -203,19 +203,35 @@ def test_what_is_not_the_stated_output_is_refused(sentence):
     assert refusal(take_outputs, STRUCTURES[sentence], OUTPUTS, {}, "side.py") == sentence
 
 
+PLACED = {name: Spec((4,), torch.float32) for name in "xyz"}
+
+
 def test_an_output_has_storage_of_its_own():
     x = torch.zeros(4)
-    check_placement({"y": torch.zeros(4), "z": torch.zeros(4)}, [("x", x)], CPU, "side.py")
-    assert "output y shares storage with input x" in refusal(check_placement, {"y": x[2:]}, [("x", x)], CPU, "side.py")
+    check_placement({"y": torch.zeros(4), "z": torch.zeros(4)}, PLACED, [("x", x)], CPU, "side.py")
+    assert "output y shares storage with input x" in refusal(check_placement, {"y": x[2:]}, PLACED, [("x", x)], CPU, "side.py")
     both = {"y": x[2:], "z": x[:2]}
-    assert "output z shares storage with output y" in refusal(check_placement, both, [], CPU, "side.py")
+    assert "output z shares storage with output y" in refusal(check_placement, both, PLACED, [], CPU, "side.py")
     elsewhere = {"y": torch.zeros(4, device="meta")}
-    assert "output y is on meta; expected cpu" in refusal(check_placement, elsewhere, [("x", x)], CPU, "side.py")
+    assert "output y is on meta; expected cpu" in refusal(check_placement, elsewhere, PLACED, [("x", x)], CPU, "side.py")
+
+
+def test_an_output_lies_where_it_is_stated():
+    """Of a tensor of the CPU no GPU is needed to say that it is pageable."""
+    y = torch.zeros(4)
+    stated = {where: {"y": Spec((4,), torch.float32, where)} for where in ("device", "pinned", "pageable")}
+    for specs in stated.values():
+        check_placement({"y": y}, specs, [], CPU, "side.py")
+    cuda = torch.device("cuda")
+    check_placement({"y": y}, stated["pageable"], [], cuda, "side.py")
+    sentence = refusal(check_placement, {"y": y}, stated["pinned"], [], cuda, "side.py")
+    assert sentence == "side.py: output y is in pageable memory; expected it in pinned memory"
+    assert refusal(check_placement, {"y": y}, stated["device"], [], cuda, "side.py") == "side.py: output y is on cpu; expected cuda"
 
 
 def test_an_input_in_place_may_be_the_output():
     x = torch.zeros(4)
-    check_placement({"x": x}, [("x", x)], CPU, "side.py")
+    check_placement({"x": x}, PLACED, [("x", x)], CPU, "side.py")
 
 
 # --- bits

@@ -77,6 +77,89 @@ def test_draws_are_of_the_stated_distribution(rand):
     assert sorted(rand.permutation(257).tolist()) == list(range(257))
 
 
+PLACES = ["pinned", "pageable"]
+
+
+@pytest.mark.parametrize("where", PLACES)
+def test_every_draw_can_lie_on_the_host(make, where):
+    def inputs(rand, n):
+        return {
+            "normal": rand.normal(n, where=where, dtype=torch.float8_e4m3fn),
+            "uniform": rand.uniform(n, n, where=where),
+            "integers": rand.integers(n, low=0, high=9, where=where),
+            "permutation": rand.permutation(n, where=where),
+            "made": rand.place(rand.normal(n, n).t(), where),
+            "here": rand.normal(n),
+        }
+
+    one, same, other = make(inputs), make(inputs), make(inputs, seed=2)
+    assert one.places == dict.fromkeys(["normal", "uniform", "integers", "permutation", "made"], where)
+    assert one.has_pageable == (where == "pageable")
+    assert one.digest() == same.digest() != other.digest()
+    addresses = {name: tensor.data_ptr() for name, tensor in one.tensors()}
+    one.rewrite(2)
+    same.rewrite(2, late=True)
+    assert {name: tensor.data_ptr() for name, tensor in one.tensors()} == addresses
+    assert one.digest() == same.digest()
+    assert sorted(one.values["permutation"].tolist()) == list(range(8))
+    assert one.values["made"].is_contiguous()
+
+
+def test_draws_on_the_host_are_of_the_stated_distribution(rand):
+    normal = rand.normal(1 << 16, mean=3.0, std=2.0, where="pinned")
+    assert (normal.mean().item(), normal.std().item()) == (pytest.approx(3, abs=0.05), pytest.approx(2, abs=0.05))
+
+
+def test_what_is_made_of_draws_stays_as_it_is_if_it_is_constant(make):
+    inputs = make(lambda rand, n: {"w": rand.place(rand.normal(n) * 2, "pinned"), "x": rand.normal(n)}, constants=("w",))
+    w, x = (inputs.values[name].clone() for name in "wx")
+    inputs.rewrite(2)
+    assert torch.equal(inputs.values["w"], w)
+    assert not torch.equal(inputs.values["x"], x)
+
+
+def test_a_view_lies_where_its_draw_does(make):
+    assert make(lambda rand, n: {"x": rand.normal(n + 1, where="pinned")[1:]}).places == {"x": "pinned"}
+
+
+def test_a_state_and_an_output_say_where_they_lie(make):
+    state = make(lambda rand, n: {"x": rand.normal(n, where="pageable")}, in_place=("x",), state="evolves", steps=2)
+    assert {name: spec.where for name, spec in state.answers().items()} == {"y": "device", "x": "pageable"}
+    offloads = make(lambda rand, n: {"x": rand.normal(n)}, outputs=lambda n: {"y": Spec((n,), torch.float32, where="pageable")})
+    assert (offloads.places, offloads.is_hosted, offloads.has_pageable) == ({}, True, True)
+
+
+def test_a_place_that_does_not_exist_is_refused(rand):
+    for make in (
+        lambda: rand.normal(4, where="pined"),
+        lambda: rand.place(torch.zeros(4), "pined"),
+        lambda: Spec((4,), torch.int8, "pined"),
+    ):
+        with pytest.raises(BenchmarkError, match=r"^where='pined'; expected device or pinned or pageable$"):
+            make()
+
+
+def test_a_draw_on_the_host_is_not_edited_there(make):
+    def edits(rand, n):
+        x = rand.normal(n, where="pinned")
+        x[0] = 0
+        return {"x": x}
+
+    def edits_before(rand, n):
+        x = rand.normal(n)
+        x[0] = 0
+        return {"x": rand.place(x, "pinned")}
+
+    def edits_behind(rand, n):
+        return {"x": rand.place(rand.normal(n), "device").add_(1)}
+
+    sentence = r"edited a tensor of shape \(8,\) where it was placed; expected it to be edited on the device, and then rand.place"
+    for edited in (edits, edits_behind):
+        with pytest.raises(BenchmarkError, match=sentence):
+            make(edited)
+    assert make(edits_before).values["x"][0] == 0
+
+
 def test_neighbouring_seeds_and_draws_have_nothing_to_do_with_each_other(tmp_path):
     rands = [Rand(seed, CPU, tmp_path) for seed in range(4)]
     draws = torch.stack([rand.normal(1 << 14) for rand in rands for _ in range(4)])

@@ -47,6 +47,34 @@ def test_workers_find_triton_started_and_its_caches_where_they_put_them(server, 
     assert f"caches in {tmp_path}/compile_caches_" in reason
 
 
+CACHES = '''"""Baseline: says where compilers would keep what they compile, and how often one has forgotten it."""
+import os, sys
+from types import SimpleNamespace
+
+resets = []
+sys.modules["torch._dynamo"] = SimpleNamespace(reset=lambda: resets.append(1))
+
+def prepare(x, n):
+    if n == 3 and not resets:
+        return lambda: x * 2
+    names = ("TRITON_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TORCHINDUCTOR_COMPILE_THREADS")
+    raise RuntimeError(f"{[os.environ[name] for name in names]}, forgot {len(resets)} times")
+'''
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_a_watched_worker_shares_its_rows_graphs_and_not_its_kernels(server, tmp_path, cold):
+    child, _ = loaded_worker(server, tmp_path, CACHES, cold=cold, caches=f"{tmp_path}/row")
+    with child:
+        child.ask(messages.Prepare(shape={"n": 3}, seed=1, live_seed=2), messages.Prepared, 30)
+        child.ask(messages.Prepare(shape={"n": 3}, seed=1, live_seed=2), messages.Prepared, 30)
+        with pytest.raises(SideFailure) as caught:
+            child.ask(messages.Prepare(shape={"n": 4}, seed=1, live_seed=2), messages.Prepared, 30)
+    kernels = f"{tmp_path}/compile_caches_" if cold else f"{tmp_path}/row/triton"
+    assert f"'{kernels}" in caught.value.reason
+    assert f"'{tmp_path}/row/inductor', '1'], forgot 1 times" in caught.value.reason  # only another shape is compiled anew
+
+
 def test_a_side_that_launches_triton_pays_for_its_start_in_every_worker(server, tmp_path):
     honest = '"""Baseline."""\n\ndef prepare(x):\n    return lambda: x * 2\n'
     loads = []

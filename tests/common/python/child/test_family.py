@@ -1,13 +1,14 @@
-"""Where a side's threads and processes may run, as its worker sees it."""
+"""Where a side's threads and processes run, and what they do between its calls, as its worker sees it."""
 
 import multiprocessing
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
-from common.python.child import worker
+from common.python.child import family
 from tests.support.commands import until
 
 FORK = multiprocessing.get_context("fork")
@@ -38,10 +39,10 @@ def seen():
             ready, over = FORK.Event(), FORK.Event()
             started = start(other, ready, over)
             ready.wait(LIMIT_S)
-            answers.put(worker._cores_in_use() - {ours})
+            answers.put(family.cores_in_use() - {ours})
             over.set()
             started.join()
-            answers.put(worker._cores_in_use() - {ours})
+            answers.put(family.cores_in_use() - {ours})
 
         answers = FORK.Queue()
         process = FORK.Process(target=watch, args=(answers,))
@@ -62,7 +63,7 @@ def test_a_process_on_another_core_is_seen_however_the_kernel_tells_of_it(monkey
         return child
 
     if not listed:
-        monkeypatch.setattr(worker, "_LISTS_CHILDREN", Path("/nowhere"))
+        monkeypatch.setattr(family, "_LISTS_CHILDREN", Path("/nowhere"))
     found, other = seen(start)
     assert found == [other, set()]
 
@@ -83,3 +84,67 @@ def test_a_thread_on_another_core_is_seen(seen):
 
     found, other = seen(start)
     assert found == [other, set()]
+
+
+BUSY_S = 0.02
+
+
+def work(begin, done):
+    """Use the CPU for BUSY_S whenever told to."""
+    while begin.get():
+        end = time.thread_time() + BUSY_S
+        while time.thread_time() < end:
+            pass
+        done.put(True)
+
+
+@pytest.fixture(params=["thread", "process"])
+def helper(request):
+    """Something beside the calling thread that works when it is told to, and the queues by which it is told and tells."""
+    begin, done = FORK.Queue(), FORK.Queue()
+    started = {"thread": threading.Thread, "process": FORK.Process}[request.param](target=work, args=(begin, done))
+    started.start()
+    yield begin, done
+    begin.put(False)
+    started.join()
+
+
+def call(between, helper, *, works):
+    between.call_begins()
+    if works:
+        order(helper)
+    between.call_ended(int(2e9 * BUSY_S))
+
+
+def order(helper):
+    begin, done = helper
+    begin.put(True)
+    assert done.get(timeout=LIMIT_S)
+
+
+def test_work_between_calls_is_seen(helper):
+    between = family.BetweenCalls()
+    between.block_begins()
+    for _ in range(3):
+        order(helper)
+        call(between, helper, works=False)
+    assert "at work for 2" in between.work()
+
+
+def test_work_within_calls_is_not(helper):
+    between = family.BetweenCalls()
+    order(helper)
+    between.block_begins()
+    for _ in range(3):
+        call(between, helper, works=True)
+    assert between.work() == ""
+
+
+def test_a_block_knows_nothing_of_the_one_before(helper):
+    between = family.BetweenCalls()
+    between.block_begins()
+    order(helper)
+    call(between, helper, works=False)
+    assert between.work() != ""
+    between.block_begins()
+    assert between.work() == ""

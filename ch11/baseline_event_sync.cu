@@ -1,0 +1,29 @@
+// Baseline: between the stages of a chunk the host waits for the whole device.
+// allows: sync
+// scratch: float u[chunks * points]
+#include "ch11/shared_branches.cuh"
+#include "ch11/shared_chebyshev.cuh"
+#include "common/cuda/launch.cuh"
+
+PREPARE(void** state) {
+    *state = new Branches<1>;
+    return cudaGetLastError();
+}
+
+LAUNCH(const float* x, float* y, float* u, int chunks, int points, int degree, void* state, cudaStream_t stream) {
+    Branches<1>& branch = *static_cast<Branches<1>*>(state);
+    const int blocks = ceil_div(points, THREADS);
+    for (int chunk = 0; chunk < chunks; chunk++) {
+        const int at = chunk * points;
+        chebyshev<1><<<blocks, THREADS, 0, stream>>>(x + at, u + at, points, degree);
+        cudaDeviceSynchronize();
+        times_chebyshev<2><<<blocks, THREADS, 0, branch.streams[0]>>>(x + at, u + at, y + at, points, degree);
+    }
+    branch.join(stream);
+    return cudaGetLastError();
+}
+
+FINISH(void* state) {
+    delete static_cast<Branches<1>*>(state);
+    return cudaGetLastError();
+}
