@@ -125,3 +125,16 @@ def test_what_is_cached_in_another_dtype_is_read_in_it():
     found = step(weights, config, blocks, ["a"], [text[29:]])[0]
     expected = forward(WEIGHTS["byte_lm"], replace(config, dtype=torch.float32), text)[-1]
     assert (found.float() - expected).abs().max() < 0.2 * expected.std()
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_step_on_a_gpu_is_the_forward(name):
+    """Prefill of two sequences, then one of them decodes while a third prefills."""
+    config, weights = CONFIGS[name], {key: tensor.cuda() for key, tensor in WEIGHTS[name].items()}
+    text, expected = (tensor.cuda() for tensor in alone(name))
+    blocks = KvBlocks(config, blocks=40, block_tokens=4, device="cuda")
+    first = step(weights, config, blocks, [0, 1], [text[0, :20], text[1, :9]])
+    second = step(weights, config, blocks, [0, 2], [text[0, 20:21], text[2, :31]])
+    found, right = torch.cat((first, second)), torch.stack((expected[0, 19], expected[1, 8], expected[0, 20], expected[2, 30]))
+    torch.testing.assert_close(found, right, rtol=1e-3, atol=1e-2 * right.std().item())
