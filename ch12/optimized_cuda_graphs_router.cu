@@ -1,7 +1,7 @@
 // Optimized: a SWITCH node per token launches the chosen expert.
 // predicts: baseline 0.47 ms = 16 * ((2 + 3.75) * launch + 8e-6)  (3.75 layers per token on average; 8 us for router and wait, assumed)
 // predicts: optimized 0.25 ms = 16 * (3e-6 + 5e-6 + 3.75 * 2e-6)  (router 3 us, switch 5 us, layer 2 us, all assumed) on h100
-// proves: launches == 1
+// proves: launches < 0.1 x baseline
 // proves: calls cudaStreamSynchronize == 0
 // proves: /\bCALL\.ABS\.NOINC\b/ in route
 // scratch: int8_t state_a[dim]

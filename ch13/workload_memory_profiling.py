@@ -53,8 +53,10 @@ WORKLOAD = Workload(
         {"sequences": 3, "tokens": 33, "width": 32, "heads": 1, "layers": 2, "loss_scale": 160.0},
     ),
     work=work,
-    rtol=0.02,  # By the loss scale no gradient has a root mean square above 0.6. On a CPU with 24 blocks both sides are off by 1.6 %
-    atol=0.06,  # of it, so the worst of 3e8 elements by some 6 times that.
+    rtol=0.02,
+    # By the loss scale no gradient has a root mean square above 0.6. On an H100 the worst of 3e8 elements is off by 0.1, in gradients of
+    # `down`, whose products cuBLAS splits along 16 384 tokens and adds in bf16.
+    atol=0.15,
     goal="memory",
     constants=("weights",),
 )
