@@ -26,7 +26,7 @@ WORKLOAD = Workload(
     reference=reference,
     time_at={"images": 512, "size": 256, "batch": 8, "workers": 8},
     cpu_at={"images": 64, "size": 256, "batch": 8, "workers": 2},
-    check_at=({"images": 3, "size": 17, "batch": 2, "workers": 1}, {"images": 13, "size": 224, "batch": 4, "workers": 2}),
+    check_at=({"images": 3, "size": 17, "batch": 2, "workers": 1}, {"images": 11, "size": 224, "batch": 4, "workers": 2}),
     work=lambda images, size, batch, workers: {
         "dram_read": images * size * size * CHANNELS,
         "dram_write": 4 * images * CHANNELS * OUT * OUT,

@@ -1,15 +1,14 @@
-"""Baseline: the experts' chains in one stream: one after the other."""
+"""Baseline: all experts in one stream: one product after the other."""
 
 import torch
 
 
-def prepare(x, w):
-    def chain(tokens, layers):
-        for layer in layers:
-            tokens = torch.relu(tokens @ layer)
-        return tokens
-
+def prepare(x, w, layers):
     def step():
-        return torch.cat([chain(tokens, layers) for tokens, layers in zip(x, w, strict=True)])
+        y = list(x)
+        for layer in range(layers):
+            for expert, weights in enumerate(w):
+                y[expert] = torch.relu(y[expert] @ weights[layer])
+        return torch.cat(y)
 
     return step

@@ -1,7 +1,7 @@
 // Optimized: four small kernels in four streams share the GPU.
 // predicts: baseline 0.269 ms = 4 * (4 * degree / sm_clock + 1e-6)  (4 cycles per FMA; 1 us from kernel to kernel)
 // predicts: optimized 0.0702 ms = 4 * degree / sm_clock + 4e-6  (4 us for fork and join)
-// proves: overlap >= 0.8
+// proves: overlap >= 0.5
 #include "ch11/shared_branches.cuh"
 #include "ch11/shared_chebyshev.cuh"
 #include "common/cuda/launch.cuh"

@@ -1,4 +1,4 @@
-// Baseline: the host launches every kernel of the chain, one by one: as many launches as steps.
+// Baseline: the host launches every kernel of the chain: as many launches as steps.
 // scratch: float other[rows * cols]
 #include "common/cuda/launch.cuh"
 

@@ -276,6 +276,8 @@ def _notes(plan: Plan, session: Session) -> tuple[str, ...]:
         return ()
     if plan.interpreted:
         return ("checked in Triton's interpreter, which says nothing of speed: not timed on a CPU",)
+    if plan.is_unmeasured:
+        return (f"checked, and not measured: its goal is {plan.described.goal}, which is a GPU's, and this row has none",)
     return ("checked, and by its workload not timed on a CPU",)
 
 

@@ -53,6 +53,12 @@ def _timed(row: PairResult, timing: PairTiming) -> Iterator[Figure]:
         if share.at_held_clock is not None:
             yield _figure(row, side, "share_of_ceiling_at_held_clock", share.at_held_clock, "ratio") | {"ceiling": share.key}
     yield from _served(row, timing)
+    for side, gain in timing.gains.items():
+        yield _figure(row, side, f"gain in {timing.goal}", gain.estimate, "x") | {"low": gain.low, "high": gain.high}
+    for side, figure in timing.figures.items():
+        yield _figure(row, side, timing.goal, figure.estimate, timing.unit) | {"low": figure.low, "high": figure.high}
+    for side, joules in timing.joules.items():
+        yield _figure(row, side, "joules_per_step", joules.estimate, "J") | {"low": joules.low, "high": joules.high}
     if energy := timing.telemetry.energy:
         yield _figure(row, "all", "energy", energy.joules, "J") | {"seconds": energy.seconds}
 

@@ -91,9 +91,9 @@ class ServedRequest(Document):
 class Block(Document):
     """Samples of one side in a row, in ns a call; `seed` replays the inputs of call i as seed + i.
 
-    `sm_clock_hz` is the clock that the SMs held in each sample, on a GPU; `void` counts samples that had to be taken again. Where the
-    block served a trace, `requests` are the trace's, and its one sample is the time from its begin to its last token; or, where the goal is
-    a latency, that latency over all traces of the unit.
+    `sm_clock_hz` is the clock that the SMs held in each sample, on a GPU; `void` counts samples that had to be taken again. `watts` is the
+    mean power of the GPUs over a sustained block, None where they do not tell. Where the block served a trace, `requests` are the trace's,
+    and its one sample is the time from its begin to its last token.
     """
 
     seed: int
@@ -101,17 +101,21 @@ class Block(Document):
     sm_clock_hz: tuple[float, ...] = ()
     void: int = 0
     requests: tuple[ServedRequest, ...] = ()
+    watts: float | None = None
 
 
 class Unit(Document):
     """One fresh process a side, timed in alternating blocks; `order` names the sides in the order they ran.
 
-    `gains` says, where the workload's goal is not time, how many times better than the baseline's each side's figure is.
+    Where the workload's goal is not time, `figures` has each side's own, in the goal's unit, and `gains` how many times better than the
+    baseline's it is. `joules` are those of a step of each side, where it ran for a continuous second or more and its GPUs tell.
     """
 
     order: tuple[str, ...]
     blocks: dict[str, tuple[Block, ...]]
     gains: dict[str, float] = {}
+    figures: dict[str, float] = {}
+    joules: dict[str, float] = {}
 
 
 class StopReason(StrEnum):
@@ -156,7 +160,8 @@ class ServingFigures(Document):
 class PairTiming(Document):
     """The timing of one named shape. `speedups` holds a side's speedup over the baseline; a half has none.
 
-    By side: `shares` of the ceiling where this machine's are kept, `gains`, which are `speedups` for another `goal` than time, and `rungs`:
+    By side: `figures` in `unit`, what it has of another `goal` than time, and `gains`, which are `speedups` for that goal; `joules` of a
+    step, where it was timed sustained and its GPUs tell; `shares` of the ceiling where this machine's are kept; and `rungs`:
     how many times better at it a side of a ladder is than the one before; `calls_per_sample`, more than 1 of a short step. By key: `work`,
     the least that any side must do, and its time, `ceiling_ns`. Samples use `buffer_sets`. Units took `seconds`, but for `prepare`.
     Where requests were served, `serving` has their figures.
@@ -180,6 +185,9 @@ class PairTiming(Document):
     stop_reason: StopReason
     goal: str = "time"
     gains: dict[str, Interval] = {}
+    figures: dict[str, Interval] = {}
+    unit: str = ""
+    joules: dict[str, Interval] = {}
     rungs: dict[str, Interval] = {}
     shares: dict[str, Share] = {}
     work: dict[str, float] = {}
@@ -204,13 +212,15 @@ class PairTiming(Document):
 class OutputError(Document):
     """How far one output is from the reference; `mismatched` is the share of elements outside the tolerance.
 
-    `rows_checked` is how many of its rows, picked at random, were compared; None: all.
+    `rms_rel` is the root mean square error over the reference's root mean square; None where the reference is 0 everywhere, or was
+    compared before this was told. `rows_checked` is how many of its rows, picked at random, were compared; None: all.
     """
 
     max_abs: float
     max_rel: float
     mismatched: float
     rows_checked: int | None = None
+    rms_rel: float | None = None
 
 
 class Check(Document):

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 
+from common.python.pairs.goals import ACCURACY, ENERGY, MEMORY, UNITS
 from common.python.pairs.workload import DEFAULT_SHAPE
 from common.python.results import Interval
 
 _TIME_UNITS = (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
 _BYTE_UNITS = (("B", 1.0), ("KiB", 1024.0), ("MiB", 1024.0**2), ("GiB", 1024.0**3))
+_JOULE_UNITS = (("µJ", 1e-6), ("mJ", 1e-3), ("J", 1.0), ("kJ", 1e3))
 DIGITS = 3
 
 
@@ -20,6 +22,28 @@ def time_text(ns: float) -> str:
 def bytes_text(count: float) -> str:
     """A number of bytes with three significant digits, in binary units."""
     return _scaled(count, _BYTE_UNITS)
+
+
+def figure_text(value: float, unit: str) -> str:
+    """A figure of a goal in words: bytes in binary units, joules, a relative error in percent; another's own unit stands behind it."""
+    if unit == UNITS[MEMORY]:
+        return bytes_text(value)
+    if unit == UNITS[ENERGY]:
+        return _scaled(value, _JOULE_UNITS)
+    if unit == UNITS[ACCURACY]:
+        return f"{significant(100 * value)} % error"
+    return f"{significant(value)} {unit}".rstrip()
+
+
+def figure_interval_text(figure: Interval, unit: str) -> str:
+    """A figure with its interval: 12.1 GiB, which no unit changed, 1.21 J [1.19, 1.23], 3.66 % error [3.65, 3.67]."""
+    if figure.low == figure.high:
+        return figure_text(figure.estimate, unit)
+    if unit == UNITS[ACCURACY]:
+        return _with_interval(figure, 0.01, " % error")
+    units = {UNITS[MEMORY]: _BYTE_UNITS, UNITS[ENERGY]: _JOULE_UNITS}.get(unit, ((unit, 1.0),))
+    name, size = _unit_of(figure.estimate, units)
+    return _with_interval(figure, size, f" {name}".rstrip())
 
 
 def _scaled(value: float, units: tuple[tuple[str, float], ...]) -> str:

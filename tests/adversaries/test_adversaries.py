@@ -143,4 +143,4 @@ def test_every_row_is_whole():
     assert all(len(row) == 5 and all(row) for row in cells)
     assert {row.on for row in ROWS} | {row[2] for row in PENDING} <= {"cpu", "gpu", "both"}
     limits = [row.says for row in ROWS if row.status == "PASSED" and row.says != "-"]
-    assert all(re.fullmatch(r"(baseline|optimized) [<>] \d+ (us|ms)", limit) for limit in limits)
+    assert all(re.fullmatch(r"(baseline|optimized) [<>] \d+ (us|ms|MiB)", limit) for limit in limits)

@@ -96,7 +96,8 @@ def test_a_demo_builds_with_its_own_line_and_checks_itself(demo):
 def test_each_experts_result_is_joined_and_told_to_the_allocator(monkeypatch):
     workload = load_workload(CHAPTER / "workload_streams.py")
     sides = [import_file(CHAPTER / f"{side}_streams.py") for side in ("baseline", "optimized")]
-    values = Inputs(workload, workload.check_at[1], 1, CPU, ROOT).values
+    shape = workload.check_at[1]
+    values = Inputs(workload, shape, 1, CPU, ROOT).values
     told, waits = [], []
 
     class Stream:
@@ -108,7 +109,7 @@ def test_each_experts_result_is_joined_and_told_to_the_allocator(monkeypatch):
     monkeypatch.setattr(torch.cuda, "current_stream", lambda: caller)
     monkeypatch.setattr(torch.cuda, "stream", contextlib.nullcontext)
     monkeypatch.setattr(torch.Tensor, "record_stream", lambda self, stream: told.append((len(self), stream)))
-    first, second = (side.prepare(**values)() for side in sides)
+    first, second = (side.prepare(**values, layers=shape["layers"])() for side in sides)
 
     assert torch.equal(first, second)
     assert told == [(len(x), caller) for x in values["x"]]

@@ -53,6 +53,17 @@ Launch<Kernel> launch(const char* name, Kernel kernel, dim3 grid, dim3 block, si
     return {name, kernel, grid, block, shared, stream};
 }
 
+}  // namespace cuda_on_cpu
+
+template <typename... Expected, typename... Arguments>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Expected...), Arguments... arguments) {
+    cuda_on_cpu::launch("of cudaLaunchKernelEx", kernel, config->gridDim, config->blockDim, config->dynamicSmemBytes,
+                        config->stream)(Expected(arguments)...);
+    return cuda_on_cpu::now();
+}
+
+namespace cuda_on_cpu {
+
 template <typename T>
 uint64_t bits_of(T value) {
     static_assert(sizeof(T) <= sizeof(uint64_t));

@@ -12,6 +12,7 @@ enum cudaError {
     cudaErrorNotSupported = 801,
     cudaErrorLaunchFailure = 719,
     cudaErrorStreamCaptureUnsupported = 900,
+    cudaErrorGraphExecUpdateFailure = 910,
 };
 typedef cudaError cudaError_t;
 typedef struct CUstream_st* cudaStream_t;
@@ -185,17 +186,52 @@ typedef struct CUgraph_st {
     std::vector<cuda_on_cpu::Work> work;
 } *cudaGraph_t, *cudaGraphExec_t;
 typedef struct CUgraphNode_st* cudaGraphNode_t;
+struct cudaGraphEdgeData;
 enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeRelaxed };
 inline cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode) {
     cuda_on_cpu::begin_capture();
     return cuda_on_cpu::now();
 }
+inline cudaGraph_t captured_into = nullptr;  // a body of a conditional node, say; else a graph of its own
+inline cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph, const cudaGraphNode_t*, const cudaGraphEdgeData*,
+                                                 size_t, cudaStreamCaptureMode mode) {
+    captured_into = graph;
+    return cudaStreamBeginCapture(stream, mode);
+}
 inline cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t* graph) {
-    *graph = new CUgraph_st{cuda_on_cpu::end_capture()};
+    *graph = captured_into ? std::exchange(captured_into, nullptr) : new CUgraph_st;
+    for (cuda_on_cpu::Work& work : cuda_on_cpu::end_capture()) (*graph)->work.push_back(std::move(work));
+    return cuda_on_cpu::now();
+}
+enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive };
+// All work is in order, so that no node depends on others by name.
+inline cudaError_t cudaStreamGetCaptureInfo(cudaStream_t, cudaStreamCaptureStatus* status, unsigned long long*, cudaGraph_t* graph,
+                                            const cudaGraphNode_t** nodes, const cudaGraphEdgeData** edges, size_t* count) {
+    static const cudaGraphNode_t last = nullptr;
+    *status = cudaStreamCaptureStatusActive;
+    *graph = captured_into;
+    *nodes = &last;
+    *edges = nullptr;
+    *count = 1;
+    return cuda_on_cpu::now();
+}
+inline cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned) {
+    *graph = new CUgraph_st;
     return cuda_on_cpu::now();
 }
 inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* made, cudaGraph_t graph, unsigned long long = 0) {
     *made = new CUgraph_st(*graph);
+    return cuda_on_cpu::now();
+}
+enum cudaGraphExecUpdateResult { cudaGraphExecUpdateSuccess, cudaGraphExecUpdateError, cudaGraphExecUpdateErrorTopologyChanged };
+struct cudaGraphExecUpdateResultInfo {
+    cudaGraphExecUpdateResult result;
+};
+inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t made, cudaGraph_t graph, cudaGraphExecUpdateResultInfo* info) {
+    const bool same = made->work.size() == graph->work.size();
+    info->result = same ? cudaGraphExecUpdateSuccess : cudaGraphExecUpdateErrorTopologyChanged;
+    if (!same) return cudaErrorGraphExecUpdateFailure;
+    made->work = graph->work;
     return cuda_on_cpu::now();
 }
 inline cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cuda_on_cpu::now(); }
@@ -212,6 +248,71 @@ inline cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     return cudaSuccess;
 }
 inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) { return cudaGraphDestroy(graph); }
+
+// A conditional node: its bodies are graphs that are captured later, and a kernel sets the value that says which of them run.
+typedef unsigned long long cudaGraphConditionalHandle;
+enum { cudaGraphCondAssignDefault = 1 };
+enum cudaGraphConditionalNodeType { cudaGraphCondTypeIf, cudaGraphCondTypeWhile, cudaGraphCondTypeSwitch };
+enum cudaGraphNodeType { cudaGraphNodeTypeKernel = 0, cudaGraphNodeTypeConditional = 13 };
+struct cudaConditionalNodeParams {
+    cudaGraphConditionalHandle handle;
+    cudaGraphConditionalNodeType type;
+    unsigned size;
+    cudaGraph_t* phGraph_out;
+};
+struct cudaGraphNodeParams {
+    cudaGraphNodeType type;
+    cudaConditionalNodeParams conditional;
+};
+inline cudaError_t cudaGraphConditionalHandleCreate(cudaGraphConditionalHandle* handle, cudaGraph_t graph, unsigned value = 0,
+                                                    unsigned flags = 0) {
+    unsigned* held = new unsigned(value);  // kept until the process ends: a handle has no call that destroys it
+    *handle = reinterpret_cast<cudaGraphConditionalHandle>(held);
+    if (flags & cudaGraphCondAssignDefault) graph->work.push_back([=] { *held = value; });
+    return cuda_on_cpu::now();
+}
+inline void cudaGraphSetConditional(cudaGraphConditionalHandle handle, unsigned value) {
+    cuda_on_cpu::move_bytes(reinterpret_cast<unsigned*>(handle), &value, sizeof value);
+}
+inline cudaError_t cudaGraphAddNode(cudaGraphNode_t*, cudaGraph_t graph, const cudaGraphNode_t*, const cudaGraphEdgeData*, size_t,
+                                    cudaGraphNodeParams* params) {
+    cudaConditionalNodeParams& node = params->conditional;
+    if (params->type != cudaGraphNodeTypeConditional || !node.size) return cudaErrorInvalidValue;
+    node.phGraph_out = new cudaGraph_t[node.size];  // as the handle
+    for (unsigned i = 0; i < node.size; i++) node.phGraph_out[i] = new CUgraph_st;
+    graph->work.push_back([node, value = reinterpret_cast<unsigned*>(node.handle)] {
+        const auto run = [&](unsigned body) {
+            for (const cuda_on_cpu::Work& work : node.phGraph_out[body]->work) work();
+        };
+        if (node.type == cudaGraphCondTypeSwitch) {
+            if (*value < node.size) run(*value);
+        } else if (node.type == cudaGraphCondTypeIf) {
+            if (*value || node.size > 1) run(*value ? 0 : 1);
+        } else {
+            while (*value && !cuda_on_cpu::last_error(false)) run(0);
+        }
+    });
+    return cuda_on_cpu::now();
+}
+
+// A launch with attributes. Programmatic serialization lets a kernel begin before the one in front has ended; here it never does.
+enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization = 6 };
+union cudaLaunchAttributeValue {
+    int programmaticStreamSerializationAllowed;
+};
+struct cudaLaunchAttribute {
+    cudaLaunchAttributeID id;
+    cudaLaunchAttributeValue val;
+};
+struct cudaLaunchConfig_t {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes = 0;
+    cudaStream_t stream = nullptr;
+    cudaLaunchAttribute* attrs = nullptr;
+    unsigned numAttrs = 0;
+};
+inline void cudaGridDependencySynchronize() {}
+inline void cudaTriggerProgrammaticLaunchCompletion() {}
 
 inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp* found, int) {
     *found = {"emulated",
@@ -267,6 +368,13 @@ cudaError_t cudaFuncSetAttribute(Kernel*, cudaFuncAttribute attribute, int value
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return cudaSuccess;
     if (value < 0 || value > 227 << 10) return cudaErrorInvalidValue;
     cuda_on_cpu::allow_dynamic_shared(size_t(value));
+    return cudaSuccess;
+}
+struct cudaFuncAttributes {
+    int numRegs;
+};
+template <typename Kernel>
+cudaError_t cudaFuncGetAttributes(cudaFuncAttributes*, Kernel*) {
     return cudaSuccess;
 }
 template <typename Kernel>

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from tests.emulation.translate import NotEmulated
-from tests.emulation.vectors import KERNEL, REVERSED, WHOLE_BLOCKS, check, wrong
+from tests.emulation.vectors import KERNEL, LAUNCH_COPY, REVERSED, WHOLE_BLOCKS, check, wrong
 
 pytestmark = [pytest.mark.skipif(shutil.which("g++") is None, reason="no g++"), pytest.mark.slow]
 
@@ -174,6 +174,94 @@ def test_a_capture_does_not_wait(tmp_path):
         check_graph(tmp_path, "cudaStreamSynchronize(recorder);", "")
 
 
+CONDITIONAL = """
+__device__ int rounds;
+__global__ void add(const float* x, float* y, int n, cudaGraphConditionalHandle handle) {{
+    int i = blockIdx.x * 64 + threadIdx.x;
+    if (i < n) y[i] += x[i];
+    if (i == 0) cudaGraphSetConditional(handle, ++rounds < 3);
+}}
+PREPARE(const float* x, float* y, int n, cudaStream_t stream, void** state) {{
+    cudaStream_t recorder;
+    cudaStreamCreateWithFlags(&recorder, cudaStreamNonBlocking);
+    cudaGraph_t graph;
+    cudaGraphNode_t made;
+    cudaGraphNodeParams node = {{}};
+    cudaGraphCreate(&graph, 0);
+    cudaGraphConditionalHandleCreate(&node.conditional.handle, graph, {value}, cudaGraphCondAssignDefault);
+    node.type = cudaGraphNodeTypeConditional;
+    node.conditional.type = {kind};
+    node.conditional.size = {size};
+    cudaGraphAddNode(&made, graph, nullptr, nullptr, 0, &node);
+    for (int i = 0; i < {size}; i++) {{
+        cudaGraph_t body = node.conditional.phGraph_out[i];
+        cudaStreamBeginCaptureToGraph(recorder, body, nullptr, nullptr, 0, cudaStreamCaptureModeThreadLocal);
+        for (int k = 0; k <= i; k++) add<<<ceil_div(n, 64), 64, 0, recorder>>>(x, y, n, node.conditional.handle);
+        cudaStreamEndCapture(recorder, &body);
+    }}
+    cudaGraphExec_t replay;
+    cudaGraphInstantiate(&replay, graph, 0);
+    *state = replay;
+    return cudaGraphDestroy(graph);
+}}
+FINISH(void* state) {{ return cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(state)); }}"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "value", "times"),
+    [
+        ("cudaGraphCondTypeWhile", 1, 1, 3),
+        ("cudaGraphCondTypeWhile", 1, 0, 0),
+        ("cudaGraphCondTypeIf", 1, 1, 1),
+        ("cudaGraphCondTypeIf", 1, 0, 0),
+        ("cudaGraphCondTypeIf", 2, 0, 2),
+        ("cudaGraphCondTypeSwitch", 4, 3, 4),
+        ("cudaGraphCondTypeSwitch", 4, 4, 0),
+    ],
+)
+def test_a_conditional_node_runs_the_body_that_its_value_says(kind, size, value, times, tmp_path):
+    kernels = CONDITIONAL.format(kind=kind, size=size, value=value)
+    body = """rounds = 0;
+    cudaMemsetAsync(y, 0, 4 * n, stream);
+    cudaGraphLaunch(static_cast<cudaGraphExec_t>(state), stream);"""
+    assert check(tmp_path, kernels, body, f"lambda x: {times} * x", arguments="float* y, int n, void* state, cudaStream_t stream") == []
+
+
+UPDATE = """
+    cudaGraph_t other;
+    cudaGraphExecUpdateResultInfo result;
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    {}
+    cudaStreamEndCapture(stream, &other);
+    if (cudaError_t code = cudaGraphExecUpdate(static_cast<cudaGraphExec_t>(state), other, &result)) return code;
+    cudaGraphDestroy(other);
+    cudaGraphLaunch(static_cast<cudaGraphExec_t>(state), stream);"""
+UPDATED = "const float* x, float* y, int n, void* state, cudaStream_t stream"
+
+
+def test_an_updated_graph_has_the_new_arguments(tmp_path):
+    kernel = KERNEL.format("if (i < n) y[i] = n == 1 ? 7 : x[i];") + GRAPH.format("").replace("(x, y, n);", "(x, y, 1);")
+    launches = "cudaMemsetAsync(y, 0, 4 * n, stream);\n" + LAUNCH_COPY
+    assert check(tmp_path, kernel, UPDATE.format(launches), shapes=WHOLE_BLOCKS, arguments=UPDATED) == []
+
+
+def test_an_update_cannot_add_a_node(tmp_path):
+    kernel = KERNEL.format("if (i < n) y[i] = x[i];") + GRAPH.format("")
+    with pytest.raises(AssertionError, match="launch returned 910"):
+        check(tmp_path, kernel, UPDATE.format(3 * LAUNCH_COPY), arguments=UPDATED)
+
+
+def test_a_launch_with_attributes_is_a_launch(tmp_path):
+    kernel = KERNEL.format("cudaTriggerProgrammaticLaunchCompletion();\ncudaGridDependencySynchronize();\nif (i < n) y[i] = x[i];")
+    body = """cudaLaunchAttribute early;
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t launch = {};
+    launch.gridDim = ceil_div(n, 64), launch.blockDim = 64, launch.stream = stream, launch.attrs = &early, launch.numAttrs = 1;
+    if (cudaError_t code = cudaLaunchKernelEx(&launch, copy, x, y, n)) return code;"""
+    assert check(tmp_path, kernel, body) == []
+
+
 STATE = """
 struct State { float* copy; };
 PREPARE(int n, void** state) {
@@ -206,6 +294,8 @@ def test_set_up_runs_once_and_is_undone(tmp_path):
         ("#include <mma.h>", r"includes mma.h"),
         ("__global__ void k() { __nothing_known(); }", r"v.cu: uses __nothing_known, which is not emulated"),
         ("__global__ void __cluster_dims__(2) k() {}", r"a thread-block cluster"),
+        ("__global__ void k() { k<<<1, 1, 0, cudaStreamTailLaunch>>>(); }", r"a launch from the device"),
+        ("void f() { cudaGraphAddKernelNode(0, 0, 0, 0, 0); }", r"a graph that is not captured"),
         ("extern __shared__ float outside[];", r"`__shared__ float outside\[\]` outside a function"),
         ("__global__ void k() { __shared__ float (*odd)[2]; }", r"`__shared__ float \(\*odd\)\[2\]`"),
     ],

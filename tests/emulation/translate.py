@@ -26,8 +26,9 @@ _CUDA_HEADER = re.compile(r"(?:cu|mma|cooperative_groups|nv|thrust|cub|cute|cutl
 _NOT_EMULATED = {
     "inline PTX": re.compile(r"\b(?:asm|__asm__)\b"),
     "a thread-block cluster": re.compile(r"\b__cluster_dims__\b|\bcudaLaunchAttributeClusterDimension\b"),
-    "a launch through a configuration": re.compile(r"\bcudaLaunch(?:Cooperative)?Kernel\w*\b"),
-    "a graph that is not captured": re.compile(r"\bcudaGraph(?:Add|Conditional|Exec(?!Destroy|_t))\w*\b"),
+    "a launch through a configuration": re.compile(r"\bcudaLaunch(?:CooperativeKernel\w*|Kernel(?!Ex\b)\w*)\b"),
+    "a launch from the device": re.compile(r"\bcudaStream(?:TailLaunch|FireAndForget)\b"),
+    "a graph that is not captured": re.compile(r"\bcudaGraph(?:Add(?!Node\b)|Exec(?!Destroy|Update|_t))\w*\b"),
     "a grid-wide group": re.compile(r"\bthis_(?:grid|cluster)\b"),
 }
 

@@ -124,7 +124,7 @@ def write_pair(root: Path, target: str = "demo:double", *, baseline: str = BASEL
     folder = root / directory
     folder.mkdir(parents=True, exist_ok=True)
     stated = "".join(f"    {field}={text},\n" for field, text in (FIELDS | fields).items())
-    source = f'"""y = 2x."""\n\nimport torch\n\nfrom common import Spec, Workload\n\nWORKLOAD = Workload(\n{stated})\n'
+    source = f'"""y = 2x."""\n\nimport torch\n\nfrom common import Metric, Spec, Workload\n\nWORKLOAD = Workload(\n{stated})\n'
     (folder / f"workload_{name}.py").write_text(source)
     for role, text in (("baseline", baseline), ("optimized", optimized)):
         suffix = "cu" if "LAUNCH" in text else "py"

@@ -22,6 +22,7 @@ FOLDER = "cheats"
 COLUMNS = ("cheat", "how it lies", "status it must get", "got", "date", "GPU")
 
 _NS = {"us": 1e3, "ms": 1e6}
+_BYTES = {"MiB": float(1 << 20)}
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,13 @@ class Cheat:
 
 
 class Outcome(Document):
-    """What one cheat got: its status and reason, the median ns of each side where it was timed, and the sha256 of its file then."""
+    """What one cheat got: its status and reason, each side's median ns and peak bytes where measured, and the sha256 of its file then."""
 
     status: Status
     reason: str
     time_ns: dict[str, float]
     sha256: str
+    peak_bytes: dict[str, float] = {}
 
 
 class AdversaryResults(Document):
@@ -72,7 +74,8 @@ def cheats(folder: Path = ADVERSARIES) -> list[Cheat]:
 def outcome_of(row: PairResult, folder: Path = ADVERSARIES) -> Outcome:
     """What the cheat of a row got."""
     times = {side: time.estimate for timing in row.timings.values() for side, time in timing.time_ns.items()}
-    return Outcome(status=row.status, reason=row.reason, time_ns=times, sha256=_sha256(_name(row), folder))
+    peaks = {side: float(result.peak_memory_bytes) for side, result in row.sides.items() if result.peak_memory_bytes}
+    return Outcome(status=row.status, reason=row.reason, time_ns=times, sha256=_sha256(_name(row), folder), peak_bytes=peaks)
 
 
 def results_of(run_folder: Path, folder: Path = ADVERSARIES) -> AdversaryResults:
@@ -102,9 +105,10 @@ def complaint(cheat: Cheat, got: Outcome) -> str:
     if cheat.says == "-":
         return ""
     side, relation, limit, unit = cheat.says.split()
-    median, bound = got.time_ns[side], float(limit) * _NS[unit]
-    holds = median > bound if relation == ">" else median < bound
-    return "" if holds else f"found {side} at {median / _NS[unit]:.3g} {unit}; expected {relation} {limit} {unit}"
+    figures, size = (got.peak_bytes, _BYTES[unit]) if unit in _BYTES else (got.time_ns, _NS[unit])
+    found, bound = figures[side], float(limit) * size
+    holds = found > bound if relation == ">" else found < bound
+    return "" if holds else f"found {side} at {found / size:.3g} {unit}; expected {relation} {limit} {unit}"
 
 
 def text(folder: Path = ADVERSARIES) -> str:

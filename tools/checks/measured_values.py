@@ -3,8 +3,9 @@
     {{measured: ch07:transpose speedup}}                                      what one writes
     <!-- measured: ch07:transpose speedup -->7.45x (H200)<!-- /measured -->   what becomes of it
 
-TARGET [@SHAPE] FIGURE [@SHAPE] [on MODEL], where FIGURE is speedup, of_library, time SIDE, share SIDE or rung STEP. Without a model,
-all that were measured are told. A shape must be named where a pair has several. Code is left as it is.
+TARGET [@SHAPE] FIGURE [@SHAPE] [on MODEL], where FIGURE is speedup, of_library, time SIDE, share SIDE or rung STEP; of a pair with
+another goal than time also gain, and figure SIDE. Without a model, all that were measured are told. A shape must be named where a pair
+has several. Code is left as it is.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 from common.python.errors import BenchmarkError
 from common.python.gate.expectations import Expectation, key_text
 from common.python.results import OPTIMIZED
-from common.python.wording import significant, time_text
+from common.python.wording import figure_text, significant, time_text
 from tools.checks.measured_pairs import LIBRARY, MeasuredPair, of_library
 from tools.checks.short_tables import NOT_ACCEPTED, share_text
 from tools.checks.written_tables import NOT_MEASURED
@@ -25,9 +26,9 @@ _BARE = re.compile(r"\{\{measured: *(?P<bare>[^{}]*?) *\}\}")
 _PAIR = re.compile(r"<!-- measured: *(?P<what>.*?) *-->(?P<value>.*?)<!-- /measured -->", re.DOTALL)
 _OPEN = re.compile(r"<!-- /?measured\b")
 _CODE = re.compile(r"^(```|~~~).*?^\1|`[^`\n]+`|(?<=\n\n)(?:(?: {4}|\t)[^\n]*\n?)+", re.DOTALL | re.MULTILINE)
-_FIGURE = r"speedup|of_library|(?:time|share|rung) \S+"
+_FIGURE = r"speedup|of_library|gain|(?:time|share|rung|figure) \S+"
 _WHAT = re.compile(rf"(?P<target>\S+?)(?: ?@(?P<at>.+?))? (?P<figure>{_FIGURE})(?: @(?P<shape>.+?))?(?: on (?P<model>\w+))?")
-_EXPECTED = "TARGET [@SHAPE] FIGURE [on MODEL], the figure one of speedup, of_library, time SIDE, share SIDE, rung STEP"
+_EXPECTED = "TARGET [@SHAPE] FIGURE [on MODEL], the figure one of speedup, of_library, time SIDE, share SIDE, rung STEP, gain, figure SIDE"
 
 
 def filled(page: Path, text: str, known: Mapping[str, MeasuredPair]) -> str:
@@ -97,12 +98,14 @@ def _figure(text: str, measured: MeasuredPair, where: str) -> Callable[[Expectat
     kind, _, side = text.partition(" ")
     steps = [after for _, after in measured.steps]
     sides = steps if kind == "rung" else [LIBRARY] if kind == "of_library" else list(measured.pair.sides)
-    wanted = {"speedup": OPTIMIZED, "of_library": LIBRARY}.get(kind, side)
+    wanted = {"speedup": OPTIMIZED, "gain": OPTIMIZED, "of_library": LIBRARY}.get(kind, side)
     if wanted not in (sides if kind != "of_library" else measured.pair.sides):
         expected = f"one of {', '.join(sides)}" if sides and kind != "of_library" else "a pair that has one"
         raise BenchmarkError(f"{where}: found `{text}` of {measured.pair.target}, which has no {kind} of {wanted}; expected {expected}")
     readers: dict[str, Callable[[Expectation], str]] = {
         "speedup": lambda expected: f"{significant(expected.speedup.estimate)}x",
+        "gain": lambda expected: f"{significant(expected.ratio.estimate)}x",
+        "figure": lambda expected: _goal_figure(expected, side),
         "of_library": _of_library,
         "time": lambda expected: time_text(expected.sides[side].time_ns.estimate) if side in expected.sides else "",
         "share": lambda expected: _share(expected, side),
@@ -114,6 +117,12 @@ def _figure(text: str, measured: MeasuredPair, where: str) -> Callable[[Expectat
 def _of_library(expected: Expectation) -> str:
     ratio = of_library(expected)
     return f"{significant(ratio.estimate)}x" if ratio else ""
+
+
+def _goal_figure(expected: Expectation, side: str) -> str:
+    """What a side has of the goal of its pair, where that is not time."""
+    own = expected.sides.get(side)
+    return figure_text(own.figure.estimate, expected.unit) if own and own.figure else ""
 
 
 def _share(expected: Expectation, side: str) -> str:

@@ -137,17 +137,21 @@ def prediction_cell(measured: MeasuredPair, shape: str) -> str:
 
 
 def written_ratio(measured: MeasuredPair) -> str:
-    """The ratio of the two times, or the guess, that the lines of a pair nobody measured have written out, with the model they name."""
+    """The ratio of the two sides, or the guess, that the lines of a pair nobody measured have written out, with the model they name.
+
+    It is that of the first figure, time or another goal's, of which the lines have a ratio.
+    """
     lines, guess = predictions_of(measured.pair.workload, measured.pair.sides)
     if guess:
         return f"guess {guess.value:.3g}x"
-    times = {line.side: line for line in reversed(lines) if line.figure == "time" and not line.is_counter}
-    baseline, optimized = (times.get(side) for side in (BASELINE, OPTIMIZED))
-    if optimized is not None and optimized.over == BASELINE and optimized.factor:
-        return f"{1 / optimized.factor:.3g}x"
-    if baseline is None or optimized is None or not baseline.value or not optimized.value:
-        return SEE_RESULTS
-    return f"{baseline.value / optimized.value:.3g}x" + (f" on {key_text(optimized.model)}" if optimized.model else "")
+    for figure in dict.fromkeys(line.figure for line in lines if not line.is_counter):
+        of_sides = {line.side: line for line in reversed(lines) if line.figure == figure and not line.is_counter}
+        baseline, optimized = (of_sides.get(side) for side in (BASELINE, OPTIMIZED))
+        if optimized is not None and optimized.over == BASELINE and optimized.factor:
+            return f"{1 / optimized.factor:.3g}x"
+        if baseline is not None and optimized is not None and baseline.value and optimized.value:
+            return f"{baseline.value / optimized.value:.3g}x" + (f" on {key_text(optimized.model)}" if optimized.model else "")
+    return SEE_RESULTS
 
 
 def _headline(terms: Iterable[PredictedTerm]) -> PredictedTerm | None:

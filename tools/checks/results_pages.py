@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from common.python.gate.expectations import Expectation
-from common.python.gate.statistics import TIME, geometric_interval
+from common.python.gate.statistics import geometric_interval
 from common.python.pairs.claims import IN_CODE, INSTRUCTIONS, Claim, read_claims
 from common.python.pairs.directives import read_directives
+from common.python.pairs.goals import TIME
 from common.python.results import BASELINE, OPTIMIZED
-from common.python.wording import bytes_text, interval_text, speedup_text
+from common.python.wording import bytes_text, figure_interval_text, interval_text, speedup_text
 from tools.checks.measured_pairs import LIBRARY, README, MeasuredPair, of_library, place
 from tools.checks.predicted_ratios import equations, lines_in, outcomes, said_in_ladder, said_of
 from tools.checks.short_tables import NOT_ACCEPTED, share_text
@@ -68,7 +69,7 @@ def _sides(measured: MeasuredPair, root: Path) -> Iterator[str]:
 def _timings(measured: MeasuredPair) -> Iterator[str]:
     for model, shape, expected in measured.timings():
         entries = ", ".join(f"{key} = {value}" for key, value in expected.shape.items())
-        goal = "" if expected.goal == TIME else f" Goal `{expected.goal}`: {speedup_text(expected.ratio)}."
+        goal = "" if expected.goal == TIME else f" Goal `{expected.goal}`: {speedup_text(expected.ratio)} as good as the baseline."
         head = f"**{place(model, shape)}**: {entries}; clock `{expected.clock}`, caches {expected.cache}.{goal}"
         yield f"{head}\n\n{_table(measured, expected)}"
     for model, known in measured.models.items():
@@ -78,10 +79,11 @@ def _timings(measured: MeasuredPair) -> Iterator[str]:
 
 def _table(measured: MeasuredPair, expected: Expectation) -> str:
     before = {after: first for first, after in measured.steps}
+    has_figures = any(own.figure for own in expected.sides.values())
     body = []
     for side in measured.pair.sides:
         if side not in expected.sides:
-            body.append([side, NOT_MEASURED, "", *([""] if before else []), "", "", ""])
+            body.append([side, NOT_MEASURED, "", *([""] if before else []), "", "", "", *([""] if has_figures else [])])
             continue
         own = expected.sides[side]
         library = of_library(expected, side) if LIBRARY in measured.pair.sides else None
@@ -94,9 +96,10 @@ def _table(measured: MeasuredPair, expected: Expectation) -> str:
                 speedup_text(library) if library else "",
                 share_text(own.share) if own.share else NOT_MEASURED,
                 bytes_text(own.peak_memory_bytes) if own.peak_memory_bytes is not None else NOT_MEASURED,
+                *([figure_interval_text(own.figure, expected.unit) if own.figure else NOT_MEASURED] if has_figures else []),
             ]
         )
-    head = list(COLUMNS)
+    head = [*COLUMNS, *([f"{expected.goal} (goal)"] if has_figures else [])]
     if before:
         head.insert(3, OVER_STEP)
     return rows(tuple(head), body)

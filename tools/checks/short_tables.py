@@ -10,6 +10,7 @@ from pathlib import Path
 from common.python.errors import BenchmarkError
 from common.python.gate.expectations import Expectation, key_text
 from common.python.pairs.directives import read_directives
+from common.python.pairs.goals import TIME
 from common.python.pairs.workload import DEFAULT_SHAPE
 from common.python.results import BASELINE, OPTIMIZED, Share
 from common.python.wording import at_shape
@@ -110,7 +111,7 @@ def share_text(share: Share) -> str:
 
 
 def _speedup(expected: Expectation) -> str:
-    return ratio_text(expected.ratio.estimate)
+    return ratio_text(expected.ratio.estimate) + ("" if expected.goal == TIME else f" {expected.goal}")
 
 
 def _shares(expected: Expectation) -> str:

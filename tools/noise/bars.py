@@ -20,10 +20,11 @@ from pathlib import Path
 
 from common.python.command import Arguments, exit_with, finite_above_0
 from common.python.errors import BenchmarkError, ExitCode
-from common.python.gate.statistics import TIME, gated_logs
+from common.python.gate.statistics import gated_logs
 from common.python.gate.verdicts import first_gpu
 from common.python.machine.description import describe_machine
 from common.python.pairs.discovery import Pair, discover
+from common.python.pairs.goals import TIME
 from common.python.report.rows import commit_name
 from common.python.report.terminal import Progress, console_for
 from common.python.results import PairResult

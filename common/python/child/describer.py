@@ -15,7 +15,8 @@ from common.python.child.sides.inputs import Inputs, leaves
 from common.python.child.sides.loader import load_workload
 from common.python.errors import BenchmarkError, SideFailure
 from common.python.pairs.directives import read_directives
-from common.python.pairs.workload import Shape, ShapeValue, Spec, Where, Workload
+from common.python.pairs.goals import GOALS
+from common.python.pairs.workload import Shape, ShapeValue, Spec, Where, Workload, call_by_name
 from common.python.processes import messages
 from common.python.processes.messages import Answer, AnyRequest, ShapeEntries
 
@@ -86,6 +87,7 @@ def _try_inputs(workload: Workload, file: str) -> Inputs:
         )
     if workload.reference_rows is not None and "rows" in inputs.values.keys() | shape.keys():
         raise BenchmarkError(f"{file}: 'rows' is what reference_rows is given, and an input or a shape entry; expected one meaning")
+    _require_metric(workload, {**shape, **inputs.values}, file)
     return inputs
 
 
@@ -105,6 +107,15 @@ def _require_constants(workload: Workload, inputs: Inputs, file: str) -> None:
         if name.split(".")[0] not in workload.constants:
             expected = "expected all tensors of a serving workload among them: what changes is the trace"
             raise BenchmarkError(f"{file}: {name} is a tensor and not among the constants; {expected}")
+
+
+def _require_metric(workload: Workload, available: Mapping[str, Any], file: str) -> None:
+    """Raise BenchmarkError for a goal that neither the harness measures nor `metrics` returns."""
+    if workload.goal in GOALS or workload.metrics is None or workload.serving is not None:
+        return
+    found = call_by_name(workload.metrics, available, f"{file}: metrics")
+    if workload.goal not in found:
+        raise BenchmarkError(f"{file}: goal={workload.goal!r} and metrics return {', '.join(found) or 'nothing'}; expected the goal there")
 
 
 def _places(workload: Workload, inputs: Inputs, file: str) -> dict[str, Where]:

@@ -15,6 +15,7 @@ import torch
 
 from common.python.build import nvcc
 from common.python.child.device.escape import HeldCall
+from common.python.child.device.footprint import DeviceMemory, Start, footprint_of
 from common.python.child.device.sampler import Sampler
 from common.python.child.device.streams import work_on_quickest_stream
 from common.python.child.device.trace import compiled_kernels, start_tracing, trace
@@ -91,6 +92,7 @@ class Worker:
         self._dumped: list[dict[str, torch.Tensor]] = []  # what the referee may read until the next request
         self._sampler: Sampler | None = None
         self._maybe_line: Line | None = None
+        self._start = Start(0, 0)
         self._numa_nodes: list[int] = []
         self._broken = seal()
         self._cores = os.sched_getaffinity(0)
@@ -115,6 +117,8 @@ class Worker:
                 return self._check(request)
             case messages.Warm():
                 return self._warm(request)
+            case messages.Weigh():
+                return self._weigh(request)
             case messages.Time():
                 return self._time(request)
             case messages.Watch():
@@ -163,6 +167,7 @@ class Worker:
         if device.type == "cuda":
             work_on_quickest_stream()
             warm_digest(device)  # here, where the sides of a row load side by side
+            self._start = Start.of(DeviceMemory())
         else:
             torch.set_num_threads(1)
         if request.cores:
@@ -350,6 +355,10 @@ class Worker:
             numa_nodes=self._numa_nodes,
         )
 
+    def _weigh(self, request: messages.Weigh) -> Answer:
+        found = footprint_of(self._prepared.copies[0][1], self._start, DeviceMemory())
+        return messages.Weighed(nonce=request.nonce, allocated_bytes=found.allocated, outside_bytes=found.outside)
+
     def _reported(self) -> dict[str, ReportedMetric]:
         workload, request = self._loaded.workload, self._loaded.request
         if workload.metrics is None:
@@ -392,8 +401,8 @@ class Worker:
         self._prepare(messages.Prepare(shape=request.shape, seed=request.seed, live_seed=request.live_seed))
         _, step = self._prepared.copies[0]
         step()  # what a first call sets up or compiles is not of the step
-        launches, spans = trace(step)
-        return messages.Observed(nonce=request.nonce, launches=launches, spans=spans, cubins=compiled_kernels(), missed="")
+        launches, spans, calls = trace(step)
+        return messages.Observed(nonce=request.nonce, launches=launches, spans=spans, cubins=compiled_kernels(), missed="", calls=calls)
 
     def _picked(self, sampler: Sampler, copy: int, seed: int, prefix: str) -> Call:
         # A state that evolves is judged over this one call, from where the call found it: a replay from `prepare` on would be as long as

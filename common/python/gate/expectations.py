@@ -12,7 +12,6 @@ from pydantic import Field, model_validator
 
 from common.python.errors import BenchmarkError
 from common.python.gate.statistics import (
-    TIME,
     Mean,
     climbed,
     gated_by,
@@ -23,6 +22,7 @@ from common.python.gate.statistics import (
     rungs_timed,
 )
 from common.python.machine.description import Gpu, Machine
+from common.python.pairs.goals import ACCURACY, TIME
 from common.python.results import (
     BASELINE,
     OPTIMIZED,
@@ -39,6 +39,7 @@ from common.python.results import (
 from common.python.storage import document_text, read_document, write_whole
 
 LEAST_ACCEPTED_UNITS = 10
+AS_FAST_PERCENT = 3.0  # that a side may be slower whose accuracy counts: the band of a side's own time, its share of the ceiling
 
 Logs = Annotated[tuple[float, ...], Field(min_length=2)]  # one a unit: fewer have no variance
 
@@ -68,6 +69,7 @@ class Provenance(Document):
 class SideExpectation(Document):
     """One side: its time, the log of its median ns in each unit, its share of the ceiling, and its peak memory in bytes.
 
+    `figure` is what it has of a goal other than time, in the expectation's `unit`, and `joules` are those of a step, where they were told.
     `counters` are those of a step, where the run that was accepted profiled it at this shape.
     """
 
@@ -75,6 +77,8 @@ class SideExpectation(Document):
     logs_ns: Logs
     share: Share | None
     peak_memory_bytes: int | None
+    figure: Interval | None = None
+    joules: Interval | None = None
     counters: dict[str, float] = {}
 
 
@@ -109,6 +113,7 @@ class Expectation(Document):
     logs: Logs
     speedup: Interval
     sides: dict[str, SideExpectation]
+    unit: str = ""
     rungs: dict[str, RungExpectation] = {}
     metrics: dict[str, dict[str, ReportedMetric]]
     provenance: Provenance
@@ -195,7 +200,16 @@ def refusal(timing: PairTiming, band_percent: float) -> str:
         return f"found {len(timing.units)} units; expected at least {LEAST_ACCEPTED_UNITS}"
     if ratio is None:
         return f"found no figure for the goal {timing.goal}; expected one on both sides"
-    return too_wide(ratio, band_percent)
+    return slower_than_equal(timing) or too_wide(ratio, band_percent)
+
+
+def slower_than_equal(timing: PairTiming) -> str:
+    """Why an accuracy is not compared at equal speed: the optimized side takes longer, beyond the band; "" where that is not so."""
+    speedup = timing.speedups.get(OPTIMIZED)
+    if timing.goal != ACCURACY or speedup is None or speedup.estimate * (1 + AS_FAST_PERCENT / 100) >= 1:
+        return ""
+    longer = 100 * (1 / speedup.estimate - 1)
+    return f"found the optimized side {longer:.1f} % slower; expected at most {AS_FAST_PERCENT:g} %, as accuracy is compared at equal speed"
 
 
 def too_wide(ratio: Interval, band_percent: float) -> str:
@@ -236,10 +250,13 @@ def expectation_of(row: PairResult, timing: PairTiming, ratio: Interval, provena
                 logs_ns=tuple(math.log(median_ns(unit, side)) for unit in timing.units),
                 share=timing.shares.get(side),
                 peak_memory_bytes=row.sides[side].peak_memory_bytes,
+                figure=timing.figures.get(side),
+                joules=timing.joules.get(side),
                 counters=_counters(row, timing, side),
             )
             for side, time in timing.time_ns.items()
         },
+        unit=timing.unit,
         rungs={
             after: RungExpectation(
                 over=before,

@@ -12,8 +12,9 @@ from typing import Final, Literal, Self
 
 from pydantic import PositiveInt
 
-from common.python.gate.statistics import LOOK_CONFIDENCE, MOST_UNITS, TIME, Known, gated_logs, shortest_ns, t_quantile
+from common.python.gate.statistics import LOOK_CONFIDENCE, MOST_UNITS, Known, gated_logs, shortest_ns, t_quantile
 from common.python.machine.ceilings import MACHINES
+from common.python.pairs.goals import TIME
 from common.python.results import SCHEMA_VERSION, Document, PairTiming, Unit
 from common.python.storage import document_text, read_document, write_whole
 

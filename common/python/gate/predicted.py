@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from common.python.gate.expectations import Expectation, read_expectations
 from common.python.machine.ceilings import Ceiling, MachineCeilings
 from common.python.pairs.directives import ladder_steps
 from common.python.pairs.discovery import HALVES, Pair
+from common.python.pairs.goals import ACCURACY
 from common.python.pairs.predictions import (
     BYTES,
+    ENERGIES,
+    ERROR,
+    JOULES,
     PEAK,
     SECONDS,
     TIME,
@@ -54,6 +58,8 @@ class Measured:
     metrics: Mapping[str, Mapping[str, ReportedMetric]]
     goal: str = TIME
     ratio: float | None = None
+    joules: Mapping[str, float] = field(default_factory=dict)
+    errors: Mapping[str, float] = field(default_factory=dict)
 
     def figure(self, prediction: Prediction, side: str) -> float | None:
         """What a side has of what was predicted, in the prediction's unit; None where nobody measured it."""
@@ -65,6 +71,8 @@ class Measured:
             return self.time_ns[side] * scale if side in self.time_ns else None
         if prediction.figure == PEAK:
             return self.peak_bytes.get(side)
+        if prediction.figure in (JOULES, ERROR):
+            return (self.joules if prediction.figure == JOULES else self.errors).get(side)
         metric = self.metrics.get(side, {}).get(prediction.figure)
         return None if metric is None else _in_unit(metric, prediction.unit)
 
@@ -113,6 +121,7 @@ _WHAT = {
     "d2h_pageable": "copies to pageable host memory",
     "launch": "one launch",
     "graph_launch": "one launch of a graph",
+    "graph_node": "one further node of a chain in a graph",
 }
 
 
@@ -142,6 +151,8 @@ def predicted_for(
         metrics=_with_served(expectation.metrics, expectation.figures),
         goal=expectation.goal,
         ratio=expectation.ratio.estimate,
+        joules={side: kept.joules.estimate for side, kept in expectation.sides.items() if kept.joules},
+        errors={side: kept.figure.estimate for side, kept in expectation.sides.items() if kept.figure and expectation.goal == ACCURACY},
     )
     known = [*HALVES, *sides, *expectation.sides, *_steps(workload)]
     for prediction in predictions:
@@ -180,6 +191,8 @@ def terms_of_timing(
         metrics=_with_served(row.metrics, timing.serving.figures if timing.serving else {}),
         goal=timing.goal,
         ratio=_ratio(timing),
+        joules={side: found.estimate for side, found in timing.joules.items()},
+        errors={side: found.estimate for side, found in timing.figures.items() if timing.goal == ACCURACY},
     )
     return tuple(_terms(*predictions, measured, card, is_first))
 
@@ -263,7 +276,7 @@ def _compared(term: PredictedTerm) -> PredictedTerm:
 
 def _in_unit(metric: ReportedMetric, unit: str) -> float | None:
     """A metric in seconds or bytes where it was predicted so, else as it is; None where its own unit is neither."""
-    scales = {"s": SECONDS, "bytes": BYTES}.get(unit)
+    scales = {"s": SECONDS, "bytes": BYTES, "J": ENERGIES}.get(unit)
     if scales is None:
         return metric.value
     return metric.value * scales[metric.unit] if metric.unit in scales else None

@@ -19,11 +19,10 @@ from itertools import pairwise
 from threading import Thread
 from typing import Final, Self
 
+from common.python.pairs.goals import TIME
 from common.python.results import BASELINE, OPTIMIZED, Change, Interval, PairTiming, Unit, VerdictKind
 
 _CONFIDENCE = 0.95
-TIME = "time"  # the goal of a workload that names no other
-SETUP = "setup"  # the goal of one whose sides are to be ready sooner
 PAIR: Final = (BASELINE, OPTIMIZED)
 
 
@@ -104,6 +103,18 @@ def gains_of(units: Sequence[Unit], known: Known | None = None) -> dict[str, Int
     """How many times better than the baseline every other side is at a goal other than time; only what every unit knows."""
     sides = sorted(side for side in units[0].gains if all(side in unit.gains for unit in units))
     return {side: geometric_interval([unit.gains[side] for unit in units], known) for side in sides}
+
+
+def figures_of(units: Sequence[Unit], known: Known | None = None) -> dict[str, Interval]:
+    """What each side has of a goal other than time, in the goal's own unit; only what every unit knows."""
+    sides = [side for side in units[0].figures if all(unit.figures.get(side, 0.0) > 0 for unit in units)]
+    return {side: geometric_interval([unit.figures[side] for unit in units], known) for side in sides}
+
+
+def joules_of(units: Sequence[Unit]) -> dict[str, Interval]:
+    """The joules that a step of each side took; of a side whose energy every unit knows."""
+    sides = [side for side in units[0].joules if all(unit.joules.get(side, 0.0) > 0 for unit in units)]
+    return {side: geometric_interval([unit.joules[side] for unit in units]) for side in sides}
 
 
 def shortest_ns(units: Sequence[Unit]) -> float:

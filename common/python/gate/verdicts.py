@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from common.python.gate.expectations import Expectation, Expectations, expectations_path, gpu_key, key_text, read_expectations
+from common.python.gate.expectations import (
+    AS_FAST_PERCENT,
+    Expectation,
+    Expectations,
+    expectations_path,
+    gpu_key,
+    key_text,
+    read_expectations,
+)
 from common.python.gate.noise_floor import Noise, StepClass, class_of, class_of_units, noise_path, read_noise
 from common.python.gate.statistics import (
     FALSE_DISCOVERY,
@@ -15,8 +23,6 @@ from common.python.gate.statistics import (
     LEAST_UNITS,
     NO_CHANGE,
     PAIR,
-    SETUP,
-    TIME,
     Difference,
     Known,
     Mean,
@@ -30,6 +36,7 @@ from common.python.gate.statistics import (
 )
 from common.python.machine.ceilings import machine_key
 from common.python.machine.description import Gpu, Machine
+from common.python.pairs.goals import ACCURACY, ENERGY, MEMORY, SETUP, TIME, UNITS
 from common.python.pairs.serving import is_serving_goal
 from common.python.results import BASELINE, OPTIMIZED, Change, PairTiming, Share, StopReason, Unit, Verdict, VerdictKind
 from common.python.session.planning import CPU_SHAPE, Plan
@@ -40,7 +47,10 @@ SHARE_BAND_PERCENT = 3.0
 ANOTHER_DEVICE_PERCENT = 5.0
 BRIEF_ON_ANOTHER_DEVICE_PERCENT = 15.0
 OF_A_HOST_PERCENT = 30.0
-SETUP_PERCENT = 10.0  # of set-up, most of which is a host's: imports, compilers, files
+_OF_GOAL_PERCENT = {
+    SETUP: 10.0,  # most of which is a host's: imports, compilers, files
+    ENERGY: 5.0,  # a guess until joules were repeated on several GPUs: leakage goes with the temperature
+}
 SERVING_PERCENT = 10.0  # of figures of served requests, whose loops are a host's: a guess until A/A trials of them are kept
 """Of a ratio or a share accepted on another GPU of the model, for steps of 30 µs and more and for others; and where launches count, on any
 GPU. In 78 comparisons of rows between H200s (2026-11-22) the ratios of the first changed by 4.1 % at most and the shares of optimized sides
@@ -53,6 +63,7 @@ _ELSEWHERE_PERCENT = dict.fromkeys(StepClass, BRIEF_ON_ANOTHER_DEVICE_PERCENT) |
     StepClass.SETUP: OF_A_HOST_PERCENT,
     StepClass.SERVING: OF_A_HOST_PERCENT,
 }
+_TIME_IS_SHOWN = (SETUP, MEMORY, ENERGY)  # goals beside which it is not gated
 SPEEDUP = "speedup"
 NOISE_COMMAND = "noise"
 UNGATED = "library"  # a side of whose share of the ceiling nothing is expected
@@ -187,11 +198,14 @@ class Standards:
 
     def allowance(self, plan: Plan, units: Sequence[Unit]) -> Allowance:
         """What this machine's noise makes of steps like these."""
+        goal = plan.described.goal
         step = StepClass.SETUP if plan.is_cold else StepClass.SERVING if plan.serves else class_of_units(plan.clock, units)
+        least = SERVING_PERCENT if plan.serves else _OF_GOAL_PERCENT.get(goal, 0.0)
+        band = max(self.noise.band_percent(self._settings.gate, step), least)
+        if goal in UNITS:  # what is known of noise is known of times
+            return Allowance(step, band if goal == ENERGY else self._settings.gate, self.noise.percent.get(step), None)
         known = self.noise.known(step) if len(units) < LEAST_UNITS else None
-        band = self.noise.band_percent(self._settings.gate, step)
-        least = {StepClass.SETUP: SETUP_PERCENT, StepClass.SERVING: SERVING_PERCENT}.get(step, 0.0)
-        return Allowance(step, max(band, least), self.noise.percent.get(step), known)
+        return Allowance(step, band, self.noise.percent.get(step), known)
 
     def verdict(self, plan: Plan, shape: str, timing: PairTiming) -> Verdict | None:
         """What the gate says; None where this timing is never gated."""
@@ -208,7 +222,8 @@ class Standards:
         changes = standard.changes(timing.units, band, allowance.known)
         if expectation is None:
             return verdict_of(timing, changes, standard.sides, promotable=False)
-        found = verdict_of(timing, changes, standard.sides, _share_changes(timing, expectation, standard.least_band), promotable=True)
+        beside = _share_changes(timing, expectation, standard.least_band) | _pace_changes(timing)
+        found = verdict_of(timing, changes, standard.sides, beside, promotable=True)
         if not self._is_of_this_device(expectation):
             found = _excused(found, timing.goal)
         if expectation.clock == "launch":
@@ -230,6 +245,8 @@ class Standards:
         shortest = min(side.time_ns.estimate for side in expectation.sides.values())
         step = StepClass.SETUP if expectation.goal == SETUP else class_of(expectation.clock, shortest)
         step = StepClass.SERVING if is_serving_goal(expectation.goal) else step
+        if expectation.goal in (MEMORY, ACCURACY):  # no device of the model needs fewer bytes, or rounds otherwise
+            return known_to
         if not self._is_of_this_device(expectation):
             return max(known_to, (_ELSEWHERE_PERCENT[step], f"on another {expectation.provenance.gpu}"))
         if step is StepClass.LAUNCH:
@@ -259,7 +276,8 @@ class Standards:
         expectation = None if self._alike else self._expected(plan, shape)
         if expectation is None:
             return int(self._alike)
-        return 1 + len(expectation.means_of(rungs_between(plan.sides))) + len(_accepted_shares(expectation))
+        rungs, shares = expectation.means_of(rungs_between(plan.sides)), _accepted_shares(expectation)
+        return 1 + len(rungs) + len(shares) + (expectation.goal == ACCURACY)
 
     def _expected(self, plan: Plan, shape: str) -> Expectation | None:
         file = self._files.get(plan.target)
@@ -287,6 +305,16 @@ def _share_changes(timing: PairTiming, expectation: Expectation, least_band: flo
         expected = Mean.of([math.log(then.ceiling_ns) - log for log in expectation.sides[side].logs_ns])
         changes[f"share of {share.key} of {side}"] = Difference.between(measured, expected).change(band)
     return changes
+
+
+def _pace_changes(timing: PairTiming) -> dict[str, Change]:
+    """Whether the optimized side is as fast as the baseline, where what counts is the accuracy at that speed; faster is as good."""
+    logs = gated_logs(timing.units, TIME) if timing.goal == ACCURACY else []
+    if not logs:
+        return {}
+    change = Difference.between(Mean.of(logs), NO_CHANGE).change(AS_FAST_PERCENT)
+    is_faster = change.kind is VerdictKind.IMPROVED
+    return {SPEEDUP: change.model_copy(update={"kind": VerdictKind.SAME}) if is_faster else change}
 
 
 def _excused(found: Verdict, goal: str) -> Verdict:
@@ -327,8 +355,8 @@ def _excused_by_its_host(found: Verdict, timing: PairTiming, expectation: Expect
 
 
 def _accepted_shares(expectation: Expectation) -> dict[str, Share]:
-    """Those that are gated: of a step by the device's clock alone, as another is as fast as its host."""
-    if expectation.clock != "device":
+    """Those that are gated: of a step by the device's clock alone, as another is as fast as its host, and where time counts."""
+    if expectation.clock != "device" or expectation.goal in _TIME_IS_SHOWN:
         return {}
     return {side: accepted.share for side, accepted in expectation.sides.items() if accepted.share and side != UNGATED}
 

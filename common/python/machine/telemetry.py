@@ -8,6 +8,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import pairwise
 from types import TracebackType
 from typing import Any, Self
 
@@ -95,6 +96,18 @@ class Telemetry:
             energy=_energy(readings, len(self._gpus)),
         )
 
+    def watts(self, since: float, until: float) -> float | None:
+        """The mean power of all GPUs together from `since` to `until` (of `time.monotonic`, seconds), by their energy counters.
+
+        A counter advances in steps of many ms, so it is read from its first advance in the window to its last; None where a GPU has no
+        counter, or these two lie less than half of SHORTEST_ENERGY_S apart.
+        """
+        self._read()
+        inside = [reading for reading in list(self._readings) if since <= reading.at <= until and "energy_j" in reading.values]
+        powers = [_mean_power([reading for reading in inside if reading.gpu == gpu.uuid]) for gpu in self._gpus]
+        known = [power for power in powers if power is not None]
+        return sum(known) if known and len(known) == len(powers) else None
+
     def _sample(self) -> None:
         while not self._ended.wait(self._period_s):
             self._read()
@@ -127,6 +140,15 @@ def _spread(readings: Sequence[_Reading], name: str) -> Spread | None:
 
 def _share(told: Sequence[int], mask: int) -> float:
     return sum(bool(reasons & mask) for reasons in told) / len(told) if told else 0.0
+
+
+def _mean_power(readings: Sequence[_Reading]) -> float | None:
+    """Watts of one GPU between the first and the last advance of its counter."""
+    advances = [after for before, after in pairwise(readings) if after.values["energy_j"] > before.values["energy_j"]]
+    if len(advances) < 2 or advances[-1].at - advances[0].at < SHORTEST_ENERGY_S / 2:
+        return None
+    first, last = advances[0], advances[-1]
+    return (last.values["energy_j"] - first.values["energy_j"]) / (last.at - first.at)
 
 
 def _energy(readings: Sequence[_Reading], gpus: int) -> Energy | None:

@@ -6,23 +6,27 @@ import functools
 import math
 import os
 import random
+import statistics
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from common.python.errors import SideFailure, Status
-from common.python.gate.statistics import TIME, gains_of, median_ns, rungs_of, speedups_of, times_of
+from common.python.gate.statistics import figures_of, gains_of, joules_of, median_ns, rungs_of, speedups_of, times_of
 from common.python.gate.verdicts import Standards
 from common.python.machine.telemetry import Telemetry
+from common.python.measure.goal_figures import better_of, figures_for, gains_from, unit_of
 from common.python.measure.hidden_work import Span, WallClock, unfinished
 from common.python.measure.stopping import StopRule, Throttle
+from common.python.pairs.goals import MEMORY
 from common.python.pairs.workload import Shape
 from common.python.processes import messages
 from common.python.processes.fork_server import ANY_CORE
 from common.python.results import BASELINE, Block, Check, PairTiming, ReportedMetric, StopReason, Unit
 from common.python.session.planning import Plan
 from common.python.session.session import Judging, Session, SideAtWork
+from common.python.wording import bytes_text
 
 BLOCK_S = 0.06  # a process's own offset is what is left after so many samples, and another process costs 0.5 s
 MOST_SAMPLES = 64
@@ -79,9 +83,11 @@ class Measurement:
         self._sets = 1
         self._room = SETS_SHARE * min((gpu.memory_bytes for gpu in gpus), default=0)
         self._hold = plan.clock == "device"
+        self._sustained = session.is_sustained(plan)
         self._core = fastest_core() if plan.device == "cuda" and plan.clock != "device" else ANY_CORE  # a CPU row's workers have theirs
         self._checks: dict[str, list[Check]] = {side: [] for side in plan.sides}
         self._peaks: dict[str, int] = {}
+        self._outside: dict[str, int] = {}  # of `_peaks`, what does not lie in torch's allocator, where a memory row tells
         self._metrics: dict[str, dict[str, ReportedMetric]] = {}
         self._notes = {f"each side may use {len(plan.cores)} cores"} if plan.cores else set()
         self._numa_nodes: set[int] = set()
@@ -101,7 +107,7 @@ class Measurement:
                 units, reason = self._units()
                 repetitions.append(units)
             telemetry = self._telemetry.summary(begin)
-        if not self._session.settings.sustained and (hidden := self._wall_clock.hidden()):
+        if not self._sustained and (hidden := self._wall_clock.hidden()):
             raise SideFailure(Status.IMPLAUSIBLE, hidden)
         for side, behind_ns in self._behind_ns.items():
             if left := unfinished(behind_ns, held=self._hold):
@@ -113,14 +119,13 @@ class Measurement:
         times = times_of(everything, known)
         if known:
             self._notes.add("with so few units, the deviation between processes is at least that of this machine's noise floor")
-        if self._throttle.discarded:
-            self._notes.add(f"{self._throttle.discarded} blocks were taken again: the device throttled in them")
+        self._note_conditions()
         timing = PairTiming(
             shape=dict(self._shape),
             device=self._plan.device,
             clock=self._plan.clock,
             cache=self._plan.described.cache,
-            mode="cold_start" if self._session.is_cold(self._plan) else "sustained" if settings.sustained else "burst",
+            mode="cold_start" if self._session.is_cold(self._plan) else "sustained" if self._sustained else "burst",
             launch_latency_hidden=self._plan.clock == "device" and self._hold,
             calls_per_sample=self._copies,
             buffer_sets=self._sets,
@@ -133,12 +138,21 @@ class Measurement:
             stop_reason=reason,
             goal=self._plan.described.goal,
             gains=gains_of(everything, known),
+            figures=figures_of(everything, known),
+            unit=unit_of(self._plan.described.goal, self._metrics),
+            joules=joules_of(everything),
             repeats={side: tuple(speedups[side] for speedups in each) for side in (each[0] if each else ())},
             seconds=self._timed_s,
             telemetry=telemetry,
             notes=tuple(sorted(self._notes)),
         )
         return Measured(timing, self._checks, self._peaks, self._metrics)
+
+    def _note_conditions(self) -> None:
+        for side, outside in self._outside.items():
+            self._notes.add(f"{side} holds {bytes_text(outside)} beside torch's allocator, the code of its kernels included")
+        if self._throttle.discarded:
+            self._notes.add(f"{self._throttle.discarded} blocks were taken again: the device throttled in them")
 
     def _units(self) -> tuple[list[Unit], StopReason]:
         units: list[Unit] = []
@@ -173,6 +187,7 @@ class Measurement:
             ran: list[str] = []
             looked_at = draw_looks(sum(1 for size in passes[order[0]] if size))
             self._spans = {side: [] for side in order}
+            checked = {side: len(self._checks[side]) for side in order}
             for place, sides in enumerate((order, tuple(reversed(order)))):
                 for side in sides:
                     if count := passes[side][place]:
@@ -184,30 +199,32 @@ class Measurement:
             self._leaving.push(stack.pop_all())
         for side, spans in self._spans.items():
             self._wall_clock.saw(side, spans)
-        found = {side: tuple(taken) for side, taken in blocks.items()}
-        return Unit(order=tuple(ran), blocks=found, gains=self._gains(warmed))
+        unit = Unit(order=tuple(ran), blocks={side: tuple(taken) for side, taken in blocks.items()})
+        return self._with_figures(unit, checked)
 
-    def _gains(self, warmed: Mapping[str, messages.Warmed]) -> dict[str, float]:
-        """How many times better than the baseline each side was in this unit at a goal other than time, where both have a figure."""
+    def _with_figures(self, unit: Unit, checked: Mapping[str, int]) -> Unit:
+        """The unit with what its sides have of the row's goal; of each, as many calls as `checked` says were judged before it."""
         goal = self._plan.described.goal
-        costs: dict[str, float] = {}
-        for side, answer in warmed.items():
-            if goal == "memory":
-                costs[side] = answer.peak_memory_bytes
-            elif goal == "accuracy":
-                costs[side] = max(error.max_abs for error in self._checks[side][-1].outputs.values())
-            elif goal in answer.metrics and answer.metrics[goal].value > 0:
-                metric = answer.metrics[goal]
-                costs[side] = metric.value if metric.better == "lower" else 1 / metric.value
-        if goal == TIME or not costs.get(BASELINE):
-            return {}
-        return {side: costs[BASELINE] / cost for side, cost in costs.items() if side != BASELINE and cost > 0}
+        watts = {side: [block.watts for block in blocks if block.watts] for side, blocks in unit.blocks.items()}
+        joules = {side: statistics.fmean(known) * median_ns(unit, side) / 1e9 for side, known in watts.items() if known}
+        figures = figures_for(
+            goal,
+            peaks=self._peaks,
+            checks={side: self._checks[side][count:] for side, count in checked.items()},
+            joules=joules,
+            metrics=self._metrics,
+        )
+        gains = gains_from(figures, better_of(goal, self._metrics))
+        return unit.model_copy(update={"figures": figures, "gains": gains, "joules": joules})
 
     def _start_all(self, order: tuple[str, ...], stack: ExitStack) -> dict[str, SideAtWork]:
         """Fresh workers, each step of whose start is done side by side: a CUDA context and a `prepare` take longer than the timing."""
         workers = {side: stack.enter_context(self._session.fork_side(self._plan, side)) for side in order}
         if self._plan.device == "cuda":
             self._open_all(workers)
+        if self._plan.described.goal == MEMORY:
+            self._weigh_all(workers)
+            return workers
         for worker in workers.values():
             worker.begin_load()
         self._leaving.close()
@@ -215,6 +232,20 @@ class Measurement:
             worker.finish_load()
         self._prepare_all(workers)
         return workers
+
+    def _weigh_all(self, workers: Mapping[str, SideAtWork]) -> None:
+        """Load, prepare and weigh one side after the other: the driver tells what a device has left, and not who took it."""
+        self._leaving.close()
+        self._prepare_s = 0.0
+        for side, worker in workers.items():
+            worker.begin_load()
+            worker.finish_load()
+            prepared = worker.prepare(self._shape, self._prepare_seed, self._session.new_seed())
+            self._prepare_s = max(self._prepare_s, prepared.seconds)
+            weighed = worker.ask(messages.Weigh(), messages.Weighed, self._left())
+            self._peaks[side] = weighed.allocated_bytes + weighed.outside_bytes
+            if weighed.outside_bytes:
+                self._outside[side] = max(self._outside.get(side, 0), weighed.outside_bytes)
 
     def _open_all(self, workers: Mapping[str, SideAtWork]) -> None:
         """Make their contexts while the workers of the unit before end; then, with the GPU to itself, each chooses its stream."""
@@ -236,7 +267,7 @@ class Measurement:
 
         All sides that are short take as many, and one that is not takes one.
         """
-        if self._plan.clock != "device" or self._session.settings.warmup == 0 or self._plan.described.goal == "memory":
+        if self._plan.clock != "device" or self._session.settings.warmup == 0 or self._plan.described.goal == MEMORY:
             return dict.fromkeys(warmed, 1)
         enough = min(MOST_COPIES, math.ceil(SHORT_NS / min(answer.step_ns for answer in warmed.values())))
         return {side: enough if answer.step_ns < SHORT_NS else 1 for side, answer in warmed.items()}
@@ -244,9 +275,9 @@ class Measurement:
     def _sets_for(self, warmed: Mapping[str, messages.Warmed]) -> int:
         """How many sets of buffers samples take turns at: that a process's are where they are is then no property of its side."""
         described, settings = self._plan.described, self._session.settings
-        if self._plan.clock != "device" or described.cache == "hot" or described.goal == "memory" or described.places:
+        if self._plan.clock != "device" or described.cache == "hot" or described.goal == MEMORY or described.places:
             return 1  # pinned memory is scarce, and where it lies is all the same to a copy over the bus
-        if settings.sustained or settings.warmup == 0:
+        if self._sustained or settings.warmup == 0:
             return 1
         samples = sum(self._passes(max(answer.sample_ns for answer in warmed.values())))
         most = min(MOST_SETS // max(self._copies.values()), samples)
@@ -267,7 +298,7 @@ class Measurement:
         iterations = self._session.settings.iterations
         if iterations is not None:
             return iterations - iterations // 2, iterations // 2
-        if self._session.settings.sustained:
+        if self._sustained:
             return 1, 1
         # Without a warm-up nothing is known of the step's length. Samples by the host's clock are far apart, so no unit has only two.
         least = 1 if self._plan.clock == "device" else FEW_SAMPLES
@@ -286,13 +317,12 @@ class Measurement:
             calls_per_sample=self._copies[side],
         )
         warmed = worker.ask(request, messages.Warmed, self._left())
-        self._peaks.setdefault(side, warmed.peak_memory_bytes)
+        self._peaks.setdefault(side, warmed.peak_memory_bytes)  # of a memory row it was weighed
         self._metrics[side] = warmed.metrics
         self._numa_nodes.update(warmed.numa_nodes)
         return warmed
 
     def _block(self, worker: SideAtWork, side: str, count: int, looks: int) -> Block:
-        sustained = self._session.settings.sustained
         calls = count * self._copies[side]
         # A sustained block leaves the outputs of its last call, on inputs that all its calls shared.
         looked_at = sorted(random.sample(range(count), min(looks, count)))
@@ -303,12 +333,14 @@ class Measurement:
             picks=picks,
             prefix=self._session.dump_prefix(),
             hold=self._hold,
-            sustained=sustained,
+            sustained=self._sustained,
         )
         begin = time.monotonic()
         timed = worker.ask(request, messages.Timed, self._left())
-        wall_s = time.monotonic() - begin
+        end = time.monotonic()
+        wall_s = end - begin
         self._notes.update(timed.notes)
+        watts = self._telemetry.watts(begin, end) if self._sustained else None
         if len(timed.samples_ns) != count or not all(0 < sample < math.inf for sample in timed.samples_ns):
             raise SideFailure(Status.CRASHED, f"{side}: found {len(timed.samples_ns)} samples; expected {count} positive times")
         if len(timed.picks) != len(picks) * worker.ranks:
@@ -319,7 +351,7 @@ class Measurement:
         queued_s = min(timed.queued_ns, calls * messages.MOST_QUEUED_NS) / 1e9
         self._spans[side].append(Span(wall_s, sum(timed.samples_ns) * self._copies[side] / 1e9, count, queued_s, looks))
         clocks = tuple(timed.sm_clock_hz)
-        return Block(seed=request.seed, samples_ns=tuple(timed.samples_ns), sm_clock_hz=clocks, void=timed.void)
+        return Block(seed=request.seed, samples_ns=tuple(timed.samples_ns), sm_clock_hz=clocks, void=timed.void, watts=watts)
 
     def _cold_unit(self, order: tuple[str, ...]) -> Unit:
         """Every sample is a fresh process: from loading the side to its first result, with compile caches of its own."""

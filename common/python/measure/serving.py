@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 
 from common.python.gate.verdicts import Standards
+from common.python.measure.goal_figures import LOWER, gains_from
 from common.python.measure.process_pairs import Measured, Measurement
 from common.python.measure.serving_figures import figure_named, figures_of_blocks, interval_over
-from common.python.pairs.serving import MEMORY, is_latency, is_lower_better
-from common.python.results import BASELINE, Block, Check, ServingFigures, Setup, Unit
+from common.python.pairs.goals import MEMORY, UNITS
+from common.python.pairs.serving import is_lower_better, unit_of
+from common.python.results import Block, Check, ServingFigures, Setup, Unit
 from common.python.session.planning import Plan
 from common.python.session.serving import TEETH_REQUESTS, Answered, Trace, Traces
 from common.python.session.session import Judging, Session, SideAtWork
@@ -71,7 +73,8 @@ class ServingMeasurement(Measurement):
             offered_per_s=(share * self._saturation_per_s if share else self._told.per_s) or None,
             saturation_per_s=self._saturation_per_s if share else None,
         )
-        measured.timing = measured.timing.model_copy(update={"serving": serving})
+        unit = UNITS[MEMORY] if self._goal == MEMORY else unit_of(self._goal)
+        measured.timing = measured.timing.model_copy(update={"serving": serving, "unit": unit})
         return measured
 
     def _unit(self, order: tuple[str, ...]) -> Unit:
@@ -91,19 +94,23 @@ class ServingMeasurement(Measurement):
             for worker in workers.values():
                 worker.begin_close()
             self._leaving.push(stack.pop_all())
-        found = {side: tuple(taken) for side, taken in blocks.items()}
-        figures = {side: figures_of_blocks(taken, *self._slo) for side, taken in found.items()}
+        unit = Unit(order=tuple(ran), blocks={side: tuple(taken) for side, taken in blocks.items()})
         peaks = {side: float(seen.peak_memory_bytes) for side, seen in answered.items()}
-        return Unit(order=tuple(ran), blocks=self._timed_by_goal(found, figures), gains=gains_over_baseline(self._goal, figures, peaks))
+        figures = peaks if self._goal == MEMORY else self._figures_at_goal(unit)
+        return unit.model_copy(update={"figures": figures, "gains": gains_from(figures, better_at(self._goal))})
 
-    def _timed_by_goal(
-        self, blocks: Mapping[str, tuple[Block, ...]], figures: Mapping[str, Mapping[str, float]]
-    ) -> dict[str, tuple[Block, ...]]:
-        """Where the goal is a latency, that of the whole unit in place of the traces' lengths, which follow from the arrivals."""
-        if not is_latency(self._goal):
-            return dict(blocks)
-        ns = {side: max(1.0, 1e6 * (figure_named(found, self._goal) or 0.0)) for side, found in figures.items()}
-        return {side: tuple(block.model_copy(update={"samples_ns": (ns[side],)}) for block in taken) for side, taken in blocks.items()}
+    def _figures_at_goal(self, unit: Unit) -> dict[str, float]:
+        found = {side: figure_named(figures_of_blocks(blocks, *self._slo), self._goal) for side, blocks in unit.blocks.items()}
+        return {side: figure for side, figure in found.items() if figure is not None}
+
+    def _weigh_all(self, workers: Mapping[str, SideAtWork]) -> None:
+        """Start them as for any other goal: what torch's allocator holds at most is read from each trace."""
+        for worker in workers.values():
+            worker.begin_load()
+        self._leaving.close()
+        for worker in workers.values():
+            worker.finish_load()
+        self._prepare_all(workers)
 
     def _serve(self, worker: SideAtWork, side: str, trace: Trace) -> Answered:
         answered = self._traces.serve(worker, side, self._shape, trace, self._left())
@@ -128,14 +135,9 @@ class ServingMeasurement(Measurement):
         return statistics.median(len(answered.requests) / answered.seconds for answered in traces)
 
 
-def gains_over_baseline(goal: str, figures: Mapping[str, Mapping[str, float]], peaks: Mapping[str, float]) -> dict[str, float]:
-    """How many times better than the baseline each side is at `goal`, of figures or peak bytes by side; of those that are not zero."""
-    costs = {}
-    for side, found in figures.items():
-        figure = peaks[side] if goal == MEMORY else figure_named(found, goal)
-        if figure:
-            costs[side] = figure if goal == MEMORY or is_lower_better(goal) else 1 / figure
-    return {side: costs[BASELINE] / cost for side, cost in costs.items() if side != BASELINE and BASELINE in costs}
+def better_at(goal: str) -> str:
+    """Whether a lower or a higher figure is better at `goal`: less memory and less latency are."""
+    return LOWER if goal == MEMORY or is_lower_better(goal) else "higher"
 
 
 def _block(answered: Answered) -> Block:

@@ -26,19 +26,20 @@ from common.python.gate.statistics import (
     times_of,
 )
 from common.python.gate.verdicts import Allowance, Standard, Standards, more_units
+from common.python.pairs.goals import ENERGY, MEMORY, OF_A_GPU, SETUP
 from common.python.results import OPTIMIZED, Block, StopReason, TelemetrySummary, Unit
 from common.python.session.planning import Plan
 from common.python.settings import Settings
 
 BUDGET_S = 5.0  # a side
 _SLOWER = 1.02  # than the mean so far may units be that are to come: two of 80 measurements on H200s ended 0.6 and 1.3 % late
-SETUP_UNITS = 4  # of fresh processes, both orders twice: each may compile for half a minute
-SERVING_UNITS = 4  # of two traces a side, both orders twice
-SERVING_BUDGET_S = 25.0  # a side
+FEW_UNITS = 4  # both orders twice: a fresh process may compile for half a minute, joules take seconds, bytes are the same in any
+SERVING_BUDGET_S = 25.0  # a side, whose traces take seconds
 DEAR_S = 2.0  # a `prepare` that takes longer allows as few units as there is a variance from
 PRECISE_PERCENT = 0.25
 # Steps whose noise may not let the interval become that narrow: this, unless their floor is kept.
 NOISY_PERCENT = {StepClass.SHORT: 1.0, StepClass.LAUNCH: 0.5, StepClass.HOST: 0.5, StepClass.SETUP: 5.0, StepClass.SERVING: 3.0}
+NOISY_ENERGY_PERCENT = 2.0  # what a counter that advances every 0.1 s can tell of a few seconds
 
 
 class StopRule:
@@ -98,10 +99,8 @@ class StopRule:
     def _least(self, units: Sequence[Unit], prepare_s: float) -> int:
         if self._accepting:
             return LEAST_ACCEPTED_UNITS
-        if self._plan.is_cold:
-            return SETUP_UNITS
-        if self._plan.serves:
-            return SERVING_UNITS
+        if self._plan.serves or self._plan.described.goal in (SETUP, MEMORY, ENERGY):
+            return FEW_UNITS
         dear = prepare_s > DEAR_S and len(units) >= LOOK_EVERY and self._standards.allowance(self._plan, units).known is not None
         return LOOK_EVERY if dear else LEAST_UNITS
 
@@ -111,13 +110,16 @@ class StopRule:
             gated = [sides for side in (OPTIMIZED, *rungs_between(self._plan.sides)) for sides in gated_by(side)]
             intervals = [ratio_interval(units, goal, sides, known) for sides in gated if len(gated_logs(units, goal, sides)) == len(units)]
         else:
-            figures = speedups_of(units, known), gains_of(units, known), rungs_of(units, self._plan.sides, goal, known)
+            times = {} if goal in OF_A_GPU or self._plan.serves else speedups_of(units, known)  # that are shown beside what counts
+            figures = times, gains_of(units, known), rungs_of(units, self._plan.sides, goal, known)
             intervals = [interval for each in figures for interval in each.values()]
         return max(interval.half_width_percent for interval in intervals or times_of(units, known).values())
 
     def _precise_percent(self, allowance: Allowance) -> float:
         if self._accepting:
             return allowance.band_percent / 2
+        if self._plan.described.goal == ENERGY:
+            return NOISY_ENERGY_PERCENT
         if allowance.step not in NOISY_PERCENT:
             return PRECISE_PERCENT
         return NOISY_PERCENT[allowance.step] if allowance.floor_percent is None else allowance.floor_percent

@@ -8,6 +8,7 @@ r"""What a side may claim of its machine code and of its launches: the grammar o
     AMOUNT [in KERNEL] IS VALUE     an amount below, as in `registers <= 64` or `launches < 0.1 x baseline`
     overlap IS VALUE                of the time that the busiest stream could hide, how much is hidden: 0 one after the other, 1 all of it
     overlap A B IS VALUE            time in which both run, as a share of the shorter's: kernels or copies with A and B in their names
+    calls NAME IS VALUE             calls of the host to CUDA with NAME in their names, as in `calls cudaStreamSynchronize == 0`
     counter NAME IS VALUE           a profiler's counter, as in `counter dram__bytes.sum < 0.5 x baseline`
 
 KERNEL is a part of a kernel's name, IS one of == < <= > >=, VALUE a number, also in KiB or MiB, or a multiple of what the baseline has.
@@ -44,6 +45,7 @@ _TECHNIQUES = Path(__file__).with_name("techniques.tsv")
 _EXAMPLES = {
     "kernel": "kernel gemm",
     "overlap": "overlap >= 0.5",
+    "calls": "calls cudaStreamSynchronize == 0",
     "counter": "counter dram__bytes.sum < 0.5 x baseline",
     "shared_memory": "shared_memory <= 100 KiB",
     **{amount: f"{amount} <= 64" for amount in AMOUNTS if amount != "shared_memory"},
@@ -51,7 +53,8 @@ _EXAMPLES = {
 _UNITS = {None: 1, "KiB": 1 << 10, "MiB": 1 << 20}
 _VALUE = r"(?P<number>\d+(?:\.\d+)?)(?: (?P<unit>KiB|MiB))?(?P<times> x baseline)?|(?P<baseline>baseline)"
 _COMPARISON = re.compile(
-    rf"(?:(?P<amount>{'|'.join(AMOUNTS)})(?: in (?P<kernel>\S+))?|counter (?P<counter>\S+)|overlap(?: (?P<first>\S+) (?P<second>\S+))?)"
+    rf"(?:(?P<amount>{'|'.join(AMOUNTS)})(?: in (?P<kernel>\S+))?|counter (?P<counter>\S+)|calls (?P<calls>\S+)"
+    r"|overlap(?: (?P<first>\S+) (?P<second>\S+))?)"
     rf" (?P<relation>==|<=|>=|<|>) (?:{_VALUE})"
 )
 _PRESENCE = re.compile(
@@ -73,10 +76,10 @@ class Technique:
 
 @dataclass(frozen=True)
 class Measure:
-    """What a claim is about: its `kind` is "instructions", one of AMOUNTS, "overlap" or "counter".
+    """What a claim is about: its `kind` is "instructions", one of AMOUNTS, "overlap", "calls" or "counter".
 
-    `names` holds a counter's name, or the two that overlap, or nothing where any streams do; `kernel` a part of the name of the kernels
-    that count, or nothing.
+    `names` holds a counter's name, a part of the names of calls, or the two that overlap, or nothing where any streams do; `kernel` a part
+    of the name of the kernels that count, or nothing.
     """
 
     kind: str
@@ -153,8 +156,8 @@ def parse_claim(text: str, *, separates: bool) -> Claim:
 def _comparison(text: str, match: re.Match[str], separates: bool) -> Claim:
     if match["amount"]:
         measure = Measure(match["amount"], match["kernel"] or "")
-    elif match["counter"]:
-        measure = Measure("counter", names=(match["counter"],))
+    elif match["counter"] or match["calls"]:
+        measure = Measure("counter" if match["counter"] else "calls", names=(match["counter"] or match["calls"],))
     else:
         measure = Measure("overlap", names=(match["first"], match["second"]) if match["first"] else ())
     relative = bool(match["times"] or match["baseline"])

@@ -7,7 +7,8 @@ r"""What a pair predicts, one equation per line: parsed as text, refused where i
     predicts@NAME: ...                                                    of the timed shape of that name; else of the first
     guess: 1.2x, WHY                                                      the speedup, where nobody has an equation
 
-FIGURE is `time` unless one is named: `peak_bytes`, or a metric of the workload. UNIT is ns, us, ms or s, B to TB, KiB to TiB, or none.
+FIGURE is `time` unless one is named: `peak_bytes`, `joules`, `error` or a metric of the workload. A UNIT of bytes or joules alone names
+`peak_bytes` or `joules`. UNIT is ns, us, ms or s, B to TB, KiB to TiB, mJ, J or kJ, or none. `error` is relative, and has none.
 EXPRESSION is arithmetic (+ - * / ** min max) on the constants of a GPU model's card and the entries of the timed shape, in seconds and
 bytes. An EXPRESSION without a constant of the card is a literal figure: it is compared only on the model that its line names, or on
 DEFAULT_MODEL where the line names none.
@@ -41,6 +42,8 @@ _TECHNIQUES = Path(__file__).with_name("techniques.tsv")
 
 TIME = "time"
 PEAK = "peak_bytes"
+JOULES = "joules"
+ERROR = "error"
 SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "\u03bcs": 1e-6, "ms": 1e-3, "s": 1.0}  # the Greek letter too: keyboards differ
 _PREFIXES = "KMGT"
 BYTES = (
@@ -48,6 +51,9 @@ BYTES = (
     | {f"{prefix}B": 1e3 ** (power + 1) for power, prefix in enumerate(_PREFIXES)}
     | {f"{prefix}iB": 1024.0 ** (power + 1) for power, prefix in enumerate(_PREFIXES)}
 )
+ENERGIES = {"mJ": 1e-3, "J": 1.0, "kJ": 1e3}
+_SCALES = {"s": SECONDS, "bytes": BYTES, "J": ENERGIES}
+_FIGURES = {"bytes": PEAK, "J": JOULES}  # that a unit alone names
 
 _LINE = re.compile(r"^\s*(?://|#)\s*(predicts|guess)(?:@([^:]*))?:(?!:)\s*(.*?)\s*$")
 _NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -125,7 +131,7 @@ class Prediction:
         """The one model that a literal figure is of; "" for what any model's card, or none, is enough to work out."""
         if self.model:
             return self.model
-        is_of_any = self.is_counter or self.unit == "bytes" or self.over
+        is_of_any = self.is_counter or self.unit == "bytes" or self.figure == ERROR or self.over
         return "" if is_of_any or self.names - shape.keys() else DEFAULT_MODEL
 
     def require_arithmetic(self, shape: Mapping[str, object]) -> None:
@@ -160,6 +166,7 @@ def amount_text(value: float, unit: str) -> str:
     scales = {
         "s": (("ns", 1e-9), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)),
         "bytes": tuple((name, BYTES[name]) for name in ("B", "KB", "MB", "GB")),
+        "J": tuple(ENERGIES.items()),
     }
     counts = (("million", 1e6), ("billion", 1e9))
     fitting = [scale for scale in scales.get(unit, () if unit else counts) if abs(value) >= scale[1]]
@@ -261,8 +268,12 @@ def _prediction(where: str, shape: str, body: str) -> Prediction:
         value, unit = None, "s" if figure == TIME else ""
     else:
         raise BenchmarkError(f"{where}: found `{left}` without a value; expected one before the equation, as in {_EXAMPLE}")
+    figure = _FIGURES.get(unit, figure) if figure == TIME and not is_counter else figure
     if figure == TIME and unit != "s":
         raise BenchmarkError(f"{where}: found a time in {unit or 'no unit'}; expected one in ns, us, ms or s")
+    if (figure == PEAK and unit not in ("", "bytes")) or (figure == JOULES and unit not in ("", "J")) or (figure == ERROR and unit):
+        units = {PEAK: "bytes", JOULES: "joules", ERROR: "no unit"}[figure]
+        raise BenchmarkError(f"{where}: found {figure} in {unit}; expected {units}")
     if right and not ratio:
         try:
             _names(right)
@@ -271,7 +282,7 @@ def _prediction(where: str, shape: str, body: str) -> Prediction:
     over, factor = (ratio[2], float(ratio[1])) if ratio else ("", 0.0)
     if model and model not in MODELS:
         raise BenchmarkError(f"{where}: found `on {model}`; expected one of {', '.join(MODELS)}")
-    unit = "bytes" if figure == PEAK and not unit else unit
+    unit = {PEAK: "bytes", JOULES: "J"}.get(figure, unit)
     return Prediction(where, text, side, figure, value, unit, is_counter, right, over, factor, shape, model, note)
 
 
@@ -316,11 +327,10 @@ def _subject(where: str, left: str) -> tuple[str, str, bool, list[str]]:
 
 def _amount(where: str, words: list[str]) -> tuple[float, str]:
     unit = words[1] if len(words) > 1 else ""
-    if len(words) > 2 or (unit and unit not in SECONDS and unit not in BYTES):
-        raise BenchmarkError(
-            f"{where}: found `{' '.join(words)}`; expected a number and one unit of {', '.join([*SECONDS, *BYTES])}, or none"
-        )
-    scale, kind = (SECONDS[unit], "s") if unit in SECONDS else (BYTES[unit], "bytes") if unit else (1.0, "")
+    known = {name: (scale, kind) for kind, scales in _SCALES.items() for name, scale in scales.items()}
+    if len(words) > 2 or (unit and unit not in known):
+        raise BenchmarkError(f"{where}: found `{' '.join(words)}`; expected a number and one unit of {', '.join(known)}, or none")
+    scale, kind = known.get(unit, (1.0, ""))
     return float(words[0]) * scale, kind
 
 

@@ -17,7 +17,6 @@ from common.python.errors import BenchmarkError
 LATENCIES = ("ttft_ms", "itl_ms", "tpot_ms", "e2e_ms")
 PERCENTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
 RATES = ("output_tokens_per_s", "requests_per_s", "goodput")
-MEMORY = "memory"  # the one goal of a serving row that is no figure of its requests
 LEAST_BEYOND = 10  # requests that must lie beyond a percentile above p95
 TAIL = "p99"
 FEWEST_FOR_TAIL = math.ceil(LEAST_BEYOND / (1 - PERCENTILES[TAIL]) / 2)  # a trace: a process serves two

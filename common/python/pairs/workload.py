@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from common.python.errors import BenchmarkError
-from common.python.pairs.serving import FEWEST_FOR_TAIL, LATENCIES, LEAST_BEYOND, MEMORY, RATES, TAIL, Serving, is_latency, is_serving_goal
+from common.python.pairs.goals import GOALS, MEMORY, OF_A_GPU, TIME
+from common.python.pairs.serving import FEWEST_FOR_TAIL, LATENCIES, LEAST_BEYOND, RATES, TAIL, Serving, is_latency, is_serving_goal
 
 ShapeValue = int | float | bool | str
 Shape = Mapping[str, ShapeValue]
@@ -103,8 +104,10 @@ class Workload:
     changes                   the tolerance of the optimized side, where it lowers the precision by design
     changed_by                the sides that `changes` holds for: also "library", where the library lowers it in the same way
     reference_in              float64, or float32 with the reason in a comment; integers stay exact
-    goal                      what the optimized side must improve: time, memory, accuracy, a metric's name, or setup: the time from a
-                              fresh process that has imported torch, with empty compile caches, to the first right answer
+    goal                      what the optimized side must improve: time; memory, the most device bytes during a step; accuracy, the
+                              error against the reference where both sides are as fast; energy, joules of a step; setup, the time from
+                              a fresh process that has imported torch, with empty compile caches, to the first right answer; or the
+                              name of a figure that `metrics` returns
     clock                     device, launch (the host's launch cost counts) or host (wall clock)
     cache                     state of the caches before a timed call: of the L2, and of the page cache of input files
     place                     device, or host for work that never touches a GPU. An input of other work lies in the host's memory if it is
@@ -136,7 +139,7 @@ class Workload:
     changes: Precision | None = None
     changed_by: tuple[str, ...] = ("optimized",)
     reference_in: ReferenceIn = "float64"
-    goal: str = "time"
+    goal: str = TIME
     clock: Clock = "device"
     cache: Cache = "cold"
     place: Place = "device"
@@ -170,7 +173,7 @@ class Workload:
             self._require_answers()
 
     def _require_answers(self) -> None:
-        if is_serving_goal(self.goal):
+        if is_serving_goal(self.goal) and self.metrics is None:
             raise BenchmarkError(f"goal={self.goal!r} is a figure of served requests; expected serving=Serving(...) beside it")
         for name, left_out in (("outputs", _no_outputs), ("work", _no_work)):
             if vars(self)[name] is left_out:
@@ -179,6 +182,7 @@ class Workload:
         for name, bound in {"rtol": self.rtol, "atol": self.atol, **lowered}.items():
             if not 0 <= bound < math.inf:
                 raise BenchmarkError(f"{name}={bound}; expected a finite bound that is not negative")
+        self._require_goal()
         self._require_reference()
 
     def _require_serving(self) -> None:
@@ -205,6 +209,12 @@ class Workload:
             if is_latency(self.goal) and self.goal.endswith(TAIL) and count < FEWEST_FOR_TAIL:
                 found = f"goal={self.goal!r} and {count} requests at shape {name}"
                 raise BenchmarkError(f"{found}; expected {FEWEST_FOR_TAIL} a trace, so that {LEAST_BEYOND} lie beyond it")
+
+    def _require_goal(self) -> None:
+        if self.goal not in GOALS and self.metrics is None:
+            raise BenchmarkError(f"goal={self.goal!r}; expected {', '.join(GOALS)}, or the name of a figure that metrics returns")
+        if self.goal in OF_A_GPU and self.place == "host":
+            raise BenchmarkError(f"goal={self.goal!r} and place='host'; expected place='device', as that figure is a GPU's")
 
     def _require_reference(self) -> None:
         if self.reference is None and (self.reference_rows is None or self.evolves):

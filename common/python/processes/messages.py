@@ -250,6 +250,20 @@ class Warmed(Answer):
     numa_nodes: list[int] = []
 
 
+class Weigh(Request):
+    """Call the step of what was prepared, and tell the most device memory that the process holds; no other may take any meanwhile."""
+
+    kind: Literal["weigh"] = "weigh"
+
+
+class Weighed(Answer):
+    """Bytes since before the side was loaded: the most in use in torch's allocator during a step, and the most that lay beside it."""
+
+    kind: Literal["weighed"] = "weighed"
+    allocated_bytes: int
+    outside_bytes: int
+
+
 class Time(Request):
     """Take `count` samples; call i, counted over all samples and copies, runs on the inputs of seed + i.
 
@@ -331,6 +345,7 @@ class Observed(Answer):
     spans: list[Span]
     cubins: list[str]
     missed: str  # a sentence on what it did besides, of which neither launches nor code are known; empty if that is all
+    calls: dict[str, int] = {}  # of the host to CUDA in a step that was watched: how often each was made
     imported: list[str] = []  # by an Ahead: the files of all its modules that are not of installed packages
 
 
@@ -552,6 +567,7 @@ AnyRequest = Annotated[
     | Prepare
     | Check
     | Warm
+    | Weigh
     | Time
     | Watch
     | Ahead

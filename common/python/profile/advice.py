@@ -40,7 +40,7 @@ class Bottleneck(StrEnum):
 
 
 _MEMORIES = ("dram", "l2")
-_LAUNCHES = ("launch", "graph_launch")
+_LAUNCHES = ("launch", "graph_launch", "graph_node")
 _LINKS = ("h2d", "d2h", "peer", "storage", "all_reduce")
 _TENSOR_KEYS = frozenset(("tf32", "bf16", "fp16", "fp8", "fp4"))  # whose ceilings only tensor cores reach
 

@@ -19,8 +19,8 @@ from itertools import chain
 
 from common.python.gate.outcome import red_figures
 from common.python.gate.statistics import PAIR, climbed
-from common.python.gate.statistics import TIME as TIME_GOAL
 from common.python.gate.verdicts import name_of
+from common.python.pairs.goals import TIME as TIME_GOAL
 from common.python.profile.ncu import DRAM_PERCENT, L1_PERCENT, L2_PERCENT, SM_PERCENT, STALL, TIME, Moved, ranked, value_text
 from common.python.results import BASELINE, OPTIMIZED, PairResult, PairTiming, SideProfile, StepTrace
 from common.python.wording import significant, time_text

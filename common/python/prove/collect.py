@@ -150,11 +150,12 @@ def add_counters(known: dict[str, Seen], machine: Machine, counters: Mapping[str
 def _watched(observed: messages.Observed, known: Seen | None, *, is_library: bool) -> Seen:
     launches, spans = tuple(observed.launches), tuple(observed.spans)
     if is_library and known is not None:
-        return Seen(known.kernels, launches, spans)
+        return Seen(known.kernels, launches, spans, calls=observed.calls)
     kernels = read_cubins(observed.cubins)
     names = {kernel.name for kernel in kernels}
     others = listed(base_name(name) for name in (demangled(launch.kernel) for launch in launches) if name not in names)
-    return Seen(kernels, launches, spans, no_code=f"no machine code of {others} is at hand" if others else "")
+    no_code = f"no machine code of {others} is at hand" if others else ""
+    return Seen(kernels, launches, spans, no_code=no_code, calls=observed.calls)
 
 
 def _name(capability: Capability) -> str:

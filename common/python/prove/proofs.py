@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from common.python.build.sass import Kernel, base_name, demangled
@@ -32,6 +32,7 @@ class Seen:
     no_code    why there may be kernels whose machine code is not in `kernels`; empty where it all is
     counters   a profiler's counters, summed over a step; None where nobody counted them for the claims
     uncounted  why, in a sentence
+    calls      how often the host called each function of CUDA in a step; none where nobody watched one
     """
 
     kernels: tuple[Kernel, ...] = ()
@@ -41,6 +42,7 @@ class Seen:
     no_code: str = ""
     counters: Mapping[str, float] | None = None
     uncounted: str = "counters are read by a profiler, and none ran"
+    calls: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def launched_kernels(self) -> tuple[Kernel, ...]:
@@ -152,6 +154,8 @@ def _amount(measure: Measure, seen: Seen, *, own: bool) -> Amount:
         return Amount(value, value, f"{value:.6g} {name}")
     if measure.kind == "overlap":
         return _overlap(measure.names, seen)
+    if measure.kind == "calls":
+        return _called(measure.names[0], seen)
     return _launched(measure, seen)
 
 
@@ -252,6 +256,14 @@ def _overlap_of_streams(spans: Iterable[Span]) -> Amount:
     if len(streams) == 1:
         return Amount(share, share, "all runs on one stream")
     return Amount(share, share, f"{len(streams)} streams hide {100 * share:.0f} % of what the busiest of them could hide")
+
+
+def _called(name: str, seen: Seen) -> Amount:
+    if not seen.calls:
+        return Amount(0, math.inf, "what the host calls is seen on a GPU")
+    found = {each: count for each, count in seen.calls.items() if name in each}
+    told = ", ".join(f"{count} of {each}" for each, count in found.items())
+    return Amount(sum(found.values()), sum(found.values()), told or f"no call with {name!r} in its name")
 
 
 def listed(names: Iterable[str], most: int = 4) -> str:

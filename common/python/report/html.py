@@ -20,7 +20,7 @@ from common.python.machine.ceilings import Ceiling, MachineCeilings
 from common.python.machine.roofline import value_text
 from common.python.report.charts import BOX_HEIGHT, BOX_WIDTH, Reach, Roofline, SpeedupAxis, Whisker, roofline, speedup_axis
 from common.python.report.html_pair import PARTS, compact, headlines, kind_of
-from common.python.report.rows import lines_of, machine_text, settings_text, span_text
+from common.python.report.rows import lines_of, machine_text, settings_text, shown_ratios, span_text
 from common.python.report.tables import Column, Section, sections, share_interval, share_text, summary, title
 from common.python.results import OPTIMIZED, PairResult, Run, VerdictKind
 from common.python.wording import at_shape, interval_text, one_line, speedup_text, time_text
@@ -164,7 +164,7 @@ def _results(pairs: Sequence[Pair]) -> tuple[tuple[Column, ...], list[tuple[Pair
 
 def _speedup_chart(pairs: Sequence[Pair]) -> tuple[SpeedupAxis, list[SpeedupRow]]:
     """The axis that holds every speedup, and a row for each; a row that has none says why."""
-    axis = speedup_axis(speedup for pair in pairs for timing in pair.row.timings.values() for speedup in timing.speedups.values())
+    axis = speedup_axis(speedup for pair in pairs for timing in pair.row.timings.values() for speedup in shown_ratios(timing).values())
     return axis, [entry for pair in pairs for entry in _speedup_rows(pair, axis)]
 
 
@@ -177,7 +177,7 @@ def _speedup_rows(pair: Pair, axis: SpeedupAxis) -> Iterator[SpeedupRow]:
         found = {
             side: SpeedupRow(pair, side, value=speedup_text(speedup), whisker=axis.whisker(speedup), is_branch=True)
             for side in timing.time_ns  # in the order in which they are stated: a ladder's is that of its steps
-            if (speedup := timing.speedups.get(side))
+            if (speedup := shown_ratios(timing).get(side))
         }
         if own := found.pop(OPTIMIZED, None):
             head = replace(head, value=own.value, whisker=own.whisker)

@@ -7,6 +7,7 @@ in PARTS. A table belongs in `report.sections` instead: then the Markdown report
 from __future__ import annotations
 
 import difflib
+import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,14 +20,15 @@ from pygments.lexer import Lexer  # type: ignore[import-untyped]
 from pygments.lexers import CudaLexer, PythonLexer  # type: ignore[import-untyped]
 from pygments.token import Comment, Keyword, Number, String, Token  # type: ignore[import-untyped]
 
-from common.python.gate.statistics import climbed, median_ns
+from common.python.gate.statistics import climbed, gated_logs
+from common.python.pairs.goals import TIME
 from common.python.profile.advice import diagnoses
 from common.python.profile.explain import reasons
 from common.python.report.charts import Curve, Effect, Strip, curve, effect_of, strip
-from common.python.report.rows import checkout_text, error_text
+from common.python.report.rows import checkout_text, error_text, shown_ratios
 from common.python.report.tables import REASONS, Column, Section, sections
 from common.python.results import BASELINE, OPTIMIZED, Check, Interval, PairResult, PairTiming, Run, SideResult, Unit
-from common.python.wording import at_shape, interval_text, one_line, speedup_text, time_text
+from common.python.wording import at_shape, figure_interval_text, figure_text, interval_text, one_line, speedup_text, time_text
 
 LIBRARY = "library"
 RUNG = "rung"
@@ -66,28 +68,39 @@ class Headline:
 
 
 def headlines(row: PairResult) -> list[Headline]:
-    """A headline a shape and side that has a speedup."""
+    """A headline a shape and side that has a speedup, or a gain at the goal that the row has instead of time."""
     found = []
     for shape, timing in row.timings.items():
         for side in _compared(timing):
-            speedup = timing.speedups[side]
-            effect = effect_of(speedup)
-            times = " → ".join(time_text(timing.time_ns[name].estimate) for name in (BASELINE, side))
+            ratio = shown_ratios(timing)[side]
+            effect = effect_of(ratio)
+            both = " → ".join(_figure(timing, name) for name in (BASELINE, side))
             over = [f"; {speedup_text(timing.rungs[side])} over {before}" for before, after in climbed(timing) if after == side]
             label = " ".join(filter(None, ("" if side == OPTIMIZED else side, at_shape(shape).strip())))
-            found.append(Headline(label, speedup_text(speedup), effect, f"{times}: {_EFFECTS[effect]}{''.join(over)}"))
+            words = _EFFECTS[effect] if not timing.figures else _GOAL_EFFECTS[effect].format(goal=timing.goal)
+            found.append(Headline(label, speedup_text(ratio), effect, f"{both}: {words}{''.join(over)}"))
     return found
 
 
 def _compared(timing: PairTiming) -> list[str]:
-    """The sides that have a speedup: the optimized one, then the others in the order in which they are stated."""
-    return sorted((side for side in timing.time_ns if side in timing.speedups), key=lambda side: side != OPTIMIZED)
+    """The sides that are compared: the optimized one, then the others in the order in which they are stated."""
+    return sorted((side for side in timing.time_ns if side in shown_ratios(timing)), key=lambda side: side != OPTIMIZED)
+
+
+def _figure(timing: PairTiming, side: str) -> str:
+    return figure_text(timing.figures[side].estimate, timing.unit) if timing.figures else time_text(timing.time_ns[side].estimate)
 
 
 _EFFECTS: dict[Effect, str] = {
     "faster": "faster, all of the 95 % interval lies above 1x",
     "slower": "slower, all of the 95 % interval lies below 1x",
     "undecided": "not decided, the 95 % interval holds 1x",
+}
+
+_GOAL_EFFECTS: dict[Effect, str] = {
+    "faster": "better at {goal}, all of the 95 % interval lies above 1x",
+    "slower": "worse at {goal}, all of the 95 % interval lies below 1x",
+    "undecided": "not decided at {goal}, the 95 % interval holds 1x",
 }
 
 
@@ -121,6 +134,7 @@ def samples(row: PairResult, _: Run) -> Iterator[Part]:
     """Every raw sample: the speedup of each process pair, then the times of each side, then the clocks they were taken at."""
     for shape, timing in row.timings.items():
         panels = [_ratios(timing, side) for side in _compared(timing)]
+        panels += [_figures(timing, side) for side in timing.figures]
         panels += [_times(timing, side) for side in timing.time_ns]
         panels += [panel for side in timing.time_ns for panel in _clocks(timing, side)]
         entries = ", ".join(f"{key}={value}" for key, value in timing.shape.items())
@@ -128,11 +142,17 @@ def samples(row: PairResult, _: Run) -> Iterator[Part]:
 
 
 def _ratios(timing: PairTiming, side: str) -> Panel:
-    speedup = timing.speedups[side]
-    values = [[median_ns(unit, BASELINE) / median_ns(unit, side)] for unit in timing.units]
-    return Panel(
-        kind_of(side), f"Speedup of {side}", speedup_text(speedup), f"{len(values)} process pairs, a dot each", strip(values, speedup)
-    )
+    ratio = shown_ratios(timing)[side]
+    values = [[math.exp(log)] for log in gated_logs(timing.units, timing.goal if timing.figures else TIME, (BASELINE, side))]
+    title = f"Gain of {side} at {timing.goal}" if timing.figures else f"Speedup of {side}"
+    return Panel(kind_of(side), title, speedup_text(ratio), f"{len(values)} process pairs, a dot each", strip(values, ratio))
+
+
+def _figures(timing: PairTiming, side: str) -> Panel:
+    figure = timing.figures[side]
+    values = [[unit.figures[side]] for unit in timing.units]
+    title, words = f"{timing.goal.capitalize()} of {side}", figure_interval_text(figure, timing.unit)
+    return Panel(kind_of(side), title, words, f"{len(values)} processes, a dot each", strip(values, figure))
 
 
 def _times(timing: PairTiming, side: str) -> Panel:

@@ -26,7 +26,7 @@ from common.python.report.rows import conditions_text, machine_text
 from common.python.report.tables import share_text
 from common.python.results import PairResult, Run
 from common.python.storage import write_whole
-from common.python.wording import at_shape, interval_text, one_line, speedup_text
+from common.python.wording import at_shape, figure_interval_text, interval_text, one_line, speedup_text
 
 PROMPT_FILE = "llm_prompt.md"
 LIMIT_S = 180.0
@@ -114,6 +114,8 @@ def _told(row: PairResult, root: Path) -> Iterator[str]:
         yield f"Work: {timing.work}" if timing.work else "No ceilings of this machine are kept."
         for side, time in timing.time_ns.items():
             speedup = f", {speedup_text(timing.speedups[side])} as fast as the baseline" if side in timing.speedups else ""
+            if side in timing.figures:
+                speedup += f", {timing.goal} {figure_interval_text(timing.figures[side], timing.unit)}"
             share = f", {share_text(timing, side)}" if side in timing.shares else ""
             yield f"- {side}: {interval_text(time)}{speedup}{share}"
     for found in diagnoses(row):

@@ -10,12 +10,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from common.python.errors import Status
+from common.python.gate.expectations import slower_than_equal
 from common.python.gate.predicted import predicted_lines
 from common.python.machine.description import Source
+from common.python.pairs.goals import ENERGY, UNITS
 from common.python.pairs.serving import PERCENTILES
 from common.python.results import BASELINE, OPTIMIZED, Interval, PairResult, PairTiming, Run, SideResult, StopReason, Verdict, VerdictKind
 from common.python.settings import Settings
-from common.python.wording import DIGITS, at_shape, one_line, significant, speedup_text, time_text
+from common.python.wording import DIGITS, at_shape, figure_interval_text, figure_text, one_line, significant, speedup_text, time_text
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,7 @@ def _lines_of_shape(row: PairResult, shape: str, timing: PairTiming) -> list[Lin
     """The pair's own line; the rungs of a ladder, and the library, are marked as its branches."""
     first = Line(
         f"{row.target}{at_shape(shape)}",
-        baseline=_time_of(timing, BASELINE),
+        baseline=_own_figure(timing, BASELINE),
         status=str(row.status),
         verdict=str(row.verdicts[shape].kind) if shape in row.verdicts else "",
         units=str(len(timing.units)),
@@ -58,8 +60,8 @@ def _lines_of_shape(row: PairResult, shape: str, timing: PairTiming) -> list[Lin
     )
     figures = {
         side: {
-            "side": _time_of(timing, side),
-            "speedup": _speedup_of(timing, side),
+            "side": _own_figure(timing, side),
+            "speedup": _ratio_of(timing, side),
             "share": _share_of(timing, side),
             "rung": _rung_of(timing, side),
         }
@@ -76,12 +78,23 @@ def verdict_text(verdict: Verdict) -> str:
     return one_line(f"{verdict.kind}: {verdict.sentence}")
 
 
-def _time_of(timing: PairTiming, side: str) -> str:
+def _own_figure(timing: PairTiming, side: str) -> str:
+    """What a side has of the row's goal: its time, or bytes, joules, an error or a metric."""
+    if timing.figures:
+        return figure_text(timing.figures[side].estimate, timing.unit) if side in timing.figures else ""
     return time_text(timing.time_ns[side].estimate) if side in timing.time_ns else ""
 
 
-def _speedup_of(timing: PairTiming, side: str) -> str:
-    return speedup_text(timing.speedups[side]) if side in timing.speedups else ""
+def _ratio_of(timing: PairTiming, side: str) -> str:
+    """How many times better than the baseline a side is at the row's goal, which is named where that is not time."""
+    ratio = shown_ratios(timing).get(side)
+    named = f" {timing.goal}" if timing.figures else ""
+    return f"{speedup_text(ratio)}{named}" if ratio else ""
+
+
+def shown_ratios(timing: PairTiming) -> Mapping[str, Interval]:
+    """How many times better than the baseline each side is at what the row is about: time, or a goal of which it has figures."""
+    return timing.gains if timing.figures else timing.speedups
 
 
 def _rung_of(timing: PairTiming, side: str) -> str:
@@ -137,7 +150,7 @@ def notes_of(timing: PairTiming) -> list[str]:
         found.append(_STOPPED[timing.stop_reason])
     if void := sum(block.void for unit in timing.units for blocks in unit.blocks.values() for block in blocks):
         found.append(f"{void} samples were void and are not counted")
-    found += [f"{timing.goal} of {side} {speedup_text(gain)} as good as the baseline's" for side, gain in timing.gains.items()]
+    found += _beside_the_goal(timing)
     if timing.serving:
         found += [served_text(side, figures) for side, figures in timing.serving.figures.items()]
     for side, repeats in timing.repeats.items():
@@ -158,6 +171,22 @@ def served_text(side: str, figures: Mapping[str, Interval]) -> str:
     told = [f"{words} p50 / p95 {text} ms" for words, name in latencies.items() if (text := percentiles_text(figures, name))]
     told += [f"{significant(figures['output_tokens_per_s'].estimate)} tokens/s", f"goodput {100 * figures['goodput'].estimate:.0f} %"]
     return f"{side} served: {', '.join(told)}"
+
+
+def _beside_the_goal(timing: PairTiming) -> list[str]:
+    """Where the goal is not time, what the times are; where joules of a step are known and not the goal, these; an unequal speed."""
+    found = []
+    if timing.figures:
+        times = [f"{side} {time_text(time.estimate)}" for side, time in timing.time_ns.items()]
+        times += [f"{side} is {speedup_text(speedup)} as fast" for side, speedup in timing.speedups.items()]
+        found.append(f"time of a step: {', '.join(times)}")
+    elif timing.goal in UNITS:
+        found.append(f"no {timing.goal} was measured: this GPU has no counter of it")
+    else:
+        found += [f"{timing.goal} of {side} {speedup_text(gain)} as good as the baseline's" for side, gain in timing.gains.items()]
+    if timing.goal != ENERGY:
+        found += [f"{side} draws {figure_interval_text(joules, UNITS[ENERGY])} a step" for side, joules in timing.joules.items()]
+    return [*found, unequal] if (unequal := slower_than_equal(timing)) else found
 
 
 def remarks(row: PairResult, *, everything: bool = False) -> list[str]:

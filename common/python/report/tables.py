@@ -13,6 +13,7 @@ import jinja2
 from common.python.errors import BenchmarkError, ExitCode, Status
 from common.python.gate.predicted import amount_of
 from common.python.gate.statistics import climbed
+from common.python.pairs.goals import ENERGY, UNITS
 from common.python.profile import ncu
 from common.python.profile.advice import diagnoses
 from common.python.profile.explain import reasons
@@ -32,11 +33,22 @@ from common.python.report.rows import (
     percentiles_text,
     settings_text,
     setup_text,
+    shown_ratios,
     unreached,
     verdict_text,
 )
 from common.python.results import Interval, PairResult, PairTiming, Run, Spread, VerdictKind
-from common.python.wording import at_shape, bytes_text, interval_text, one_line, percent_text, significant, speedup_text, time_text
+from common.python.wording import (
+    at_shape,
+    bytes_text,
+    figure_interval_text,
+    interval_text,
+    one_line,
+    percent_text,
+    significant,
+    speedup_text,
+    time_text,
+)
 
 REASONS = "Why a side is faster or slower"
 _NAMED = 2  # targets, that a title has room for
@@ -193,7 +205,7 @@ def _certainty(rows: Sequence[PairResult]) -> Section:
             "yes" if timing.interleaved else "no",
             "" if timing.clock != "device" else "yes" if timing.launch_latency_hidden else "no",
             str(len(timing.units)),
-            ", ".join(f"{speedup.half_width_percent:.2f} %" for speedup in timing.speedups.values()),
+            ", ".join(f"{ratio.half_width_percent:.2f} %" for ratio in shown_ratios(timing).values()),
             str(timing.stop_reason).replace("_", " "),
             "; ".join([*notes_of(timing), *row.notes]),
         )
@@ -205,7 +217,8 @@ def _certainty(rows: Sequence[PairResult]) -> Section:
 
 def _sides(rows: Sequence[PairResult]) -> Section:
     columns = _columns(
-        "target, side, >time [95 %], share of ceiling [95 %], >at held clock, largest error, set-up, >pays after calls, >peak memory"
+        "target, side, >time [95 %], share of ceiling [95 %], >at held clock, largest error, set-up, >pays after calls, >peak memory, "
+        ">energy of a step [95 %]"
     )
     entries = [
         (
@@ -218,6 +231,7 @@ def _sides(rows: Sequence[PairResult]) -> Section:
             setup_text(row.sides[side]),
             break_even_text(row, timing, side),
             "" if (peak := row.sides[side].peak_memory_bytes) is None else bytes_text(peak),
+            figure_interval_text(timing.joules[side], UNITS[ENERGY]) if side in timing.joules else "",
         )
         for row in rows
         for shape, timing in row.timings.items()
@@ -480,6 +494,8 @@ def _figures(row: PairResult) -> dict[str, str]:
         for side, speedup in timing.speedups.items():
             ends = {"": speedup.estimate, " low": speedup.low, " high": speedup.high}
             found |= {f"{side} speedup{end}{at_shape(shape)}": f"{value:.6g}" for end, value in ends.items()}
+        for side, figure in timing.figures.items():
+            found[f"{side} {timing.goal} in {timing.unit}{at_shape(shape)}"] = f"{figure.estimate:.6g}"
     return found
 
 

@@ -29,6 +29,7 @@ from common.python.report.rows import (
     machine_text,
     proofs_summary,
     remarks,
+    shown_ratios,
     skips_summary,
     unreached,
     verdict_text,
@@ -195,7 +196,7 @@ def print_comparison(before: Mapping[str, PairResult], after: Sequence[PairResul
     sentences = []
     for row in after:
         for shape, verdict in row.verdicts.items():
-            speedups = [known.timings[shape].speedups.get(OPTIMIZED) for known in (before[row.target], row)]
+            speedups = [shown_ratios(known.timings[shape]).get(OPTIMIZED) for known in (before[row.target], row)]
             name = f"{row.target}{at_shape(shape)}"
             table.add_row(Text(name), *(Text(speedup_text(speedup) if speedup else "") for speedup in speedups), Text(verdict.kind))
             sentences.append(f"{name}: {verdict_text(verdict)}")

@@ -12,9 +12,10 @@ from rich.text import Text
 
 from common.python.errors import BenchmarkError
 from common.python.gate.expectations import key_text, read_expectations
-from common.python.gate.statistics import TIME, climb
+from common.python.gate.statistics import climb
 from common.python.pairs.directives import first_line
 from common.python.pairs.discovery import Pair, Tree, with_rungs
+from common.python.pairs.goals import TIME
 from common.python.pairs.targets import select
 from common.python.results import BASELINE, OPTIMIZED, Share
 from common.python.wording import at_shape, speedup_text

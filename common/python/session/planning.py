@@ -15,6 +15,7 @@ from common.python.machine.needs import parse_need
 from common.python.pairs.claims import Claim, read_claims
 from common.python.pairs.directives import Directives, read_directives
 from common.python.pairs.discovery import Pair, with_rungs
+from common.python.pairs.goals import ENERGY, OF_A_GPU, SETUP
 from common.python.pairs.predictions import require_predictions
 from common.python.pairs.sources import digest_of, with_imports
 from common.python.pairs.targets import Selection
@@ -60,7 +61,17 @@ class Plan:
     @property
     def is_cold(self) -> bool:
         """Whether every sample is a fresh process with cold compile caches, for what counts is how soon a side is ready."""
-        return self.described.goal == "setup"
+        return self.described.goal == SETUP
+
+    @property
+    def is_sustained(self) -> bool:
+        """Whether calls are timed back to back, for what counts is what they draw: a counter of energy needs a second."""
+        return self.described.goal == ENERGY
+
+    @property
+    def is_unmeasured(self) -> bool:
+        """Whether what the row's goal asks for is a GPU's, and there is none."""
+        return self.device == "cpu" and self.described.goal in OF_A_GPU
 
     @property
     def serves(self) -> bool:
@@ -206,7 +217,7 @@ def _plan(
     digests = {side: digest_of(selection.pair.workload, selection.pair.sides[side]) for side in selection.sides}
     gpus = gpus_for(directives, machine)
     plan = Plan(selection, described, workload_directives, side_directives, here, timed, work, skip, digests, gpus)
-    return replace(plan, timed={}) if plan.interpreted else plan
+    return replace(plan, timed={}) if plan.interpreted or plan.is_unmeasured else plan
 
 
 def _not_of_traces(settings: Settings) -> str:

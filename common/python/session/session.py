@@ -123,6 +123,10 @@ class Session:
         """Whether every sample of a row is a fresh process: its goal asks for that, or the run does."""
         return plan.is_cold or self.settings.cold_start
 
+    def is_sustained(self, plan: Plan) -> bool:
+        """Whether a row is timed by calls back to back for a second or more: its goal asks for that, or the run does."""
+        return plan.is_sustained or self.settings.sustained
+
     def starts_triton(self, plan: Plan, side: str) -> bool:
         """Whether Triton is there before a side is loaded. A cold start has that to do itself, and its interpreter must not find it."""
         return plan.launches_triton(side) and not self.is_cold(plan)

@@ -56,7 +56,7 @@ def test_a_timing_has_a_table_with_intervals_shares_and_memory(chapter):
         "baseline": [interval_text(first.sides["baseline"].time_ns), "", "", "not measured yet", "3.00 MiB"],
         "optimized": [interval_text(first.sides["optimized"].time_ns), speedup_text(first.speedup), "", "92 %", "3.00 MiB"],
     }
-    assert "clock `device`, caches hot. Goal `memory`: 1.50x [1.50, 1.50].\n" in section
+    assert "clock `device`, caches hot. Goal `memory`: 1.50x [1.50, 1.50] as good as the baseline.\n" in section
     assert "H200: predicted 3x, measured 2.31x: missed, 1.30 times apart." in section
     assert "Not measured yet" not in section
 

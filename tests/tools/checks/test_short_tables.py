@@ -43,7 +43,7 @@ def test_measured_and_share_have_an_entry_a_gpu_model(chapter):
 
 def test_a_goal_other_than_time_is_what_the_row_shows(chapter):
     keep(chapter, default=an_expectation(3.1, goal="memory"))
-    assert row_of(chapter, "transpose")[3] == "H200 3.1x"
+    assert row_of(chapter, "transpose")[3] == "H200 3.1x memory"
 
 
 def test_a_pair_with_named_shapes_has_a_row_each_with_its_own_prediction(chapter):

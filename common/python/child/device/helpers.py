@@ -18,7 +18,9 @@ _PTX = Path(__file__).with_suffix(".ptx")
 _LINE_BYTES = 128
 _THREADS = 256
 _LIMIT_PERSISTING_L2_CACHE_SIZE = 6
-_NAMES = ("block_stream", "stamp_clocks", "fill_to_last", "discard_lines", "write_words", "spin_for")
+HOLDING = "block_stream"
+"""The kernel that holds a stream."""
+_NAMES = (HOLDING, "stamp_clocks", "fill_to_last", "discard_lines", "write_words", "spin_for")
 _QUAD_BYTES = 16
 
 
@@ -43,7 +45,7 @@ class DeviceHelpers:
         self._release.value = 0
         self._expired.value = 0
         flags = self._flags.data_ptr()
-        self._kernels.launch("block_stream", 1, 1, flags, flags + 4, limit_ns)
+        self._kernels.launch(HOLDING, 1, 1, flags, flags + 4, limit_ns)
 
     def release(self) -> None:
         """Let the held stream go on."""

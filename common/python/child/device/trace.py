@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from typing import Any
 import torch
 from torch.autograd.profiler import profile
 
+from common.python.child.device.helpers import HOLDING, device_helpers
 from common.python.errors import SideFailure, Status
 from common.python.processes.messages import Launch, Span
 
+_HOLD_NS = 300_000_000
 _HOST = ("cuda_runtime", "cuda_driver")
 _DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 
@@ -28,25 +31,52 @@ def start_tracing() -> None:
         torch.cuda.synchronize()
 
 
-def trace(step: Callable[[], object]) -> tuple[list[Launch], list[Span]]:
-    """The kernels that one call of `step` runs, in the order of their start, and all that it does on the GPU.
+def trace(step: Callable[[], object]) -> tuple[list[Launch], list[Span], dict[str, int]]:
+    """The kernels that one call of `step` runs, in the order of their start, all that it does on the GPU, and the host's calls to CUDA.
+
+    The stream is held until all is queued, as for a sample: a profiled launch takes the host longer than many kernels run, so kernels of
+    several streams would not overlap. A step that waits for the stream is traced once more, not held.
 
     Raises SideFailure if nothing was seen, which is how a missing permission to use CUPTI shows.
     """
-    torch.cuda.synchronize()
-    with profile(use_device="cuda", use_kineto=True) as profiler:
-        step()
-        torch.cuda.synchronize()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "trace.json")
-        profiler.export_chrome_trace(str(path))
-        events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
+    events = _traced(step, hold=True)
+    if device_helpers().expired:
+        events = _traced(step, hold=False)
     launches, spans = read_trace(events)
     if not spans:
         raise SideFailure(
             Status.LAUNCH_FAILED, "the profiler saw nothing on the GPU; expected a step that runs there and CUPTI to tell of it"
         )
-    return launches, spans
+    return launches, spans, host_calls(events)
+
+
+def host_calls(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
+    """How often a Chrome trace's host called each function of CUDA, by its name; the wait that ends a trace is among them."""
+    return dict(Counter(str(event["name"]) for event in events if event.get("ph") == "X" and event.get("cat") in _HOST))
+
+
+def _traced(step: Callable[[], object], *, hold: bool) -> list[dict[str, Any]]:
+    helpers = device_helpers()
+    torch.cuda.synchronize()
+    with profile(use_device="cuda", use_kineto=True) as profiler:
+        if hold:
+            helpers.block(_HOLD_NS)
+        try:
+            step()
+        finally:
+            helpers.release()
+        torch.cuda.synchronize()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "trace.json")
+        profiler.export_chrome_trace(str(path))
+        return of_step(json.loads(path.read_text(encoding="utf-8"))["traceEvents"])
+
+
+def of_step(events: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """A Chrome trace's events without the kernel that held the stream and the call that launched it."""
+    events = list(events)
+    holding = {event["args"].get("correlation") for event in events if event.get("name") == HOLDING and "args" in event}
+    return [event for event in events if event.get("args", {}).get("correlation", HOLDING) not in holding]
 
 
 def read_trace(events: Iterable[Mapping[str, Any]]) -> tuple[list[Launch], list[Span]]:

@@ -226,7 +226,7 @@ def _coordinates(index: int, shape: torch.Size) -> str:
 
 def _gaps(found: torch.Tensor, expected: torch.Tensor, tolerance: Precision) -> tuple[OutputError, int, _Worst]:
     """How far two flat tensors are apart, how many elements are outside the tolerance, and which is the worst."""
-    worst_abs = worst_rel = 0.0
+    worst_abs = worst_rel = square_gaps = square_sizes = 0.0
     wrong, worst = 0, _Worst()
     exact = tolerance.rtol == 0 and tolerance.atol == 0 and not found.dtype.is_floating_point and not expected.dtype.is_floating_point
     for start in range(0, found.numel(), _CHUNK):
@@ -236,6 +236,8 @@ def _gaps(found: torch.Tensor, expected: torch.Tensor, tolerance: Precision) -> 
         finite = torch.isfinite(gap)
         gap = torch.where(finite, gap, 0)
         size = torch.where(finite, y.double().abs(), 1)
+        square_gaps += float(gap.square().sum())
+        square_sizes += float(torch.where(finite, y.double(), 0).square().sum())
         worst_abs = max(worst_abs, float(gap.max()))
         far = (size > 0) & (tolerance.rtol * size >= tolerance.atol)
         worst_rel = max(worst_rel, float(torch.where(far, gap / size, 0).max()))
@@ -244,7 +246,8 @@ def _gaps(found: torch.Tensor, expected: torch.Tensor, tolerance: Precision) -> 
             index, times = _worst(x.double(), y.double(), matches, tolerance)
             worst = _Worst(start + index, times) if times > worst.times else worst
         wrong += bad
-    return OutputError(max_abs=worst_abs, max_rel=worst_rel, mismatched=wrong / found.numel()), wrong, worst
+    rms_rel = math.sqrt(square_gaps / square_sizes) if square_sizes else None
+    return OutputError(max_abs=worst_abs, max_rel=worst_rel, mismatched=wrong / found.numel(), rms_rel=rms_rel), wrong, worst
 
 
 def _not_finite(name: str, found: torch.Tensor, shape: torch.Size) -> str:

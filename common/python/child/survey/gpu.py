@@ -49,6 +49,7 @@ _CACHED_COPY_BYTES = (16 << 20, 64 << 20)
 _PEER_BYTES, _PEER_COPIES = 1 << 30, 4
 _LAUNCHES_IN_A_ROW = 256  # fewer than the driver queues before the host has to wait
 _LAUNCH_ROUNDS = 5
+_CHAINS = (64, 512)  # kernels in the two graphs whose difference is the time per node
 _THREAD_LOCAL_CAPTURE = 1
 
 
@@ -233,7 +234,7 @@ class GpuSurvey:
         launch = [*self._kernels.launch_arguments("nothing", 1, 32), None, None]
         calls = {
             "launch": ("cuLaunchKernel", launch, "a kernel that does nothing"),
-            "graph_launch": ("cuGraphLaunch", [self._graph(), current_stream()], "a graph of one kernel that does nothing"),
+            "graph_launch": ("cuGraphLaunch", [self._graph(1), current_stream()], "a graph of one kernel that does nothing"),
         }
         for name, (function, arguments, what) in calls.items():
             driver.call(function, *arguments)
@@ -248,11 +249,24 @@ class GpuSurvey:
             ]
             torch.cuda.synchronize()
             findings.keep(name, "s", ways)
+        findings.keep("graph_node", "s", [self._graph_node()], l2="hot")
 
-    def _graph(self) -> ctypes.c_void_p:
+    def _graph_node(self) -> Way:
+        """The device's time per node of a chain: what the longer of two graphs takes beyond the shorter, whose start is the same."""
+        timer = DeviceTimer(self._device, "hot")
+        short, long = (
+            self._samples(timer, partial(driver.call, "cuGraphLaunch", self._graph(nodes), current_stream())) for nodes in _CHAINS
+        )
+        beyond = [Sample(after.ns - before.ns, after.sm_clock_hz) for before, after in zip(short, long, strict=False)]
+        nodes = _CHAINS[1] - _CHAINS[0]
+        return Way(f"the device's time per kernel that does nothing, {nodes} of them behind {_CHAINS[0]} in a graph", float(nodes), beyond)
+
+    def _graph(self, nodes: int) -> ctypes.c_void_p:
+        """A graph that is a chain of kernels that do nothing."""
         graph, executable = ctypes.c_void_p(), ctypes.c_void_p()
         driver.call("cuStreamBeginCapture_v2", current_stream(), ctypes.c_int(_THREAD_LOCAL_CAPTURE))
-        self._kernels.launch("nothing", 1, 32)
+        for _ in range(nodes):
+            self._kernels.launch("nothing", 1, 32)
         driver.call("cuStreamEndCapture", current_stream(), ctypes.byref(graph))
         driver.call("cuGraphInstantiateWithFlags", ctypes.byref(executable), graph, ctypes.c_ulonglong(0))
         return executable

@@ -32,12 +32,29 @@ def describe(root, target="demo:double", **kwargs):
 
 
 def test_a_workload_is_described_by_what_it_states(tmp_path):
-    write_pair(tmp_path, goal='"memory"', clock='"launch"', cache='"hot"', place='"host"', check_at='({"n": 3}, {"n": 1})')
+    write_pair(tmp_path, goal='"accuracy"', clock='"launch"', cache='"hot"', place='"host"', check_at='({"n": 3}, {"n": 1})')
     described = describe(tmp_path)
-    assert (described.goal, described.clock, described.cache, described.place) == ("memory", "launch", "hot", "host")
+    assert (described.goal, described.clock, described.cache, described.place) == ("accuracy", "launch", "hot", "host")
     assert (described.timed, described.cpu_at) == ({"default": {"n": 4096}}, {"n": 512})
     assert described.check_at == [{"n": 3}, {"n": 1}]
     assert described.mismatch == ""
+
+
+REPORTS = 'lambda x: {"tokens": Metric(float(x.numel()), "1/s", "higher")}'
+
+
+def test_a_goal_is_one_of_the_harness_or_a_figure_that_metrics_returns(tmp_path):
+    write_pair(tmp_path, "demo:known", goal='"tokens"', metrics=REPORTS)
+    assert describe(tmp_path, "demo:known").goal == "tokens"
+    write_pair(tmp_path, "demo:misspelt", goal='"token"', metrics=REPORTS)
+    with pytest.raises(BenchmarkError, match=r"workload_misspelt.py: goal='token' and metrics return tokens; expected the goal there"):
+        describe(tmp_path, "demo:misspelt")
+    write_pair(tmp_path, "demo:unknown", goal='"speed"')
+    with pytest.raises(BenchmarkError, match=r"goal='speed'; expected time, memory, accuracy, energy, setup, or the name of a figure"):
+        describe(tmp_path, "demo:unknown")
+    write_pair(tmp_path, "demo:host", goal='"memory"', place='"host"')
+    with pytest.raises(BenchmarkError, match=r"goal='memory' and place='host'; expected place='device'"):
+        describe(tmp_path, "demo:host")
 
 
 def test_no_shape_for_cpus_is_an_empty_one(tmp_path):

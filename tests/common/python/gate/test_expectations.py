@@ -14,8 +14,9 @@ from common.python.gate.expectations import (
     refusal,
     too_wide_rungs,
 )
-from common.python.gate.statistics import TIME, means_between
+from common.python.gate.statistics import means_between
 from common.python.machine.description import Gpu
+from common.python.pairs.goals import TIME
 from common.python.results import SideProfile, Spread, StopReason, TelemetrySummary
 from tests.support.factories import (
     a_provenance,

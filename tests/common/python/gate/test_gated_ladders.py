@@ -3,9 +3,10 @@
 import pytest
 
 from common.python.gate.expectations import expectation_of, keep_expectations
-from common.python.gate.statistics import LEAST_UNITS, MOST_UNITS, PAIR, TIME, means_between
+from common.python.gate.statistics import LEAST_UNITS, MOST_UNITS, PAIR, means_between
 from common.python.gate.verdicts import Standard, name_of
 from common.python.measure.stopping import StopRule
+from common.python.pairs.goals import TIME
 from common.python.results import OPTIMIZED, VerdictKind
 from common.python.settings import Settings
 from tests.support.factories import a_provenance, a_recorded_timing, a_row, an_expectation, recorded_ladder

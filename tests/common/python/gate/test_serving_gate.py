@@ -6,7 +6,7 @@ from common.python.gate.expectations import expectation_of, expectations_path, k
 from common.python.gate.noise_floor import StepClass
 from common.python.gate.predicted import terms_of_timing
 from common.python.gate.statistics import gains_of
-from common.python.measure.stopping import SERVING_UNITS, StopRule
+from common.python.measure.stopping import FEW_UNITS, StopRule
 from common.python.pairs.predictions import predictions_of
 from common.python.results import ServingFigures, VerdictKind
 from common.python.settings import Settings
@@ -80,8 +80,8 @@ def test_a_serving_row_stops_once_its_goal_is_precise(tmp_path):
     plan = a_serving_plan(tmp_path)
     rule = StopRule(Settings(), standards_for(plan), plan, "default")
     units = served_units(2.0, count=24)
-    assert rule.reason(units[: SERVING_UNITS - 1], 5.0, 0.1) is None
-    assert any(rule.reason(units[:count], 5.0, 0.1) for count in range(SERVING_UNITS, 13))
+    assert rule.reason(units[: FEW_UNITS - 1], 5.0, 0.1) is None
+    assert any(rule.reason(units[:count], 5.0, 0.1) for count in range(FEW_UNITS, 13))
 
 
 def test_any_figure_of_served_requests_can_be_predicted(tmp_path):

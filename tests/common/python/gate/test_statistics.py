@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats as textbook
 
-from common.python.gate.statistics import TIME, geometric_interval, median_ns, rungs_of, speedups_of, t_quantile, times_of
+from common.python.gate.statistics import geometric_interval, median_ns, rungs_of, speedups_of, t_quantile, times_of
+from common.python.pairs.goals import TIME
 from common.python.results import Block, Unit
 
 

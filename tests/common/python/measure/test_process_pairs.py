@@ -52,6 +52,10 @@ class Worker(AbstractContextManager):
     def finish_prepare(self):
         return messages.Prepared(nonce="", seconds=self.session.prepare_s)
 
+    def prepare(self, shape, seed, live_seed, copies=1):
+        self.begin_prepare(shape, seed, live_seed, copies)
+        return self.finish_prepare()
+
     def ask(self, request, expected, seconds):
         ns = self.session.ns[self.side]
         if isinstance(request, messages.Warm):
@@ -68,6 +72,9 @@ class Worker(AbstractContextManager):
                 metrics=metrics,
                 numa_nodes=self.session.numa_nodes.get(self.side, []),
             )
+        if isinstance(request, messages.Weigh):
+            self.session.events.append("weigh")
+            return messages.Weighed(nonce="", allocated_bytes=int(self.session.figures[self.side]), outside_bytes=self.session.outside)
         self.session.blocks.append(self.side)
         behind_ns = self.session.behind_ns.get(self.side, 1_700.0)
         picks = [messages.Call(seed=pick, digest="", modified=[], escaped="", outputs=[], behind_ns=behind_ns) for pick in request.picks]
@@ -89,6 +96,7 @@ class Session:
         self.figures = {"baseline": 3.0, "optimized": 2.0}
         self.forked, self.ended, self.blocks, self.told, self.seeds = [], [], [], [], 0
         self.calls_per_sample = {}
+        self.outside = 0
         self.prepared, self.events, self.step_s, self.queued_ns, self.behind_ns = [], [], {}, {}, {}
         self.numa_nodes = {}
         self.tell = self.told.append
@@ -103,6 +111,9 @@ class Session:
     def is_cold(self, plan):
         return plan.is_cold or self.settings.cold_start
 
+    def is_sustained(self, plan):
+        return plan.is_sustained or self.settings.sustained
+
     def fork_side(self, plan, side, cold=False):
         return Worker(self, side)
 
@@ -112,7 +123,7 @@ class Judging:
         self.session = session
 
     def judge(self, side, shape, prepare_seed, call, timed):
-        error = OutputError(max_abs=self.session.figures[side], max_rel=0.0, mismatched=0.0)
+        error = OutputError(max_abs=0.0, max_rel=0.0, mismatched=0.0, rms_rel=self.session.figures[side])
         return Check(shape=shape, seed=call.seed, timed_call=timed, outputs={"y": error})
 
 
@@ -206,15 +217,78 @@ def test_repeats_are_pooled_and_kept_apart(measured):
 
 
 @pytest.mark.parametrize(
-    ("goal", "better", "gain"),
-    [("memory", "higher", 1.5), ("accuracy", "higher", 1.5), ("tokens", "higher", 2 / 3), ("tokens", "lower", 1.5)],
+    ("goal", "better", "gain", "unit", "units"),
+    [
+        ("memory", "higher", 1.5, "bytes", 4),  # bytes are the same in any unit, so few are enough
+        ("accuracy", "higher", 1.5, "relative error", 6),
+        ("tokens", "higher", 2 / 3, "1/s", 6),
+        ("tokens", "lower", 1.5, "1/s", 6),
+    ],
 )
-def test_a_goal_other_than_time_has_a_gain_in_every_unit(measured, goal, better, gain):
+def test_a_goal_other_than_time_has_a_figure_and_a_gain_in_every_unit(measured, goal, better, gain, unit, units):
     found, _ = measured({"better": better}, goal=goal)
 
-    assert [unit.gains for unit in found.timing.units] == [{"optimized": pytest.approx(gain)}] * 6
+    assert [each.gains for each in found.timing.units] == [{"optimized": pytest.approx(gain)}] * units
     assert found.timing.gains["optimized"].estimate == pytest.approx(gain)
-    assert found.timing.goal == goal
+    assert {side: figure.estimate for side, figure in found.timing.figures.items()} == pytest.approx({"baseline": 3.0, "optimized": 2.0})
+    assert (found.timing.goal, found.timing.unit) == (goal, unit)
+
+
+def test_a_memory_row_loads_prepares_and_weighs_one_side_after_the_other(measured):
+    found, session = measured(goal="memory")
+
+    alone = ["load", "loaded", "weigh"]
+    assert session.events[: 5 + 2 * len(alone)] == ["open", "open", "opened", "opened", "choose", "choose", *alone, *alone][:11]
+    assert found.peak_memory_bytes == {"baseline": 3, "optimized": 2}
+
+
+def test_what_lies_beside_torchs_allocator_counts_and_is_told(measured):
+    found, _ = measured({"outside": 1 << 20}, goal="memory")
+
+    assert found.peak_memory_bytes == {"baseline": 3 + (1 << 20), "optimized": 2 + (1 << 20)}
+    assert "optimized holds 1.00 MiB beside torch's allocator, the code of its kernels included" in found.timing.notes
+
+
+class Counter:
+    """Telemetry of GPUs that draw `watts` whatever runs; None: of such as do not tell."""
+
+    def __init__(self, watts):
+        self.power = watts
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def summary(self, since=0.0):
+        return TelemetrySummary(samples=1)
+
+    def watts(self, since, until):
+        assert since < until
+        return self.power
+
+
+@pytest.mark.parametrize(("goal", "sustained"), [("energy", False), ("time", True)])
+def test_joules_of_a_step_are_power_times_its_time_where_calls_are_back_to_back(measured, monkeypatch, goal, sustained):
+    monkeypatch.setattr("common.python.measure.process_pairs.Telemetry", lambda gpus: Counter(500.0))
+    found, _ = measured(goal=goal, sustained=sustained)
+    timing = found.timing
+
+    assert timing.mode == "sustained"
+    assert {side: joules.estimate for side, joules in timing.joules.items()} == pytest.approx({"baseline": 0.04, "optimized": 0.02})
+    assert timing.gains == ({} if goal == "time" else {"optimized": timing.gains["optimized"]})
+    assert timing.speedups["optimized"].estimate == pytest.approx(2.0)
+    if goal == "energy":
+        assert (timing.unit, len(timing.units)) == ("J", 4)
+        assert timing.gains["optimized"].estimate == pytest.approx(2.0)
+
+
+def test_a_gpu_without_a_counter_of_energy_has_no_joules(measured, monkeypatch):
+    monkeypatch.setattr("common.python.measure.process_pairs.Telemetry", lambda gpus: Counter(None))
+    timing = measured(goal="energy")[0].timing
+
+    assert (timing.joules, timing.figures, timing.gains) == ({}, {}, {})
 
 
 @pytest.mark.parametrize("goal", ["time", "latency"])
@@ -359,6 +433,9 @@ class Heat:
         self.asked += 1
         hot = (self.asked - 1) % self.every == 0
         return TelemetrySummary(samples=1, throttled_share=1.0 if hot else 0.0)
+
+    def watts(self, since, until):
+        return None
 
 
 @pytest.mark.parametrize(("every", "reason"), [(10, StopReason.PRECISE), (2, StopReason.THROTTLED)])

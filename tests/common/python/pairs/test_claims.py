@@ -48,10 +48,12 @@ def test_a_claim_says_what_is_compared(text, expected):
     assert (claim.text, claim.separates) == (text, True)
 
 
-def test_counters_and_overlaps_have_names():
+def test_counters_calls_and_overlaps_have_names():
     counter = parse_claim("counter dram__bytes.sum < 0.5 x baseline", separates=True)
     assert (counter.measure.kind, counter.measure.names, counter.bound, counter.relative) == ("counter", ("dram__bytes.sum",), 0.5, True)
     overlap = parse_claim("overlap HtoD gemm >= 0.5", separates=False)
+    calls = parse_claim("calls cudaStreamSynchronize == 0", separates=True)
+    assert (calls.measure.kind, calls.measure.names, calls.relation, calls.bound) == ("calls", ("cudaStreamSynchronize",), "==", 0)
     assert (overlap.measure.names, overlap.relation, overlap.bound, overlap.relative) == (("HtoD", "gemm"), ">=", 0.5, False)
     any_streams = parse_claim("overlap >= 0.5", separates=True)
     assert (any_streams.measure.kind, any_streams.measure.names, any_streams.bound) == ("overlap", (), 0.5)
@@ -129,7 +131,7 @@ def test_the_table_is_whole():
         assert set(row.architectures) <= known
         assert {row.beside, *row.unless} - {""} <= set(rows)
         assert row.trap or not (row.beside or row.unless), f"{row.name} has a condition and does not say why"
-    assert not set(rows) & {*AMOUNTS, "kernel", "overlap", "counter", "not", "more", "fewer"}
+    assert not set(rows) & {*AMOUNTS, "kernel", "overlap", "counter", "calls", "not", "more", "fewer"}
 
 
 def test_no_row_matches_the_instruction_that_loads_a_constant():

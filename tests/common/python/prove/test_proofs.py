@@ -142,6 +142,9 @@ AMOUNTS = {
     "overlap first nothing > 0": "failed",
     "counter dram__bytes.sum <= 100": "proven",
     "counter unknown <= 100": "unchecked",
+    "calls Synchronize == 2": "proven",
+    "calls cudaGraphInstantiate == 0": "proven",
+    "calls cudaMemcpyAsync == 0": "failed",
 }
 
 
@@ -159,6 +162,7 @@ def test_amounts_are_those_of_what_ran(text, expected):
         launches,
         tuple(Span(name=name, start_ns=start, end_ns=end) for name, start, end in spans),
         counters={"dram__bytes.sum": 100.0},
+        calls={"cudaStreamSynchronize": 2, "cudaMemcpyAsync": 2},
     )
     assert state(text, seen, proves=False) == expected
 
@@ -225,6 +229,7 @@ def test_without_a_gpu_launches_are_unchecked_unless_the_library_has_no_such_ker
     assert state("overlap a b > 0.5", built(a_kernel()), proves=False) == "unchecked"
     assert state("overlap > 0.5", built(a_kernel()), proves=False) == "unchecked"
     assert state("counter a < 1", built(a_kernel()), proves=False) == "unchecked"
+    assert state("calls cudaFree == 0", built(a_kernel()), proves=False) == "unchecked"
 
 
 def test_half_a_row_proves_nothing_against_a_baseline():

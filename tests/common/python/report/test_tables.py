@@ -138,7 +138,7 @@ def test_error_set_up_and_memory_stand_beside_the_time():
 
     assert entries[1] == [
         *("ch07:transpose", "optimized", "36.7 µs [36.3, 37.1]", "", "", "1.5e-06 abs, 2.5e-07 rel"),
-        *("build 1.00 s, load 10.0 ms, prepare 500 ms, first call 2.00 ms", "5,209", "3.00 MiB"),
+        *("build 1.00 s, load 10.0 ms, prepare 500 ms, first call 2.00 ms", "5,209", "3.00 MiB", ""),
     ]
 
 

@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-from common.python.child.device.trace import read_trace
+from common.python.child.device.helpers import HOLDING
+from common.python.child.device.trace import host_calls, of_step, read_trace
 from common.python.project import PROJECT_ROOT
 
 
@@ -65,6 +66,12 @@ def test_spans_are_all_that_the_gpu_did_in_nanoseconds():
     assert {span.stream for span in spans} == {7}
 
 
+def test_calls_of_the_host_are_counted_by_name():
+    calls = host_calls(EVENTS)
+    assert sum(calls.values()) == sum(event.get("cat") in ("cuda_runtime", "cuda_driver") for event in EVENTS if event.get("ph") == "X")
+    assert calls["cudaGraphLaunch"] == 1
+
+
 def test_a_profiler_that_does_not_estimate_occupancy_gives_none():
     events = [kernel("gemm", 1, 1.0)]
     del events[0]["args"]["est. achieved occupancy %"]
@@ -91,7 +98,9 @@ def test_a_step_on_this_gpu():
         return captured + 1
 
     step()
-    launches, spans = trace(step)
+    launches, spans, calls = trace(step)
+    assert sum(count for name, count in calls.items() if "GraphLaunch" in name) == 1
+    assert not any("GraphInstantiate" in name for name in calls)
     assert len({launch.call for launch in launches}) == 2
     assert [launch.in_graph for launch in launches] == [True] * (len(launches) - 1) + [False]
     assert len(launches) >= 4
@@ -105,3 +114,8 @@ def test_the_profiler_does_not_import_the_compiler_which_takes_seconds():
     found = subprocess.run([sys.executable, "-c", program], cwd=PROJECT_ROOT, capture_output=True, text=True, check=True)
 
     assert found.stdout.strip() == "False"
+
+
+def test_the_kernel_that_holds_the_stream_is_not_of_the_step():
+    held = [*EVENTS, host("cuLaunchKernel", 16, "cuda_driver"), kernel(HOLDING, 16, 90.0)]
+    assert of_step(held) == EVENTS

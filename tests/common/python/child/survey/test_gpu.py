@@ -291,6 +291,12 @@ class TestOnAGpu:
             if ceiling.l2 != "none":  # what depends on the device alone
                 assert ceiling.value.half_width_percent < 10, ceiling
 
+    def test_a_further_node_of_a_graph_takes_the_device_less_than_a_launch_takes_the_host(self, survey):
+        findings = Findings()
+        survey.topics["launch"](findings)
+        found = {ceiling.name: ceiling.value for ceiling in findings.ceilings}
+        assert 0 < found["graph_node"].low <= found["graph_node"].estimate < found["launch"].estimate
+
     def test_a_copy_reaches_what_that_of_torch_does(self, survey):
         findings = Findings()
         survey.topics["dram"](findings)

@@ -1,0 +1,51 @@
+"""A trace of PyTorch's CUDA allocator: how much is in use behind each event, which lines hold it at the peak, and a drawing."""
+
+from collections import Counter
+
+WIDTH, HEIGHT = 1000, 300
+MOST_LINES = 5
+
+
+def in_use(held, events):
+    """Bytes in use behind each event, from `held` on, and at which event they are most."""
+    sizes, now = [], held
+    for event in events:
+        now += {"alloc": event["size"], "free_requested": -event["size"]}.get(event["action"], 0)
+        sizes.append(now)
+    return sizes, max(range(len(sizes)), key=sizes.__getitem__)
+
+
+def lines_at(events, peak):
+    """The lines of Python that hold most of what was allocated and is in use behind event `peak`, with their bytes."""
+    blocks = {}
+    for event in events[: peak + 1]:
+        if event["action"] == "alloc":
+            blocks[event["addr"]] = event
+        elif event["action"] == "free_requested":
+            blocks.pop(event["addr"], None)
+    held = Counter()
+    for block in blocks.values():
+        held[_line(block.get("frames", ()))] += block["size"]
+    return held.most_common(MOST_LINES)
+
+
+def _line(frames):
+    """The innermost frame of a file of this chapter, else of any Python file."""
+    python = [frame for frame in frames if frame["filename"].endswith(".py")]
+    own = [frame for frame in python if "/ch13/" in frame["filename"]]
+    frame = next(iter(own or python), None)
+    return f"{frame['filename'].rpartition('/')[2]}:{frame['line']} {frame['name']}" if frame else "a library"
+
+
+def drawn(side, sizes, peak):
+    """Bytes in use over the events of a step as SVG, the peak marked."""
+    across, up = WIDTH / max(1, len(sizes) - 1), HEIGHT / max(sizes)
+    points = " ".join(f"{number * across:.1f},{HEIGHT - size * up:.1f}" for number, size in enumerate(sizes))
+    x, anchor = peak * across, "start" if peak * across < WIDTH / 2 else "end"
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-10 -30 {WIDTH + 20} {HEIGHT + 40}" font-family="sans-serif">'
+        f'<polygon points="0,{HEIGHT} {points} {WIDTH},{HEIGHT}" fill="#9bc"/>'
+        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{HEIGHT}" stroke="#a00"/>'
+        f'<text x="{x:.1f}" y="-8" text-anchor="{anchor}">{side}: peak {sizes[peak] / 1e9:.2f} GB at event {peak} of {len(sizes)}</text>'
+        "</svg>"
+    )

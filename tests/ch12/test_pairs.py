@@ -1,0 +1,124 @@
+"""Chapter 12's pairs: sides differ in their idea alone, and what their answers rest on holds."""
+
+import itertools
+import re
+
+import pytest
+import torch
+
+from common.python.child.sides.loader import import_file, load_workload
+from tests.support.cuda_sides import kernels_of, values_at
+from tests.support.teeth import ROOT
+
+CHAPTER = ROOT / "ch12"
+
+
+def side(name):
+    return (CHAPTER / name).read_text()
+
+
+def kernels(text):
+    """The body of each kernel and device function of a source, by name."""
+    text = re.sub(r"__launch_bounds__\(\w+\)", "", text)
+    found = re.finditer(r"^__(?:global|device)__ [^(]*?\b(\w+)\([^{;]*\{\n(.*?)^\}", text, re.MULTILINE | re.DOTALL)
+    return {match[1]: match[2] for match in found}
+
+
+DIFFERENT = {  # the kernels in which the idea is; all others are the same in both sides
+    "cuda_graphs_conditional": {"decide"},
+    "cuda_graphs_router": {"route"},
+    "dynamic_parallelism": {"begin", "expand"},
+    "work_queue": {"walk"},
+    "batch_atomics": {"compact"},
+    "programmatic_dependent_launch": {"layer"},
+    "graph_parameters": set(),
+}
+
+
+@pytest.mark.parametrize("pair", DIFFERENT)
+def test_sides_share_every_kernel_but_those_of_the_idea(pair):
+    baseline, optimized = (kernels(side(f"{role}_{pair}.cu")) for role in ("baseline", "optimized"))
+    shared = baseline.keys() - DIFFERENT[pair]
+    assert {name: optimized[name] for name in shared} == {name: baseline[name] for name in shared}
+    assert baseline.keys() <= optimized.keys()
+    assert all(baseline[name] != optimized[name] for name in DIFFERENT[pair])
+    constants = [re.findall(r"^constexpr .*", side(f"{role}_{pair}.cu"), re.MULTILINE) for role in ("baseline", "optimized")]
+    assert constants[0] == constants[1]
+
+
+@pytest.mark.parametrize("architecture", ["90a", "100a"])
+def test_weights_are_loaded_before_the_wait_and_activations_behind_it(architecture):
+    (layer,) = kernels_of(CHAPTER / "optimized_programmatic_dependent_launch.cu", architecture)
+    found = [text.split()[0] for text in layer.instructions if text.startswith(("ACQBULK", "PREEXIT", "LDG"))]
+    assert [name.partition(".")[0] for name in found] == ["PREEXIT", *8 * ["LDG"], "ACQBULK", *8 * ["LDG"]]
+
+
+def test_the_rounds_of_a_grid_depend_on_its_values():
+    workload = load_workload(CHAPTER / "workload_cuda_graphs_conditional.py")
+    generator = torch.Generator().manual_seed(1)
+    rounds = {int(workload.reference(torch.rand(40, 67, generator=generator), 40, 67)[1]) for _ in range(8)}
+    assert len(rounds) > 2
+
+
+def test_every_expert_is_chosen_and_counted():
+    workload = load_workload(CHAPTER / "workload_cuda_graphs_router.py")
+    _, counts = workload.reference(**values_at(workload, {"tokens": 64, "dim": 64}))
+    assert int(counts.sum()) == 64
+    assert all(counts > 0)
+    rates = workload.metrics(**values_at(workload, {"tokens": 64, "dim": 64}))
+    assert sum(metric.value for metric in rates.values()) == pytest.approx(1)
+
+
+def test_a_search_fits_the_levels_that_launches_may_be_nested():
+    workload = load_workload(CHAPTER / "workload_dynamic_parallelism.py")
+    levels = int(re.search(r"LEVELS = (\d+)", side("optimized_dynamic_parallelism.cu"))[1])
+    for seed in range(5):
+        edge = torch.randint(0, 1 << 16, (1 << 16, 4), generator=torch.Generator().manual_seed(seed))
+        assert 10 < int(workload.reference(edge, 1 << 16).max()) + 2 < levels
+    for shape in workload.check_at:
+        assert int(workload.reference(values_at(workload, shape)["edge"], shape["nodes"]).max()) + 2 < levels
+
+
+def test_a_queue_leaves_five_percent_of_imbalance_at_most_where_fixed_shares_leave_a_third():
+    workload = load_workload(CHAPTER / "workload_work_queue.py")
+    sms, shape = 132, workload.time_at
+    steps = values_at(workload, shape)["steps"].tolist()
+    fixed = max(sum(steps[block::sms]) for block in range(sms))
+    free_at = [0] * sms
+    for step in steps:
+        earliest = free_at.index(min(free_at))
+        free_at[earliest] += step
+    mean = sum(steps) / sms
+    assert max(free_at) < 1.05 * mean
+    assert fixed > 1.3 * mean
+
+
+@pytest.mark.parametrize("shape", load_workload(CHAPTER / "workload_batch_atomics.py").check_at)
+def test_sums_of_a_list_tell_a_value_that_is_missing_repeated_or_another(shape):
+    workload = load_workload(CHAPTER / "workload_batch_atomics.py")
+    x = values_at(workload, shape)["x"]
+    right = workload.reference(x)
+    limit = import_file(CHAPTER / "workload_batch_atomics.py").BELOW
+    kept = x[x < limit]
+    if not len(kept):
+        return
+    for wrong in (kept[1:], torch.cat([kept, kept[:1]]), torch.cat([kept[1:], (kept[:1] + 1) % limit])):
+        assert any(bool((a != b).any()) for a, b in zip(workload.reference(wrong), right, strict=True))
+
+
+def test_batches_change_size_and_some_are_larger_than_any_bucket():
+    workload, optimized = (import_file(CHAPTER / f"{name}_graph_update.py") for name in ("workload", "optimized"))
+    timed = workload.sizes_of(**{key: workload.WORKLOAD.time_at[key] for key in ("batches", "most")})
+    assert max(timed) <= optimized.BUCKETS[0]
+    assert all(a != b for a, b in itertools.pairwise(timed))
+    checked = [workload.sizes_of(shape["batches"], shape["most"]) for shape in workload.WORKLOAD.check_at]
+    assert max(itertools.chain(*checked)) > optimized.BUCKETS[0]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 33, 64, 65])
+def test_padding_changes_nothing(size):
+    optimized = import_file(CHAPTER / "optimized_graph_update.py")
+    x, weight = torch.randn(2 * size, 8, dtype=torch.float64), torch.randn(2, 8, 8, dtype=torch.float64)
+    step = optimized.prepare(x, weight, [size, size])
+    expected = [torch.relu(torch.relu(batch @ weight[0]) @ weight[1]) for batch in x.split(size)]
+    assert torch.allclose(step(), torch.cat([batch - batch.mean(0) for batch in expected]))
