@@ -45,8 +45,8 @@ WORKLOAD = Workload(
         traffic,
         reference_logits,
         vocabulary=256,
-        # bfloat16 is up to 0.13 off float32 (40 answers on a CPU, all logits); the smallest effect of a stale block of 16 tokens is 0.28
-        atol=0.2,
+        # on a CPU bfloat16 is up to 0.09 off float32 (80 answers, all logits); the smallest effect of a stale block of 16 tokens is 0.24
+        atol=0.15,
         slo=Slo(ttft_ms=2000.0, tpot_ms=10.0),
     ),
     time_at={"requests": 160, "prompt": 64, "longest": 128, "slots": 16, "width": 16, "more_layers": 4, "arrival_poisson": 0.0},
