@@ -4,12 +4,13 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from common.models import config as presets
 from common.serving.kv_blocks import BlockPool, KvBlocks, OutOfBlocks
+
+hypothesis = pytest.importorskip("hypothesis")
+stateful = pytest.importorskip("hypothesis.stateful")
+st = hypothesis.strategies
 
 CONFIG = replace(presets.tiny(), layers=1, kv_heads=1, head_dim=1)
 NAMES = st.integers(0, 5)
@@ -19,7 +20,7 @@ def blocks_of(count, block_tokens=4):
     return KvBlocks(CONFIG, blocks=count, block_tokens=block_tokens, device="cpu")
 
 
-class Sequences(RuleBasedStateMachine):
+class Sequences(stateful.RuleBasedStateMachine):
     """Every token is written as a number of its own; what is read back must be what each sequence wrote or inherited."""
 
     def __init__(self):
@@ -29,7 +30,7 @@ class Sequences(RuleBasedStateMachine):
         self.reserved: dict[int, int] = {}
         self.next = 1.0
 
-    @rule(name=NAMES, count=st.integers(1, 9))
+    @stateful.rule(name=NAMES, count=st.integers(1, 9))
     def append(self, name, count):
         free = self.blocks.pool.free
         try:
@@ -45,7 +46,7 @@ class Sequences(RuleBasedStateMachine):
             values.append(self.next)
             self.next += 1
 
-    @rule(name=NAMES, tokens=st.integers(1, 30))
+    @stateful.rule(name=NAMES, tokens=st.integers(1, 30))
     def reserve(self, name, tokens):
         free = self.blocks.pool.free
         if self.blocks.reserve(name, tokens):
@@ -54,7 +55,7 @@ class Sequences(RuleBasedStateMachine):
         else:
             assert self.blocks.pool.free == free
 
-    @rule(parent=NAMES, child=NAMES)
+    @stateful.rule(parent=NAMES, child=NAMES)
     def fork(self, parent, child):
         if parent not in self.tokens or child in self.tokens:
             return
@@ -64,7 +65,7 @@ class Sequences(RuleBasedStateMachine):
         self.tokens[child] = list(self.tokens[parent])
         self.reserved.pop(parent, None)
 
-    @rule(name=NAMES, share=st.floats(0, 1))
+    @stateful.rule(name=NAMES, share=st.floats(0, 1))
     def truncate(self, name, share):
         if name in self.tokens:
             length = int(share * len(self.tokens[name]))
@@ -72,7 +73,7 @@ class Sequences(RuleBasedStateMachine):
             del self.tokens[name][length:]
             self.reserved.pop(name, None)
 
-    @rule(name=NAMES)
+    @stateful.rule(name=NAMES)
     def release(self, name):
         if name in self.tokens:
             self.blocks.release(name)
@@ -82,14 +83,14 @@ class Sequences(RuleBasedStateMachine):
             with pytest.raises(KeyError):
                 self.blocks.release(name)
 
-    @invariant()
+    @stateful.invariant()
     def every_sequence_reads_what_it_wrote(self):
         for name, values in self.tokens.items():
             assert self.blocks.length(name) == len(values)
             table = self.blocks.table(name)
             assert [self.blocks.keys[0, table[i // 4], i % 4].item() for i in range(len(values))] == values
 
-    @invariant()
+    @stateful.invariant()
     def every_block_is_free_or_held_by_as_many_as_have_it(self):
         held = [block for name in self.tokens for block in self.blocks.table(name)]
         assert all(self.blocks.pool.holders(block) == held.count(block) for block in range(9))
@@ -97,7 +98,7 @@ class Sequences(RuleBasedStateMachine):
 
 
 TestSequences = Sequences.TestCase
-TestSequences.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestSequences.settings = hypothesis.settings(max_examples=60, stateful_step_count=30, deadline=None)
 
 
 def test_what_was_reserved_cannot_run_out():
