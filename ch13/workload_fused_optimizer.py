@@ -52,8 +52,8 @@ WORKLOAD = Workload(
         {"width": 64, "layers": 1, "vocabulary": 1, "context": 7},
     ),
     work=work,
-    rtol=1e-6,
-    atol=5e-7,  # of 373 million elements of an H100's state the worst is off by 2.3e-7
+    rtol=5e-6,
+    atol=3e-7,  # of 373 million elements of an H100's state the worst is off by 2.3e-7
     in_place=("params", "exp_avg", "exp_avg_sq"),
     state="evolves",
     steps=3,
