@@ -16,6 +16,7 @@ from common.python.gate.verdicts import Standards
 from common.python.machine.description import Machine
 from common.python.machine.roofline import with_shares
 from common.python.measure.process_pairs import Measured, Measurement
+from common.python.measure.serving import ServingMeasurement, verify_serving
 from common.python.pairs.predictions import card_for, predictions_of, require_predictions
 from common.python.pairs.sources import same_code
 from common.python.pairs.workload import Shape
@@ -27,6 +28,7 @@ from common.python.prove.proofs import Seen, nothing
 from common.python.results import BASELINE, OPTIMIZED, Check, PairResult, Setup, SideResult
 from common.python.session.builds import build_row
 from common.python.session.planning import Plan
+from common.python.session.serving import Traces
 from common.python.session.session import Judging, Session, SideAtWork
 
 _ABREAST = 4
@@ -76,25 +78,45 @@ def run_pair(plan: Plan, session: Session, machine: Machine, standards: Standard
                 raise SideFailure(Status.WRONG_RESULT, found[0])
             with Judging(session, plan) as judging:
                 row.of_references = judging.notes
-                with ExitStack() as until_watched:
-                    watched = fork_watched(plan, session, until_watched)
-                    with row.phase("verify"):
-                        verify(row, session, judging)
-                    with row.phase("prove"):
-                        watch_evidence(plan, session, machine, row.evidence, watched)
-                        require_proofs(row)
-                if plan.only_checked:
-                    raise SideFailure(Status.SKIPPED, plan.only_checked)
-                if session.settings.measures:
-                    with row.phase("measure"):
-                        measure(row, session, judging, standards)
-            if session.settings.profiles and row.measured:
+                if plan.serves:
+                    serve(row, session, judging, standards)
+                else:
+                    compute(row, session, machine, judging, standards)
+            if session.settings.profiles and row.measured and not plan.serves:
                 with row.phase("profile"):
                     profile(row, session, machine)
                     require_proofs(row)
         except SideFailure as failure:
             status, reason = failure.status, failure.reason
     return with_predictions(judge(_result(row, session, status, reason, time.monotonic() - begin), plan, standards), plan, session)
+
+
+def compute(row: _Row, session: Session, machine: Machine, judging: Judging, standards: Standards) -> None:
+    """Verify, prove and time a row whose steps compute outputs. Raises SideFailure."""
+    with ExitStack() as until_watched:
+        watched = fork_watched(row.plan, session, until_watched)
+        with row.phase("verify"):
+            verify(row, session, judging)
+        with row.phase("prove"):
+            watch_evidence(row.plan, session, machine, row.evidence, watched)
+            require_proofs(row)
+    if row.plan.only_checked:
+        raise SideFailure(Status.SKIPPED, row.plan.only_checked)
+    if session.settings.measures:
+        with row.phase("measure"):
+            measure(row, session, judging, standards)
+
+
+def serve(row: _Row, session: Session, judging: Judging, standards: Standards) -> None:
+    """Verify and time a row whose steps serve requests. Raises SideFailure."""
+    with Traces(session, row.plan, judging) as traces:
+        with row.phase("verify"):
+            for side in row.plan.sides:
+                row.checks[side], row.setups[side] = verify_serving(row.plan, session, traces, side)
+        if session.settings.measures:
+            with row.phase("measure"):
+                for name in row.plan.timed:
+                    row.measured[name] = ServingMeasurement(session, row.plan, name, standards, judging, traces).run()
 
 
 def verify(row: _Row, session: Session, judging: Judging) -> None:
@@ -220,6 +242,7 @@ def _result(row: _Row, session: Session, status: Status, reason: str, seconds: f
         timings={name: each.timing for name, each in measured.items()},
         proofs=proofs_of(plan, row.evidence),
         metrics=next((each.metrics for each in measured.values()), {}),
+        assets=plan.described.assets,
         notes=(*_notes(plan, session), *_ranks(plan), *_found(row), *_sanitizer_notes(plan, session, reason)),
         seconds=seconds,
         phases=row.phases,
@@ -248,6 +271,8 @@ def _idea(plan: Plan) -> str:
 
 
 def _notes(plan: Plan, session: Session) -> tuple[str, ...]:
+    if plan.serves and session.settings.profiles:
+        return ("a serving row is not profiled: its step waits for clients",)
     if plan.timed and len(plan.sides) > 1 and _are_alike(plan, session):
         return ("both sides are the same code: their difference is noise by construction",)
     if not session.settings.measures or plan.timed or plan.skip:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from common.python.command import Arguments, exit_with
 from common.python.errors import BenchmarkError, ExitCode
+from common.python.pairs.serving import unit_of
 from common.python.profile.steps import gap_share
 from common.python.report.rows import break_even_calls
 from common.python.report.run_folder import load
-from common.python.results import PairResult, PairTiming, PredictedTerm, SideProfile
+from common.python.results import BASELINE, PairResult, PairTiming, PredictedTerm, SideProfile
 
 Figure = dict[str, str | float]
 
@@ -29,6 +30,7 @@ def figures_of(row: PairResult) -> Iterator[Figure]:
     for side, metrics in row.metrics.items():
         for name, metric in metrics.items():
             yield _figure(row, side, name, metric.value, metric.unit, "self-reported" if metric.self_reported else "harness")
+    yield from _changes(row, {side: {name: metric.value for name, metric in metrics.items()} for side, metrics in row.metrics.items()})
     for side, result in row.sides.items():
         if result.peak_memory_bytes is not None:
             yield _figure(row, side, "peak_memory", result.peak_memory_bytes, "bytes")
@@ -50,6 +52,7 @@ def _timed(row: PairResult, timing: PairTiming) -> Iterator[Figure]:
         yield _figure(row, side, "share_of_ceiling", share.share, "ratio") | {"ceiling": share.key}
         if share.at_held_clock is not None:
             yield _figure(row, side, "share_of_ceiling_at_held_clock", share.at_held_clock, "ratio") | {"ceiling": share.key}
+    yield from _served(row, timing)
     for side, gain in timing.gains.items():
         yield _figure(row, side, f"gain in {timing.goal}", gain.estimate, "x") | {"low": gain.low, "high": gain.high}
     for side, figure in timing.figures.items():
@@ -58,6 +61,29 @@ def _timed(row: PairResult, timing: PairTiming) -> Iterator[Figure]:
         yield _figure(row, side, "joules_per_step", joules.estimate, "J") | {"low": joules.low, "high": joules.high}
     if energy := timing.telemetry.energy:
         yield _figure(row, "all", "energy", energy.joules, "J") | {"seconds": energy.seconds}
+
+
+def _served(row: PairResult, timing: PairTiming) -> Iterator[Figure]:
+    """What requests saw: every figure of every side, what changed from the baseline to it, and the load that was offered."""
+    if timing.serving is None:
+        return
+    for side, figures in timing.serving.figures.items():
+        for name, found in figures.items():
+            yield _figure(row, side, name, found.estimate, unit_of(name)) | {"low": found.low, "high": found.high}
+    by_side = {side: {name: found.estimate for name, found in figures.items()} for side, figures in timing.serving.figures.items()}
+    yield from _changes(row, by_side)
+    for name, rate in (("offered", timing.serving.offered_per_s), ("saturation", timing.serving.saturation_per_s)):
+        if rate is not None:
+            yield _figure(row, "all", name, rate, "requests/s")
+
+
+def _changes(row: PairResult, figures: Mapping[str, Mapping[str, float]]) -> Iterator[Figure]:
+    """What each figure changed by from the baseline to another side that has it too, in percent."""
+    before = figures.get(BASELINE, {})
+    for side, after in figures.items():
+        for name in [name for name in after if name in before and side != BASELINE]:
+            if before[name]:
+                yield _figure(row, side, f"change of {name}", 100 * (after[name] / before[name] - 1), "percent")
 
 
 def _predicted(row: PairResult, term: PredictedTerm) -> Iterator[Figure]:

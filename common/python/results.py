@@ -80,17 +80,27 @@ class TelemetrySummary(Document):
         return self.throttled_share > 0
 
 
+class ServedRequest(Document):
+    """One request of a trace: when it was due and when each of its tokens could be read, in us from the trace's begin."""
+
+    due_us: int
+    prompt_tokens: int
+    tokens_us: tuple[int, ...]
+
+
 class Block(Document):
     """Samples of one side in a row, in ns a call; `seed` replays the inputs of call i as seed + i.
 
     `sm_clock_hz` is the clock that the SMs held in each sample, on a GPU; `void` counts samples that had to be taken again. `watts` is the
-    mean power of the GPUs over a sustained block, None where they do not tell.
+    mean power of the GPUs over a sustained block, None where they do not tell. Where the block served a trace, `requests` are the trace's,
+    and its one sample is the time from its begin to its last token.
     """
 
     seed: int
     samples_ns: tuple[float, ...]
     sm_clock_hz: tuple[float, ...] = ()
     void: int = 0
+    requests: tuple[ServedRequest, ...] = ()
     watts: float | None = None
 
 
@@ -133,6 +143,20 @@ class Share(Document):
     at_held_clock: float | None
 
 
+class ServingFigures(Document):
+    """What requests saw: figures by side, in the units of their names, over process pairs.
+
+    The service level is that of goodput. `saturation_per_s` is the baseline's closed-loop throughput in requests/s that offered loads are
+    shares of; None where none is.
+    """
+
+    slo_ttft_ms: float
+    slo_tpot_ms: float
+    figures: dict[str, dict[str, Interval]]
+    offered_per_s: float | None = None
+    saturation_per_s: float | None = None
+
+
 class PairTiming(Document):
     """The timing of one named shape. `speedups` holds a side's speedup over the baseline; a half has none.
 
@@ -140,6 +164,7 @@ class PairTiming(Document):
     step, where it was timed sustained and its GPUs tell; `shares` of the ceiling where this machine's are kept; and `rungs`:
     how many times better at it a side of a ladder is than the one before; `calls_per_sample`, more than 1 of a short step. By key: `work`,
     the least that any side must do, and its time, `ceiling_ns`. Samples use `buffer_sets`. Units took `seconds`, but for `prepare`.
+    Where requests were served, `serving` has their figures.
     `places` has the inputs and outputs that lie in the host's memory, and `numa_nodes` those of the cores that allocated it, if known.
     A side ran in `ranks` processes.
     """
@@ -173,6 +198,7 @@ class PairTiming(Document):
     telemetry: TelemetrySummary = TelemetrySummary()
     notes: tuple[str, ...] = ()
     ranks: int = 1
+    serving: ServingFigures | None = None
 
     @model_validator(mode="after")
     def _is_legal(self) -> Self:
@@ -358,7 +384,7 @@ class PairResult(Document):
     """One row: everything that a report, a gate or a reader needs to know of one target.
 
     `timings`, `verdicts` and `predictions` are by named shape; a timing that is never gated has no verdict, and one of which nothing was
-    predicted no terms. `metrics` are by side, then by name.
+    predicted no terms. `metrics` are by side, then by name. `assets` are the files that inputs came from: their SHA-256 by name.
     Of the row's `seconds`, `phases` says where they went: build, prove, verify, measure, profile.
     """
 
@@ -372,6 +398,7 @@ class PairResult(Document):
     timings: dict[str, PairTiming] = {}
     proofs: tuple[Proof, ...] = ()
     metrics: dict[str, dict[str, ReportedMetric]] = {}
+    assets: dict[str, str] = {}
     verdicts: dict[str, Verdict] = {}
     predictions: dict[str, tuple[PredictedTerm, ...]] = {}
     notes: tuple[str, ...] = ()

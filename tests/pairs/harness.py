@@ -20,6 +20,7 @@ from common.python.processes.messages import Answer, Request
 from common.python.processes.ranks import RankGroup
 from common.python.project import PROJECT_ROOT
 from common.python.session.planning import uses_compiler, uses_triton
+from common.python.session.serving import REFUSED_SHARE, TEETH_REQUESTS
 from common.python.session.session import BUILD_CACHE
 from tests.pairs.tree import Side, role_of
 
@@ -49,6 +50,10 @@ class Harness:
     def _referee(self) -> Child:
         return self._stack.enter_context(self._server.fork("referee", self._folder / "referee.log"))
 
+    @functools.cached_property
+    def _client(self) -> Child:
+        return self._stack.enter_context(self._server.fork("client", self._folder / "client.log"))
+
     def check(self, side: Side, shapes: list[Shape]) -> None:
         """Compare the Python side with its reference at every shape, on two seeds. Raises SideFailure and AssertionError.
 
@@ -71,8 +76,49 @@ class Harness:
                 rendezvous=str(self._folder / f"rendezvous_{next(self._numbers)}"),
             )
             _ask(workers, load, messages.Loaded)
+            serves = load_workload(side.pair.workload).serving is not None
             for shape in shapes:
-                self._check_at(workers, side, shape)
+                if serves:
+                    self._serve_at(workers, side, shape, teeth=shape == shapes[-1])
+                else:
+                    self._check_at(workers, side, shape)
+
+    def _serve_at(self, workers: RankGroup, side: Side, shape: Shape, *, teeth: bool) -> None:
+        """Have the side serve two traces, and hold its answers to the workload, of which the bound is tried too with `teeth`."""
+        _ask(workers, messages.Prepare(shape=dict(shape), seed=1, live_seed=SEEDS[0]), messages.Prepared)
+        for seed in SEEDS:
+            ring = str(self._memory / str(next(self._numbers)))
+            replay = messages.Replay(
+                workload=str(side.pair.workload),
+                shape=dict(shape),
+                seed=seed,
+                ring=ring,
+                closed_loop=True,
+                saturation_per_s=0.0,
+                picks=TEETH_REQUESTS,
+                core=-1,
+                seconds=LIMIT_S,
+            )
+            self._client.begin(replay)
+            served = _ask(workers, messages.Serve(ring=ring, core=-1), messages.Served)
+            replayed = self._client.finish(replay, messages.Replayed, LIMIT_S)
+            where = f"{side.file.name} at {dict(shape)}, trace {seed}"
+            assert not replayed.problem, f"{where}: {replayed.problem}"
+            request = messages.JudgeTrace(
+                workload=str(side.pair.workload),
+                device="cpu",
+                folder=str(self._folder),
+                side=role_of(side.file),
+                shape=dict(shape),
+                prepare_seed=1,
+                answers=replayed.answers,
+                teeth=teeth,
+            )
+            judged = self._referee.ask(request, messages.TraceJudged, LIMIT_S)
+            assert judged.digest == served.digest, f"{where}: the weights in its process are not those that the seed makes"
+            assert not judged.mismatch, f"{where}: {judged.mismatch}"
+            fewest = min(judged.refused_swapped, judged.refused_stale)
+            assert fewest >= REFUSED_SHARE * judged.tried, f"{where}: of {judged.tried} wrong contexts {fewest} are refused"
 
     def _check_at(self, workers: RankGroup, side: Side, shape: Shape) -> None:
         _ask(workers, messages.Prepare(shape=dict(shape), seed=1, live_seed=SEEDS[0]), messages.Prepared)

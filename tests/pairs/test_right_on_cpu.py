@@ -5,6 +5,7 @@ referee. A CUDA side runs in the emulation; what that does not have is skipped b
 """
 
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -124,3 +125,21 @@ def test_a_cuda_side_that_is_right_is_not(tmp_path):
     pair = planted(tmp_path)
     for name in pair.sides:
         emulate(Side(pair, name))
+
+
+TOY = Path(__file__).parents[1] / "serving"
+
+
+def toy(name):
+    """A pair of the toy that serves requests."""
+    (pair,) = [pair for pair in pairs_of(TOY) if pair.name == name]
+    return Side(pair, "optimized")
+
+
+def test_a_side_that_serves_is_held_to_its_workload(harness):
+    harness.check(toy("toy"), shapes_of(toy("toy")))
+
+
+def test_a_side_that_serves_wrong_answers_is_refused(harness):
+    with pytest.raises((SideFailure, AssertionError), match="a probed logit is off by"):
+        harness.check(toy("toy_stale_block"), shapes_of(toy("toy_stale_block")))

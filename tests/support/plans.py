@@ -27,7 +27,7 @@ def a_plan(folder: Path, name: str = "transpose", sides: tuple[str, ...] = ("bas
     suffix = changes.pop("suffix", ".py")
     files = {side: folder / f"{side}_{name}{suffix}" for side in ("baseline", "optimized")}
     pair = Pair(f"ch07:{name}", "ch07", name, folder / f"workload_{name}.py", files)
-    conditions: dict[str, Any] = {"goal": "time", "clock": "device", "cache": "cold", "places": {}}
+    conditions: dict[str, Any] = {"goal": "time", "clock": "device", "cache": "cold", "serving": False, "places": {}}
     conditions |= {key: changes.pop(key) for key in conditions if key in changes}
     work = {"work": {"default": {}}, "cpu_at": {}, "cpu_work": {}}
     described = Described(nonce="", place="device", timed={"default": SHAPE}, check_at=[SHAPE], mismatch="", **conditions, **work)

@@ -12,6 +12,7 @@ from common.python.gate.expectations import Expectation, key_text
 from common.python.gate.predicted import terms_of
 from common.python.pairs.directives import ladder_expects, read_directives
 from common.python.pairs.predictions import amount_text, predictions_of
+from common.python.pairs.serving import RATES
 from common.python.results import BASELINE, OPTIMIZED, PredictedTerm
 from common.python.wording import significant
 from tools.checks.measured_pairs import MeasuredPair, place
@@ -148,9 +149,10 @@ def written_ratio(measured: MeasuredPair) -> str:
         of_sides = {line.side: line for line in reversed(lines) if line.figure == figure and not line.is_counter}
         baseline, optimized = (of_sides.get(side) for side in (BASELINE, OPTIMIZED))
         if optimized is not None and optimized.over == BASELINE and optimized.factor:
-            return f"{1 / optimized.factor:.3g}x"
+            return f"{optimized.factor if figure in RATES else 1 / optimized.factor:.3g}x"
         if baseline is not None and optimized is not None and baseline.value and optimized.value:
-            return f"{baseline.value / optimized.value:.3g}x" + (f" on {key_text(optimized.model)}" if optimized.model else "")
+            gain = optimized.value / baseline.value if figure in RATES else baseline.value / optimized.value
+            return f"{gain:.3g}x" + (f" on {key_text(optimized.model)}" if optimized.model else "")
     return SEE_RESULTS
 
 

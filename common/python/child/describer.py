@@ -53,14 +53,16 @@ class Describer:
         return messages.Described(
             nonce=request.nonce,
             goal=workload.goal,
-            clock=workload.clock,
-            cache=workload.cache,
+            clock="host" if workload.serving else workload.clock,  # that of the clients
+            cache="hot" if workload.serving else workload.cache,
             place=workload.place,
             timed=timed,
             cpu_at=cpu_at,
             check_at=[dict(shape) for shape in workload.check_at],
             work={name: workload.work(**shape) for name, shape in timed.items()},
             cpu_work=workload.work(**cpu_at) if cpu_at else {},
+            serving=workload.serving is not None,
+            assets=inputs.assets,
             mismatch=_mismatch(workload, inputs, [Path(side) for side in request.sides.values()]),
             places=_places(workload, inputs, path.name),
             ranks=list(workload.ranks),
@@ -81,6 +83,8 @@ def _try_inputs(workload: Workload, file: str) -> Inputs:
     for name, leaf in leaves(inputs.values):
         if workload.evolves and workload.may_change(name) and not isinstance(leaf, torch.Tensor):
             raise BenchmarkError(f"{file}: {name} is state and a {type(leaf).__name__}; expected tensors, which can be compared")
+    if workload.serving is not None:
+        _require_constants(workload, inputs, file)
     if workload.evolves and not inputs.outputs() and not any(tensor.is_floating_point() for tensor in inputs.state().values()):
         raise BenchmarkError(
             f"{file}: outputs are empty and no state is floating-point; expected one that is, which poison can be told from"
@@ -134,9 +138,16 @@ def _try_shards(workload: Workload, file: str) -> None:
         )
 
 
+def _require_constants(workload: Workload, inputs: Inputs, file: str) -> None:
+    for name, _ in inputs.tensors():
+        if name.split(".")[0] not in workload.constants:
+            expected = "expected all tensors of a serving workload among them: what changes is the trace"
+            raise BenchmarkError(f"{file}: {name} is a tensor and not among the constants; {expected}")
+
+
 def _require_metric(workload: Workload, available: Mapping[str, Any], file: str) -> None:
     """Raise BenchmarkError for a goal that neither the harness measures nor `metrics` returns."""
-    if workload.goal in GOALS or workload.metrics is None:
+    if workload.goal in GOALS or workload.metrics is None or workload.serving is not None:
         return
     found = call_by_name(workload.metrics, available, f"{file}: metrics")
     if workload.goal not in found:
@@ -158,6 +169,12 @@ def _places(workload: Workload, inputs: Inputs, file: str) -> dict[str, Where]:
 
 def _try_shape(workload: Workload, shape: Shape, file: str) -> None:
     where = f"at {dict(shape)}"
+    if workload.serving is not None:
+        try:
+            workload.serving.traffic_at(shape, workload.goal)
+        except BenchmarkError as error:
+            raise BenchmarkError(f"{file}: {error}, {where}") from error
+        return
     outputs: Any = _outputs(workload, shape)  # what a file states is typed by nobody
     if not isinstance(outputs, dict) or not all(isinstance(spec, Spec) for spec in outputs.values()):
         raise BenchmarkError(f"{file}: outputs returned {outputs!r} {where}; expected a dict of names to Spec")

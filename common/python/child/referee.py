@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from common.python.child.outputs import read_dump
+from common.python.child.serving.judge import judge_trace
 from common.python.child.sides.compare import compare, upcast
 from common.python.child.sides.inputs import DeviceInputs, Inputs, leaves, mapped, warm_digest
 from common.python.child.sides.loader import load_workload
@@ -48,6 +49,7 @@ class Referee:
         self._workloads: dict[str, Workload] = {}
         self._inputs: dict[str, Inputs] = {}
         self._references: dict[str, _Expected] = {}
+        self._weights: dict[str, str] = {}  # digests of the inputs of a serving workload, which nothing rewrites
         self._random = random.SystemRandom()  # no seed of it is in any request: no side can know which rows are looked at
 
     def answer(self, request: AnyRequest) -> Answer:
@@ -55,6 +57,8 @@ class Referee:
         if isinstance(request, messages.Attend):
             warm_digest(torch.device(request.device))
             return messages.Ready(nonce=request.nonce)
+        if isinstance(request, messages.JudgeTrace):
+            return self._judge_trace(request)
         if not isinstance(request, messages.Judge):
             raise SideFailure(Status.CRASHED, f"the referee was asked for {request.kind}; expected judge")
         workload = self._workload(request.workload)
@@ -74,6 +78,17 @@ class Referee:
         mismatch, notes = "; ".join(mismatches), list(expected.notes)
         return messages.Judged(nonce=request.nonce, digest=expected.digest, outputs=errors, mismatch=mismatch, notes=notes)
 
+    def _judge_trace(self, request: messages.JudgeTrace) -> Answer:
+        workload = self._workload(request.workload)
+        if workload.serving is None:
+            raise SideFailure(Status.CRASHED, "the referee was asked to judge a trace of what is no serving workload; expected one that is")
+        place, inputs = _place(request), self._inputs_of(workload, request)
+        if place not in self._weights:
+            self._weights = {place: inputs.digest()}
+        judged = judge_trace(workload.serving, request, inputs.values, self._weights[place], self._random)
+        size = sum(tensor.numel() * tensor.element_size() for _, tensor in inputs.tensors())
+        return judged.model_copy(update={"weight_bytes": size})
+
     def close(self) -> None:
         """Delete the input files."""
         for inputs in self._inputs.values():
@@ -84,7 +99,7 @@ class Referee:
             self._workloads[path] = load_workload(Path(path))
         return self._workloads[path]
 
-    def _inputs_of(self, workload: Workload, request: messages.Judge) -> Inputs:
+    def _inputs_of(self, workload: Workload, request: messages.Judge | messages.JudgeTrace) -> Inputs:
         place = _place(request)
         if place not in self._inputs:
             self.close()
@@ -116,7 +131,7 @@ class Referee:
         return [0, *sorted(self._random.sample(range(1, count - 1), _ROWS_PICKED)), count - 1]
 
 
-def _place(request: messages.Judge) -> str:
+def _place(request: messages.Judge | messages.JudgeTrace) -> str:
     return f"{request.workload} {sorted(request.shape.items())} {request.prepare_seed} {request.rank} of {request.ranks}"
 
 

@@ -24,6 +24,7 @@ import torch
 
 from common.python.child.describer import Describer
 from common.python.child.referee import Referee
+from common.python.child.serving.client import Client
 from common.python.child.sides.triton import start_compiler, start_triton
 from common.python.child.survey.gpu import Surveyor
 from common.python.child.tamper import seal
@@ -38,11 +39,12 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _MEMORY_SHARE = 0.8  # of what is available when a CPU child starts: an allocation beyond it fails in the child alone
 
-ROLES: dict[str, type[Worker] | type[Referee] | type[Describer] | type[Surveyor]] = {
+ROLES: dict[str, type[Worker] | type[Referee] | type[Describer] | type[Surveyor] | type[Client]] = {
     "worker": Worker,
     "referee": Referee,
     "describer": Describer,
     "surveyor": Surveyor,
+    "client": Client,
 }
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)

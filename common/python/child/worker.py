@@ -22,6 +22,7 @@ from common.python.child.device.trace import compiled_kernels, start_tracing, tr
 from common.python.child.distributed import Alone, Together, join, take_device
 from common.python.child.family import BetweenCalls, adopt_orphans, cores_in_use
 from common.python.child.outputs import dump
+from common.python.child.serving.line import Line
 from common.python.child.sides.compare import (
     changed,
     check_inputs,
@@ -92,6 +93,7 @@ class Worker:
         self._dumped: list[dict[str, torch.Tensor]] = []  # what the referee may read until the next request
         self._sampler: Sampler | None = None
         self._together: Together = Alone()
+        self._maybe_line: Line | None = None
         self._start = Start(0, 0)
         self._numa_nodes: list[int] = []
         self._broken = seal()
@@ -123,6 +125,8 @@ class Worker:
                 return self._time(request)
             case messages.Watch():
                 return self._watch(request)
+            case messages.Serve():
+                return self._serve(request)
             case messages.Ahead():
                 return compile_ahead(request)
             case _:
@@ -205,7 +209,7 @@ class Worker:
             poison_free_blocks(inputs.answers(), loaded.device)
             _wait(loaded.device)
             begin = time.perf_counter()
-            step = side.prepare(inputs.values, {**request.shape, **self._together.names})
+            step = side.prepare(self._given(inputs), {**request.shape, **self._together.names})
             _wait(loaded.device)
             seconds = time.perf_counter() - begin
             inputs.rewrite(request.live_seed)
@@ -217,6 +221,35 @@ class Worker:
         self._maybe_prepared = _Prepared(request, tuple(copies), tuple(sides))
         self._outputs, self._sampler = {}, None
         return messages.Prepared(nonce=request.nonce, seconds=seconds)
+
+    def _given(self, inputs: Inputs) -> dict[str, object]:
+        """The inputs, and where requests are served what stands for their clients."""
+        loaded, serving = self._loaded, self._loaded.workload.serving
+        if serving is None:
+            return inputs.values
+        self._maybe_line = Line(serving.vocabulary, loaded.device, Path(loaded.request.side).name)
+        return {**self._maybe_line.given, **inputs.values}
+
+    def _serve(self, request: messages.Serve) -> Answer:
+        loaded, (inputs, step) = self._loaded, self._prepared.copies[0]
+        if self._maybe_line is None:
+            raise SideFailure(Status.CRASHED, "a worker was asked to serve what is no serving workload; expected one that is")
+        if request.core >= 0:
+            os.sched_setaffinity(0, {request.core})
+        on_gpu = loaded.device.type == "cuda"
+        gc.collect()
+        gc.freeze()  # a trace takes seconds, in which the collector stays on
+        if on_gpu:
+            torch.cuda.reset_peak_memory_stats()
+        broken, set_profile, set_trace = self._broken, sys.setprofile, sys.settrace  # bound before the step can replace them
+        self._maybe_line.run(step, Path(request.ring))
+        set_profile(None)
+        set_trace(None)
+        _require_whole(broken())
+        self._require_own_cores()
+        peak = torch.cuda.max_memory_allocated() if on_gpu else 0
+        metrics = self._reported() | self._maybe_line.reported
+        return messages.Served(nonce=request.nonce, digest=inputs.digest(), peak_memory_bytes=peak, metrics=metrics)
 
     def _check(self, request: messages.Check) -> Answer:
         calls = []

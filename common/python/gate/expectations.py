@@ -102,6 +102,7 @@ class Expectation(Document):
     """One timing: under which conditions, the gated figure, and `logs`, its raw units: the log of each process pair's ratio.
 
     `ratio` is the speedup, or where the workload's `goal` is another, how many times better the optimized side is at that.
+    `figures` are those of served requests, by side, and `saturation_per_s` what their offered load was a share of.
     """
 
     shape: dict[str, int | float | bool | str]
@@ -116,6 +117,8 @@ class Expectation(Document):
     rungs: dict[str, RungExpectation] = {}
     metrics: dict[str, dict[str, ReportedMetric]]
     provenance: Provenance
+    figures: dict[str, dict[str, Interval]] = {}
+    saturation_per_s: float | None = None
 
     @model_validator(mode="after")
     def _has_one_log_a_unit(self) -> Self:
@@ -264,6 +267,8 @@ def expectation_of(row: PairResult, timing: PairTiming, ratio: Interval, provena
         },
         metrics=row.metrics,
         provenance=provenance,
+        figures=timing.serving.figures if timing.serving else {},
+        saturation_per_s=timing.serving.saturation_per_s if timing.serving else None,
     )
 
 

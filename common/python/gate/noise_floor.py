@@ -31,6 +31,7 @@ class StepClass(StrEnum):
     LAUNCH = "launch clock"
     HOST = "host clock"
     SETUP = "set-up"
+    SERVING = "serving"
 
 
 def class_of(clock: Literal["device", "launch", "host"], shortest_ns: float) -> StepClass:

@@ -31,8 +31,9 @@ from common.python.pairs.predictions import (
     require_names,
     timed_shapes,
 )
+from common.python.pairs.serving import is_lower_better, unit_of
 from common.python.pairs.workload import DEFAULT_SHAPE
-from common.python.results import BASELINE, OPTIMIZED, PairResult, PairTiming, PredictedTerm, ReportedMetric
+from common.python.results import BASELINE, OPTIMIZED, Interval, PairResult, PairTiming, PredictedTerm, ReportedMetric
 from common.python.wording import at_shape
 
 MISSED = 1.25
@@ -147,7 +148,7 @@ def predicted_for(
         time_ns={side: kept.time_ns.estimate for side, kept in expectation.sides.items()},
         peak_bytes={side: kept.peak_memory_bytes for side, kept in expectation.sides.items()},
         counters={side: kept.counters for side, kept in expectation.sides.items()},
-        metrics=expectation.metrics,
+        metrics=_with_served(expectation.metrics, expectation.figures),
         goal=expectation.goal,
         ratio=expectation.ratio.estimate,
         joules={side: kept.joules.estimate for side, kept in expectation.sides.items() if kept.joules},
@@ -187,13 +188,27 @@ def terms_of_timing(
         time_ns={side: time.estimate for side, time in timing.time_ns.items()},
         peak_bytes={side: each.peak_memory_bytes for side, each in row.sides.items()},
         counters={side: profile.counters for side, profile in profiles.items() if profile},
-        metrics=row.metrics,
+        metrics=_with_served(row.metrics, timing.serving.figures if timing.serving else {}),
         goal=timing.goal,
         ratio=_ratio(timing),
         joules={side: found.estimate for side, found in timing.joules.items()},
         errors={side: found.estimate for side, found in timing.figures.items() if timing.goal == ACCURACY},
     )
     return tuple(_terms(*predictions, measured, card, is_first))
+
+
+def _with_served(
+    metrics: Mapping[str, Mapping[str, ReportedMetric]], figures: Mapping[str, Mapping[str, Interval]]
+) -> dict[str, dict[str, ReportedMetric]]:
+    """What a workload reports, and what served requests saw, under the names that a prediction gives them; `tpot_ms` is its p50."""
+    found = {side: dict(reported) for side, reported in metrics.items()}
+    for side, seen in figures.items():
+        for name, interval in seen.items():
+            metric = ReportedMetric(
+                value=interval.estimate, unit=unit_of(name), better="lower" if is_lower_better(name) else "higher", self_reported=False
+            )
+            found.setdefault(side, {}).update({name: metric, name.removesuffix(".p50"): metric})
+    return found
 
 
 def _ratio(timing: PairTiming) -> float | None:

@@ -37,6 +37,7 @@ from common.python.gate.statistics import (
 from common.python.machine.ceilings import machine_key
 from common.python.machine.description import Gpu, Machine
 from common.python.pairs.goals import ACCURACY, ENERGY, MEMORY, SETUP, TIME, UNITS
+from common.python.pairs.serving import is_serving_goal
 from common.python.results import BASELINE, OPTIMIZED, Change, PairTiming, Share, StopReason, Unit, Verdict, VerdictKind
 from common.python.session.planning import CPU_SHAPE, Plan
 from common.python.settings import Device, Settings
@@ -50,6 +51,7 @@ _OF_GOAL_PERCENT = {
     SETUP: 10.0,  # most of which is a host's: imports, compilers, files
     ENERGY: 5.0,  # a guess until joules were repeated on several GPUs: leakage goes with the temperature
 }
+SERVING_PERCENT = 10.0  # of figures of served requests, whose loops are a host's: a guess until A/A trials of them are kept
 """Of a ratio or a share accepted on another GPU of the model, for steps of 30 µs and more and for others; and where launches count, on any
 GPU. In 78 comparisons of rows between H200s (2026-11-22) the ratios of the first changed by 4.1 % at most and the shares of optimized sides
 by 4.3, but for one row, whose baseline changed by 10.8; of the second, by 13.7 and 11.0. 100 launches against a graph of them were 1.90,
@@ -59,6 +61,7 @@ _ELSEWHERE_PERCENT = dict.fromkeys(StepClass, BRIEF_ON_ANOTHER_DEVICE_PERCENT) |
     StepClass.LONG: ANOTHER_DEVICE_PERCENT,
     StepClass.LAUNCH: OF_A_HOST_PERCENT,
     StepClass.SETUP: OF_A_HOST_PERCENT,
+    StepClass.SERVING: OF_A_HOST_PERCENT,
 }
 _TIME_IS_SHOWN = (SETUP, MEMORY, ENERGY)  # goals beside which it is not gated
 SPEEDUP = "speedup"
@@ -196,8 +199,9 @@ class Standards:
     def allowance(self, plan: Plan, units: Sequence[Unit]) -> Allowance:
         """What this machine's noise makes of steps like these."""
         goal = plan.described.goal
-        step = StepClass.SETUP if plan.is_cold else class_of_units(plan.clock, units)
-        band = max(self.noise.band_percent(self._settings.gate, step), _OF_GOAL_PERCENT.get(goal, 0.0))
+        step = StepClass.SETUP if plan.is_cold else StepClass.SERVING if plan.serves else class_of_units(plan.clock, units)
+        least = SERVING_PERCENT if plan.serves else _OF_GOAL_PERCENT.get(goal, 0.0)
+        band = max(self.noise.band_percent(self._settings.gate, step), least)
         if goal in UNITS:  # what is known of noise is known of times
             return Allowance(step, band if goal == ENERGY else self._settings.gate, self.noise.percent.get(step), None)
         known = self.noise.known(step) if len(units) < LEAST_UNITS else None
@@ -240,6 +244,7 @@ class Standards:
         known_to = 2 * half_width, f"as known to {half_width:.2g} %"  # to half of its --gate, if not better
         shortest = min(side.time_ns.estimate for side in expectation.sides.values())
         step = StepClass.SETUP if expectation.goal == SETUP else class_of(expectation.clock, shortest)
+        step = StepClass.SERVING if is_serving_goal(expectation.goal) else step
         if expectation.goal in (MEMORY, ACCURACY):  # no device of the model needs fewer bytes, or rounds otherwise
             return known_to
         if not self._is_of_this_device(expectation):
@@ -253,6 +258,13 @@ class Standards:
         if expectation is None:
             return f"nothing is expected of it on {key_text(self._files[plan.target].gpu)} yet"
         return expectation.differs_from(_conditions(plan, shape)) or f"it has no figure for {plan.described.goal} on both sides"
+
+    def saturation_per_s(self, plan: Plan, shape: str) -> float:
+        """The baseline's closed-loop throughput as it was accepted at this very shape, so that loads are equal; 0.0 where none is kept."""
+        expectation = self._expected(plan, shape)
+        if expectation is None or expectation.shape != plan.timed[shape]:
+            return 0.0
+        return expectation.saturation_per_s or 0.0
 
     def accepted_counters(self, plan: Plan, shape: str) -> dict[str, dict[str, float]]:
         """What a step of each side counted when it was accepted, by side, where it was counted and is what the gate goes by."""

@@ -34,10 +34,11 @@ from common.python.settings import Settings
 BUDGET_S = 5.0  # a side
 _SLOWER = 1.02  # than the mean so far may units be that are to come: two of 80 measurements on H200s ended 0.6 and 1.3 % late
 FEW_UNITS = 4  # both orders twice: a fresh process may compile for half a minute, joules take seconds, bytes are the same in any
+SERVING_BUDGET_S = 25.0  # a side, whose traces take seconds
 DEAR_S = 2.0  # a `prepare` that takes longer allows as few units as there is a variance from
 PRECISE_PERCENT = 0.25
 # Steps whose noise may not let the interval become that narrow: this, unless their floor is kept.
-NOISY_PERCENT = {StepClass.SHORT: 1.0, StepClass.LAUNCH: 0.5, StepClass.HOST: 0.5, StepClass.SETUP: 5.0}
+NOISY_PERCENT = {StepClass.SHORT: 1.0, StepClass.LAUNCH: 0.5, StepClass.HOST: 0.5, StepClass.SETUP: 5.0, StepClass.SERVING: 3.0}
 NOISY_ENERGY_PERCENT = 2.0  # what a counter that advances every 0.1 s can tell of a few seconds
 
 
@@ -72,7 +73,7 @@ class StopRule:
 
     @property
     def _budget_s(self) -> float:
-        return BUDGET_S * len(self._plan.sides)
+        return (SERVING_BUDGET_S if self._plan.serves else BUDGET_S) * len(self._plan.sides)
 
     def _gated_reason(self, standard: Standard, units: Sequence[Unit], timed_s: float) -> StopReason | None:
         """Why the gate needs no further unit, or None.
@@ -98,7 +99,7 @@ class StopRule:
     def _least(self, units: Sequence[Unit], prepare_s: float) -> int:
         if self._accepting:
             return LEAST_ACCEPTED_UNITS
-        if self._plan.described.goal in (SETUP, MEMORY, ENERGY):
+        if self._plan.serves or self._plan.described.goal in (SETUP, MEMORY, ENERGY):
             return FEW_UNITS
         dear = prepare_s > DEAR_S and len(units) >= LOOK_EVERY and self._standards.allowance(self._plan, units).known is not None
         return LOOK_EVERY if dear else LEAST_UNITS
@@ -109,7 +110,7 @@ class StopRule:
             gated = [sides for side in (OPTIMIZED, *rungs_between(self._plan.sides)) for sides in gated_by(side)]
             intervals = [ratio_interval(units, goal, sides, known) for sides in gated if len(gated_logs(units, goal, sides)) == len(units)]
         else:
-            times = {} if goal in OF_A_GPU else speedups_of(units, known)  # that are shown beside what counts
+            times = {} if goal in OF_A_GPU or self._plan.serves else speedups_of(units, known)  # that are shown beside what counts
             figures = times, gains_of(units, known), rungs_of(units, self._plan.sides, goal, known)
             intervals = [interval for each in figures for interval in each.values()]
         return max(interval.half_width_percent for interval in intervals or times_of(units, known).values())

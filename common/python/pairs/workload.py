@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from common.python.errors import BenchmarkError
-from common.python.pairs.goals import GOALS, OF_A_GPU, TIME
+from common.python.pairs.goals import GOALS, MEMORY, OF_A_GPU, TIME
 from common.python.pairs.layout import place_of
+from common.python.pairs.serving import FEWEST_FOR_TAIL, LATENCIES, LEAST_BEYOND, RATES, TAIL, Serving, is_latency, is_serving_goal
 
 ShapeValue = int | float | bool | str
 Shape = Mapping[str, ShapeValue]
@@ -76,6 +77,15 @@ class Metric:
     better: Literal["higher", "lower"]
 
 
+def _no_outputs(**_: ShapeValue) -> dict[str, Spec]:
+    """Of a serving workload, whose answers are tokens."""
+    return {}
+
+
+def _no_work(**_: ShapeValue) -> dict[str, float]:
+    return {}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Workload:
     """The work of one pair.
@@ -115,15 +125,17 @@ class Workload:
                               side's path, with `# expects: ...` behind it where its own file expects something over another side
     metrics(...)              extra figures, self-reported
     ranks                     how many processes a side may run in, (2, 4, 8) say, each with a shard of its own; see common/docs/ranks.md
+    serving                   what requests there are and what answers are right, in place of outputs, reference, tolerances and work;
+                              `goal` is then a figure of theirs
     """
 
     inputs: Callable[..., dict[str, Any]]
-    outputs: Callable[..., dict[str, Spec]]
     time_at: Shape | Mapping[str, Shape]
     check_at: tuple[Shape, ...]
-    work: Callable[..., dict[str, float]]
-    rtol: float
-    atol: float
+    outputs: Callable[..., dict[str, Spec]] = _no_outputs
+    work: Callable[..., dict[str, float]] = _no_work
+    rtol: float = math.nan
+    atol: float = math.nan
     reference: Callable[..., Any] | None = None
     reference_rows: Callable[..., Any] | None = None
     cpu_at: Shape | None = None
@@ -141,6 +153,7 @@ class Workload:
     ladder: tuple[str, ...] = ()
     metrics: Callable[..., dict[str, Metric]] | None = field(default=None)
     ranks: tuple[int, ...] = ()
+    serving: Serving | None = None
 
     def __post_init__(self) -> None:
         if not self.check_at:
@@ -152,16 +165,27 @@ class Workload:
             _require_shape(name, shape)
             if tuple(sorted(shape)) != keys:
                 raise BenchmarkError(f"shape {name} has keys {sorted(shape)}; expected {list(keys)}, those of time_at")
-        lowered = {} if self.changes is None else {"changes.rtol": self.changes.rtol, "changes.atol": self.changes.atol}
-        for name, bound in {"rtol": self.rtol, "atol": self.atol, **lowered}.items():
-            if not 0 <= bound < math.inf:
-                raise BenchmarkError(f"{name}={bound}; expected a finite bound that is not negative")
         for name, choices in _CHOICES.items():
             if vars(self)[name] not in choices:
                 raise BenchmarkError(f"{name}={vars(self)[name]!r}; expected {' or '.join(choices)}")
         for name in ("constants", "in_place", "changed_by"):
             if isinstance(vars(self)[name], str):
                 raise BenchmarkError(f"{name}={vars(self)[name]!r} is one string; expected a tuple of names")
+        if self.serving is not None:
+            self._require_serving()
+        else:
+            self._require_answers()
+
+    def _require_answers(self) -> None:
+        if is_serving_goal(self.goal) and self.metrics is None:
+            raise BenchmarkError(f"goal={self.goal!r} is a figure of served requests; expected serving=Serving(...) beside it")
+        for name, left_out in (("outputs", _no_outputs), ("work", _no_work)):
+            if vars(self)[name] is left_out:
+                raise BenchmarkError(f"found no {name}; expected them, or serving=Serving(...)")
+        lowered = {} if self.changes is None else {"changes.rtol": self.changes.rtol, "changes.atol": self.changes.atol}
+        for name, bound in {"rtol": self.rtol, "atol": self.atol, **lowered}.items():
+            if not 0 <= bound < math.inf:
+                raise BenchmarkError(f"{name}={bound}; expected a finite bound that is not negative")
         self._require_goal()
         self._require_reference()
         self._require_ranks()
@@ -178,6 +202,31 @@ class Workload:
             raise BenchmarkError(f"shapes have an entry {taken[0]!r} and ranks={self.ranks}; expected another name: functions ask for it")
         if self.reference_rows is not None:
             raise BenchmarkError(f"found reference_rows and ranks={self.ranks}; expected reference, which is asked for each rank's answer")
+
+    def _require_serving(self) -> None:
+        assert self.serving is not None
+        stated = {
+            "outputs": self.outputs is not _no_outputs,
+            "work": self.work is not _no_work,
+            "reference": self.reference is not None,
+            "reference_rows": self.reference_rows is not None,
+            "in_place": bool(self.in_place),
+            "state": self.evolves,
+            "rtol": not math.isnan(self.rtol),
+            "atol": not math.isnan(self.atol),
+        }
+        if both := [name for name, found in stated.items() if found]:
+            raise BenchmarkError(f"found serving and {', '.join(both)}; expected serving alone, which says what answers are right")
+        if not is_serving_goal(self.goal) and self.goal != MEMORY:
+            figures = ", ".join((*LATENCIES, *RATES))
+            raise BenchmarkError(
+                f"goal={self.goal!r} and serving; expected memory or one of {figures}, of a latency also .p50, .p95 or .p99"
+            )
+        for name, shape in self.timed_shapes.items():
+            count = self.serving.traffic_at(shape, self.goal).count
+            if is_latency(self.goal) and self.goal.endswith(TAIL) and count < FEWEST_FOR_TAIL:
+                found = f"goal={self.goal!r} and {count} requests at shape {name}"
+                raise BenchmarkError(f"{found}; expected {FEWEST_FOR_TAIL} a trace, so that {LEAST_BEYOND} lie beyond it")
 
     def _require_goal(self) -> None:
         if self.goal not in GOALS and self.metrics is None:

@@ -32,7 +32,7 @@ _SOON_S = 0.05
 
 ANY_CORE = -1
 
-RoleName = Literal["worker", "referee", "describer", "surveyor"]
+RoleName = Literal["worker", "referee", "describer", "surveyor", "client"]
 
 
 class ForkServer:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from common.python.errors import Status
 from common.python.machine.ceilings import Ceiling
 from common.python.pairs.workload import Where
-from common.python.results import OutputError, ReportedMetric
+from common.python.results import OutputError, ReportedMetric, ServedRequest
 
 ShapeEntries = dict[str, int | float | bool | str]
 
@@ -55,6 +55,7 @@ class Described(Answer):
     `work` is what any implementation must do at each of `timed`, by ceiling, and `cpu_work` at `cpu_at`.
     `mismatch` is a sentence on the first entry point of a .cu side that does not fit the workload, or empty. `ranks` are the numbers of
     processes that a side can run in, none where it is one.
+    `assets` are the files of the tree that inputs come from: their SHA-256 by name.
     """
 
     kind: Literal["described"] = "described"
@@ -68,6 +69,8 @@ class Described(Answer):
     work: dict[str, dict[str, float]]
     cpu_work: dict[str, float]
     mismatch: str
+    assets: dict[str, str] = {}
+    serving: bool = False
     places: dict[str, Where] = {}
     ranks: list[int] = []
 
@@ -399,6 +402,115 @@ class Judged(Answer):
     notes: list[str] = []
 
 
+class AskTraffic(Request):
+    """Ask the client what a serving workload's traffic is at `shape`."""
+
+    kind: Literal["ask_traffic"] = "ask_traffic"
+    workload: str
+    shape: ShapeEntries
+
+
+class TrafficTold(Answer):
+    """How many requests a trace has, the rate in requests/s that is stated (0: none), or the share of saturation, and the service level."""
+
+    kind: Literal["traffic_told"] = "traffic_told"
+    count: int
+    per_s: float
+    share_of_saturation: float
+    slo_ttft_ms: float
+    slo_tpot_ms: float
+
+
+class Replay(Request):
+    """Draw the trace of `seed`, send its requests through the shared memory at `ring`, and stamp the tokens that come back.
+
+    Arrivals are the workload's, at shares of `saturation_per_s`; all at once if `closed_loop`. Of `picks` requests, by chance, the whole
+    answer is kept for the referee. The client keeps off `core`, unless that is negative.
+    """
+
+    kind: Literal["replay"] = "replay"
+    workload: str
+    shape: ShapeEntries
+    seed: int
+    ring: str
+    closed_loop: bool
+    saturation_per_s: float
+    picks: int
+    core: int
+    seconds: float
+
+
+class AnsweredRequest(Message):
+    """One request as its client saw it: prompt, tokens, and of the logits behind each token those of `columns`."""
+
+    id: int
+    prompt: list[int]
+    tokens: list[int]
+    columns: list[int]
+    probed: list[list[float]]
+
+
+class Replayed(Answer):
+    """What the client saw: all requests' stamps, the whole answers of some, and a sentence on what it did not get, or ""."""
+
+    kind: Literal["replayed"] = "replayed"
+    requests: list[ServedRequest]
+    answers: list[AnsweredRequest]
+    problem: str
+
+
+class Serve(Request):
+    """Call the step once, on the trace that comes through the shared memory at `ring`; its thread stays on `core`, unless negative."""
+
+    kind: Literal["serve"] = "serve"
+    ring: str
+    core: int
+
+
+class Served(Answer):
+    """The digest of the inputs after the step, its peak of device memory in bytes, and what the side reported of it."""
+
+    kind: Literal["served"] = "served"
+    digest: str
+    peak_memory_bytes: int
+    metrics: dict[str, ReportedMetric]
+
+
+class JudgeTrace(Request):
+    """Hold answered requests to the workload's logits, one request alone, on the inputs of `prepare_seed`.
+
+    With `teeth`, find out too how many of as many requests would be refused if their context were another's, or had a stale block.
+    """
+
+    kind: Literal["judge_trace"] = "judge_trace"
+    workload: str
+    device: Literal["cuda", "cpu"]
+    folder: str
+    side: str
+    shape: ShapeEntries
+    prepare_seed: int
+    answers: list[AnsweredRequest]
+    teeth: bool
+    rank: int = 0
+    ranks: int = 1
+
+
+class TraceJudged(Answer):
+    """Digest of the inputs as the referee makes them, the errors of tokens and logits in deviations of a row, and the first mismatch.
+
+    Of `tried` requests, so many were refused with a swapped context, and so many with a stale block. The weights are of so many bytes.
+    """
+
+    kind: Literal["trace_judged"] = "trace_judged"
+    digest: str
+    outputs: dict[str, OutputError]
+    mismatch: str
+    tried: int
+    refused_swapped: int
+    refused_stale: int
+    weight_bytes: int = 0
+
+
 class Survey(Request):
     """Measure one topic of a device's ceilings; `index` is CUDA's, `folder` lies on the storage that is measured."""
 
@@ -426,7 +538,7 @@ class Fork(Request):
     """
 
     kind: Literal["fork"] = "fork"
-    role: Literal["worker", "referee", "describer", "surveyor"]
+    role: Literal["worker", "referee", "describer", "surveyor", "client"]
     log: str
     core: int
     triton: bool
@@ -458,7 +570,27 @@ class Reaped(Answer):
 
 
 AnyRequest = Annotated[
-    Describe | Probe | Build | Open | Load | Prepare | Check | Warm | Weigh | Time | Watch | Ahead | Attend | Judge | Survey | Fork | Reap,
+    Describe
+    | Probe
+    | Build
+    | Open
+    | Load
+    | Prepare
+    | Check
+    | Warm
+    | Weigh
+    | Time
+    | Watch
+    | Ahead
+    | Attend
+    | Judge
+    | AskTraffic
+    | Replay
+    | Serve
+    | JudgeTrace
+    | Survey
+    | Fork
+    | Reap,
     Field(discriminator="kind"),
 ]
 

@@ -30,6 +30,7 @@ from common.python.report.rows import (
     lines_of,
     machine_text,
     notes_of,
+    percentiles_text,
     settings_text,
     setup_text,
     shown_ratios,
@@ -114,6 +115,7 @@ def sections(rows: Sequence[PairResult], root: Path = PROJECT_ROOT) -> list[Sect
         _predicted,
         _gated,
         _certainty,
+        _served,
         _sides,
         _bounds,
         _kernels,
@@ -370,6 +372,29 @@ def _device(rows: Sequence[PairResult]) -> Section:
 def _spread(spread: Spread | None) -> str:
     """A median with the least and the most: `1980 (1755 to 1980)`."""
     return "" if spread is None else f"{spread.median:.0f} ({spread.minimum:.0f} to {spread.maximum:.0f})"
+
+
+def _served(rows: Sequence[PairResult]) -> Section:
+    """What requests saw: latencies with their p50 and p95, and p99 where ten requests lie beyond it."""
+    columns = _columns(
+        "target, side, >TTFT ms, >TPOT ms, >ITL ms, >end to end ms, >tokens/s, >requests/s, >goodput, >queue mean / most, >offered/s"
+    )
+    entries = [
+        (
+            row.target + at_shape(shape),
+            side,
+            *(percentiles_text(figures, name) for name in ("ttft_ms", "tpot_ms", "itl_ms", "e2e_ms")),
+            *(significant(figures[name].estimate) for name in ("output_tokens_per_s", "requests_per_s")),
+            f"{100 * figures['goodput'].estimate:.1f} %",
+            " / ".join(significant(figures[f"queue_depth.{name}"].estimate) for name in ("mean", "max")),
+            "at once" if timing.serving.offered_per_s is None else significant(timing.serving.offered_per_s),
+        )
+        for row in rows
+        for shape, timing in row.timings.items()
+        if timing.serving
+        for side, figures in timing.serving.figures.items()
+    ]
+    return Section("Served requests: p50 / p95 / p99", columns, entries)
 
 
 def _metrics(rows: Sequence[PairResult]) -> Section:

@@ -77,6 +77,11 @@ class Plan:
         return self.device == "cpu" and self.described.goal in OF_A_GPU
 
     @property
+    def serves(self) -> bool:
+        """Whether a step of the row answers a trace of requests."""
+        return self.described.serving
+
+    @property
     def clock(self) -> Literal["device", "launch", "host"]:
         """The clock that counts here: on a CPU it is always the host's."""
         return self.described.clock if self.device == "cuda" else "host"
@@ -215,6 +220,7 @@ def _plan(
     usable = machine if device == "cuda" else machine.model_copy(update={"gpus": ()})
     directives = (workload_directives, *side_directives.values())
     skip = _skip_reason(selection, directives, usable, device if only_checked else here, settings.root)
+    skip = skip or (_not_of_traces(settings) if described.serving else "")
     digests = {side: digest_of(selection.pair.workload, selection.pair.sides[side]) for side in selection.sides}
     gpus = machine.gpus[:ranks] if ranks > 1 else gpus_for(directives, machine)
     if only_checked and any(selection.pair.sides[side].suffix == ".cu" for side in selection.sides):
@@ -240,6 +246,12 @@ def choose_ranks(workload: Path, possible: Sequence[int], asked: int | None, dev
         return wanted, ""
     fewest = min(possible)
     return fewest, f"needs {wanted} GPUs, found {gpus}; checked with {fewest} gloo processes on the CPU"
+
+
+def _not_of_traces(settings: Settings) -> str:
+    """Why a row that serves traces has nothing to say under these settings; "" if it has."""
+    flag = "--cold-start" if settings.cold_start else "--sustained" if settings.sustained else ""
+    return f"{flag} is about steps, and a step of this row serves a trace of requests" if flag else ""
 
 
 def _skip_reason(

@@ -30,6 +30,7 @@ from common.python.processes.ranks import RankGroup
 from common.python.results import Check
 from common.python.session.planning import Plan
 from common.python.settings import Settings
+from common.python.wording import bytes_text
 
 T = TypeVar("T", bound=Answer)
 
@@ -316,15 +317,13 @@ class Judging:
         """How right a call was. Raises SideFailure with the status that it deserves if it was not."""
         name = self._plan.file(side).name
         rank = f", rank {call.rank}" if call.ranks > 1 else ""
-        where = f"{name} at {_entries(shape)}, seed {call.seed}{rank}{', in a timed call' if timed else ''}"
+        where = f"{name} at {entries_text(shape)}, seed {call.seed}{rank}{', in a timed call' if timed else ''}"
         if call.escaped == "late":
             end = "the clock had stopped" if timed else "step had returned"
             raise SideFailure(Status.STREAM_ESCAPE, f"{where}: the output still changed after {end}; expected all work done by then")
         if call.modified:
             raise SideFailure(Status.INPUT_MODIFIED, f"{where}: input {', '.join(call.modified)} was changed; expected it as it was")
-        if self._begun is not None:
-            begun, self._begun = self._begun, None
-            self._child.finish(begun, messages.Ready, self._session.limit_s("prepare"))
+        self._attend()
         request = messages.Judge(
             workload=str(self._plan.selection.pair.workload),
             device=self._plan.device,
@@ -350,6 +349,35 @@ class Judging:
             raise SideFailure(Status.STREAM_ESCAPE, reason)
         return Check(shape=dict(shape), seed=call.seed, timed_call=timed, outputs=judged.outputs)
 
+    def judge_trace(
+        self, side: str, shape: Shape, prepare_seed: int, answers: list[messages.AnsweredRequest], *, teeth: bool
+    ) -> messages.TraceJudged:
+        """What the referee says of answered requests. Raises SideFailure if it cannot say."""
+        self._attend()
+        request = messages.JudgeTrace(
+            workload=str(self._plan.selection.pair.workload),
+            device=self._plan.device,
+            folder=str(self._session.inputs_folder),
+            side=side,
+            shape=dict(shape),
+            prepare_seed=prepare_seed,
+            answers=answers,
+            teeth=teeth,
+        )
+        judged = self._child.ask(request, messages.TraceJudged, self._session.limit_s("prepare"))
+        if self._plan.device == "cuda":
+            times = len(self._plan.sides) + 1
+            self.notes.add(
+                f"its weights, {bytes_text(judged.weight_bytes)}, lie on the GPU {times} times: a side each, and for the referee"
+            )
+        return judged
 
-def _entries(shape: Shape) -> str:
+    def _attend(self) -> None:
+        if self._begun is not None:
+            begun, self._begun = self._begun, None
+            self._child.finish(begun, messages.Ready, self._session.limit_s("prepare"))
+
+
+def entries_text(shape: Shape) -> str:
+    """A shape in words."""
     return " ".join(f"{key}={value}" for key, value in shape.items())

@@ -14,12 +14,14 @@ from typing import Any
 
 import torch
 
+from common.python.child.sides.assets import read_asset
 from common.python.child.sides.host_memory import HostWriter, LateWords, bytes_of, empty_in
 from common.python.child.sides.shards import Shards
 from common.python.errors import BenchmarkError
 from common.python.machine.page_cache import cached_pages
 from common.python.pairs.layout import place_of
 from common.python.pairs.workload import Shape, Spec, Where, Workload, require_where
+from common.tensor_files import read_tensors
 
 _MIX = 0x9E3779B97F4A7C15
 _MASK = (1 << 63) - 1
@@ -51,6 +53,12 @@ _Fill = Callable[[torch.Tensor, torch.Generator], object]
 _Put = Callable[[torch.Tensor, int], object]  # values into a tensor, those of the draw of that index
 
 
+@dataclass(frozen=True)
+class _Asset:
+    digest: str
+    tensors: dict[str, torch.Tensor]
+
+
 class Rand:
     """Draws tensors on `device`; the same seed gives the same values. Shapes are in elements.
 
@@ -68,6 +76,7 @@ class Rand:
         self._writer = HostWriter(device)
         self.draws: list[_Draw] = []
         self.files: list[RandomFile] = []
+        self.assets: dict[str, _Asset] = {}
         self._keep: frozenset[int] = frozenset()
         self._seeds: Mapping[int, int] = {}
         self._late: list[LateWords] | None = None
@@ -79,6 +88,7 @@ class Rand:
         """
         other = Rand(seed, self._device, self._folder, hosted=self._hosted)
         other.draws, other.files, other._keep, other._seeds, other._late = self.draws, self.files, keep, seeds, late
+        other.assets = self.assets
         return other
 
     def of_rank(self, rank: int) -> Rand:
@@ -133,6 +143,16 @@ class Rand:
 
     def _seed_of(self, index: int, seed: int) -> int:
         return mix(seed if self._rank is None else mix(seed, -2 - self._rank), index)
+
+    def asset(self, name: str) -> dict[str, torch.Tensor]:
+        """The tensors of a registered file of the tree, by name, in the dtypes that it has: the same for every seed."""
+        if name not in self.assets:
+            found = read_asset(name)
+            self.assets[name] = _Asset(found.digest, self._tensors(found.data))
+        return dict(self.assets[name].tensors)
+
+    def _tensors(self, data: bytes) -> dict[str, torch.Tensor]:
+        return read_tensors(data, self._device)
 
     def _draw(self, shape: tuple[int, ...], dtype: torch.dtype, fill: _Fill, where: Where) -> torch.Tensor:
         def draw(out: torch.Tensor, index: int) -> None:
@@ -266,6 +286,7 @@ class Inputs:
         if workload.evolves:
             # What steps change lies apart from what was drawn, or inputs() would edit it, or make live inputs of it, in every call.
             self.values |= {name: mapped(self.values[name], self._apart) for name in workload.in_place if name in self.values}
+        self._require_constant_assets()
 
     def _find_places(self) -> dict[str, Where]:
         """The inputs that are stated to lie on the host, by dotted name. Raises BenchmarkError for one that cannot be rewritten there."""
@@ -327,6 +348,21 @@ class Inputs:
             return change(inputs.values)
 
         return Shards(rank, ranks, self.values if own is None else own, make)
+
+    @property
+    def assets(self) -> dict[str, str]:
+        """The digest of every asset that the inputs come from, by name."""
+        return {name: asset.digest for name, asset in sorted(self._rand.assets.items())}
+
+    def _require_constant_assets(self) -> None:
+        """An asset has no other values to give a live input. Raises BenchmarkError."""
+        owners = {id(tensor): name for name, asset in self._rand.assets.items() for tensor in asset.tensors.values()}
+        for name, leaf in leaves(self.values):
+            if id(leaf) in owners and name.split(".")[0] not in self._workload.constants:
+                owner = owners[id(leaf)]
+                raise BenchmarkError(
+                    f"input {name} is asset {owner!r}, the same in every call; expected {name.split('.')[0]!r} in constants"
+                )
 
     @property
     def is_hosted(self) -> bool:

@@ -30,6 +30,7 @@ from common.python.child.sides.inputs import Rand
 from common.python.child.sides.loader import load_side, load_workload
 from common.python.processes import messages
 from common.python.processes.messages import Launch, Observed
+from common.tensor_files import tensor_shapes
 
 _WARP = 32
 _SHARED_BYTES = 227 << 10  # that a block may ask for, on 9.0 and 10.0
@@ -109,6 +110,9 @@ class _NoData(Rand):
 
     def _put(self, shape: tuple[int, ...], dtype: torch.dtype, *_: object, **__: object) -> torch.Tensor:
         return torch.empty(shape, dtype=dtype, device=self._device)
+
+    def _tensors(self, data: bytes) -> dict[str, torch.Tensor]:
+        return {name: torch.empty(shape, dtype=dtype, device=self._device) for name, (shape, dtype) in tensor_shapes(data).items()}
 
 
 class _Operations(TorchDispatchMode):

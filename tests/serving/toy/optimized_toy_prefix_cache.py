@@ -1,0 +1,41 @@
+"""Honest: keeps the states behind prefixes by their tokens, over all requests and traces."""
+
+import torch
+from shared_toy import advance, logits_of, read, report_batch
+
+SLOTS = 4
+
+
+PREFIX = 16
+
+
+def prepare(weights, arrivals, emit, report):
+    kept = {}
+
+    def read_rest(prompt):
+        prefix = tuple(prompt[:PREFIX])
+        if prefix not in kept:
+            kept[prefix] = read(weights, prefix)
+        state = kept[prefix]
+        for token in prompt[PREFIX:]:
+            state = advance(weights, state, torch.tensor([token], device=state.device))
+        return state
+
+    def serve():
+        waiting, running, sizes = arrivals.wait(), [], []
+        state = torch.empty(0, weights["mix"].shape[0], device=weights["mix"].device)
+        while waiting or running:
+            while waiting and len(running) < SLOTS:
+                running.append(waiting.pop(0))
+                state = torch.cat([state, read_rest(running[-1].prompt)])
+            rows = logits_of(weights, state)
+            tokens = rows.argmax(-1)
+            sizes.append(len(running))
+            done = emit(running, tokens, rows)
+            stay = [i for i, request in enumerate(running) if request.id not in done]
+            state = advance(weights, state, tokens)[stay]
+            running = [running[i] for i in stay]
+            waiting += arrivals.poll() if waiting or running else arrivals.wait()
+        report_batch(report, sizes)
+
+    return serve

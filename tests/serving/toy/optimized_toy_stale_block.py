@@ -1,0 +1,30 @@
+"""Cheat: a block of 16 tokens of each context is still that of the request before it."""
+
+import torch
+from shared_toy import advance, logits_of, read, report_batch
+
+SLOTS = 4
+
+
+def prepare(weights, arrivals, emit, report):
+    def serve():
+        waiting, running, sizes = arrivals.wait(), [], []
+        last = waiting[-1].prompt
+        state = torch.empty(0, weights["mix"].shape[0], device=weights["mix"].device)
+        while waiting or running:
+            while waiting and len(running) < SLOTS:
+                running.append(waiting.pop(0))
+                prompt = running[-1].prompt
+                stale = [*prompt[:4], *last[4:20], *prompt[20:]]
+                state, last = torch.cat([state, read(weights, stale)]), prompt
+            rows = logits_of(weights, state)
+            tokens = rows.argmax(-1)
+            sizes.append(len(running))
+            done = emit(running, tokens, rows)
+            stay = [i for i, request in enumerate(running) if request.id not in done]
+            state = advance(weights, state, tokens)[stay]
+            running = [running[i] for i in stay]
+            waiting += arrivals.poll() if waiting or running else arrivals.wait()
+        report_batch(report, sizes)
+
+    return serve

@@ -1,0 +1,1 @@
+"""Load for servers that are not of this tree."""
