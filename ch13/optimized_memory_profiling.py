@@ -1,6 +1,6 @@
 """Optimized: checkpointed blocks: backward computes activations again."""
-# predicts: baseline 13.8 GB = 24 * width**2 * layers + (32 * layers + 20) * sequences * tokens * width  (weights, activations, the loss)
-# predicts: optimized 2.25 GB = 24 * width**2 * layers + (2 * layers + 50) * sequences * tokens * width  (block inputs, one block, the loss)
+# predicts: baseline 3.69 GB = 24 * width**2 * layers + (32 * layers + 20) * sequences * tokens * width  (weights, activations, the loss)
+# predicts: optimized 0.923 GB = 24 * width**2 * layers + (2 * layers + 50) * sequences * tokens * width  (block inputs, one block, loss)
 # predicts: optimized time = 1.33 x baseline  (one more forward, of two products for each backward's four)
 # proves: kernels > 1.1 x baseline
 

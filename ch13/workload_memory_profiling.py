@@ -45,8 +45,7 @@ WORKLOAD = Workload(
         | {f"grad.{i}.{name}": Spec(sizes(width)[name], torch.bfloat16) for i in range(layers) for name in NAMES}
     ),
     reference=reference,
-    # Half of GPT-2 medium's stack. The loss scale is the one that mixed-precision training begins with.
-    time_at={"sequences": 4, "tokens": 2048, "width": 1024, "heads": 16, "layers": 12, "loss_scale": 65536.0},
+    time_at={"sequences": 4, "tokens": 2048, "width": 1024, "heads": 16, "layers": 12, "loss_scale": 65536.0},  # half of GPT-2 medium
     check_at=(
         {"sequences": 2, "tokens": 9, "width": 64, "heads": 2, "layers": 2, "loss_scale": 512.0},
         {"sequences": 1, "tokens": 64, "width": 64, "heads": 4, "layers": 2, "loss_scale": 1024.0},
