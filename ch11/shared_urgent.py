@@ -52,9 +52,8 @@ URGENT = Workload(
         "dram_read": 4 * (points + urgent_points),
         "dram_write": 4 * (points + urgent_points),
     },
-    # T is off by at most 1.1e-5 at degree 1024, the product of four kinds, at most 5 each, by 8e-5 at degree 512, on a CPU.
     rtol=0.0,
-    atol=4e-4,
+    atol=4e-4,  # T is off by at most 1.1e-5 at degree 1024, the product of four kinds by 8e-5 at degree 512, on a CPU
     in_place=("stamps",),
     goal="urgent_latency_us",
     metrics=metrics,
