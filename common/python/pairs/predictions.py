@@ -529,7 +529,7 @@ def lookalike(line: str) -> str:
         return ""
     word, at, colon, rest = match.groups()
     key = next((key for key, alike in _ALIKE.items() if word.lower() in (key, *alike)), "")
-    if not key or (word == key and colon == ":" and not at):
+    if not key or (word == key and colon == ":" and (not at or key == "predicts")):
         return ""
     is_key = colon and key != "guess" and (word == word.lower() or word.lower() == key)
     return key if is_key or _is_claim(key, rest) else ""

@@ -547,15 +547,11 @@ class Fork(Request):
 
 
 class Forked(Answer):
-    """The child's process id."""
-
     kind: Literal["forked"] = "forked"
     pid: int
 
 
 class Reap(Request):
-    """Asks the fork server how a child ended."""
-
     kind: Literal["reap"] = "reap"
     pid: int
     seconds: float
