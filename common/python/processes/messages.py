@@ -547,11 +547,15 @@ class Fork(Request):
 
 
 class Forked(Answer):
+    """The child's process id."""
+
     kind: Literal["forked"] = "forked"
     pid: int
 
 
 class Reap(Request):
+    """Asks the fork server how a child ended."""
+
     kind: Literal["reap"] = "reap"
     pid: int
     seconds: float
@@ -565,30 +569,9 @@ class Reaped(Answer):
     code: int
 
 
-AnyRequest = Annotated[
-    Describe
-    | Probe
-    | Build
-    | Open
-    | Load
-    | Prepare
-    | Check
-    | Warm
-    | Weigh
-    | Time
-    | Watch
-    | Ahead
-    | Attend
-    | Judge
-    | AskTraffic
-    | Replay
-    | Serve
-    | JudgeTrace
-    | Survey
-    | Fork
-    | Reap,
-    Field(discriminator="kind"),
-]
+_OfASide = Build | Open | Load | Prepare | Check | Warm | Weigh | Time | Watch | Ahead | Serve
+_OfTheOthers = Describe | Probe | Attend | Judge | AskTraffic | Replay | JudgeTrace | Survey | Fork | Reap
+AnyRequest = Annotated[_OfASide | _OfTheOthers, Field(discriminator="kind")]
 
 
 class Failed(Answer):
