@@ -1,7 +1,6 @@
-"""A stack of residual MLPs whose hidden units are shared out over ranks: the model of this chapter's pairs of several ranks.
+"""A stack of residual MLPs, of which ranks share out the hidden units: a shard is the same rows of both weights, hidden x width.
 
-Both weights of a block are stored as hidden units x width, so a rank's shard is the same rows of both. Hidden units are added up in the
-end, so it does not matter which of them share a rank.
+Hidden units are added up in the end, so it does not matter which of them share a rank.
 """
 
 import torch
@@ -44,7 +43,7 @@ def draw(rand, rank, ranks, tokens, width, layers, dtype):
     mine = rand.of_rank(rank)
     units = HIDDEN * width // ranks
 
-    def layer():  # what is added to the stream is divided by the root of how often that is done, as in GPT-2
+    def layer():  # as in GPT-2, what is added to the stream is divided by the root of how often that is done
         up = mine.normal(units, width, dtype=dtype, std=width**-0.5)
         return {"up": up, "down": mine.normal(units, width, dtype=dtype, std=(HIDDEN * width * layers) ** -0.5)}
 
@@ -53,14 +52,14 @@ def draw(rand, rank, ranks, tokens, width, layers, dtype):
 
 def averaged(shards, ranks, rank, loss_scale):
     """What a step must leave on `rank`: its loss, and its units' gradients, the mean over all ranks; in one process, rank after rank."""
-    copies = [[[layer[name].clone() for name in NAMES] for layer in shards(peer)["weights"]] for peer in range(ranks)]
-    leaves = [tuple(torch.cat(parts).requires_grad_() for parts in zip(*layer, strict=True)) for layer in zip(*copies, strict=True)]
+    copies = [[w.clone() for w in named(shards(peer)["weights"]).values()] for peer in range(ranks)]
+    leaves = [torch.cat(parts).requires_grad_() for parts in zip(*copies, strict=True)]
     losses = []
     for peer in range(ranks):
         stream = shards(peer)["x"]
-        for up, down in leaves:
+        for up, down in zip(leaves[::2], leaves[1::2], strict=True):
             stream = block(stream, up, down)
         loss = loss_scale * stream.square().mean()
         (loss / ranks).backward()
         losses.append(loss.detach())
-    return losses[rank], *(weight.grad.chunk(ranks)[rank] for layer in leaves for weight in layer)
+    return losses[rank], *(weight.grad.chunk(ranks)[rank] for weight in leaves)
