@@ -6,7 +6,8 @@ Weights arrive in shards, as from a sharded checkpoint. Tokens are each rank's o
 
 import torch
 from shared_mesh_layout import dense_layout
-from shared_mlp_stack import HIDDEN, NAMES, averaged, draw
+from shared_mlp_shards import averaged, draw
+from shared_mlp_stack import HIDDEN, NAMES
 
 from common import Spec, Workload
 

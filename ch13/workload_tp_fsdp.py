@@ -4,7 +4,8 @@ Weights arrive in shards, as from a sharded checkpoint. Tokens are each rank's o
 """
 
 import torch
-from shared_mlp_stack import HIDDEN, NAMES, averaged, draw
+from shared_mlp_shards import averaged, draw
+from shared_mlp_stack import HIDDEN, NAMES
 
 from common import Spec, Workload
 
