@@ -50,7 +50,7 @@ WORKLOAD = Workload(
     check_at=({"blocks": 1}, {"blocks": 3}, {"blocks": 37}),
     work=work,
     rtol=0.004,  # weights are copied; of gradients, sums of some 5 standard deviations are rounded to BF16, 2^-9, up to seven times
-    atol=0.07 * STD,
+    atol=0.1 * STD,
     # e4m3 has 3 bits of mantissa: half a step is at most 2^-4 of a value. Terms of a sum may be larger than the sum.
     changes=Precision(rtol=2.0**-4 + 0.004, atol=0.5 * STD),
 )
