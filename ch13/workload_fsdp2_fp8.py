@@ -9,7 +9,7 @@ from shared_fp8_blocks import BLOCK
 
 from common import Precision, Spec, Workload
 
-STD = 2.0**-12  # of gradients: most would be below the least e4m3 value, 2^-9, without a scale
+STD = 2.0**-12  # of the gradients' sum: most gradients would be below the least e4m3 value, 2^-9, without a scale
 
 
 def inputs(rand, rank, ranks, blocks):
@@ -17,7 +17,7 @@ def inputs(rand, rank, ranks, blocks):
     mine = rand.of_rank(rank)
     return {
         "shard": mine.normal(blocks * BLOCK, dtype=torch.bfloat16, std=STD),  # the scale of neither matters: one tolerance for both
-        "gradients": mine.normal(ranks, blocks * BLOCK, dtype=torch.bfloat16, std=STD),
+        "gradients": mine.normal(ranks, blocks * BLOCK, dtype=torch.bfloat16, std=STD * ranks**-0.5),
     }
 
 
@@ -50,7 +50,7 @@ WORKLOAD = Workload(
     check_at=({"blocks": 1}, {"blocks": 3}, {"blocks": 37}),
     work=work,
     rtol=0.004,  # weights are copied; of gradients, sums of some 5 standard deviations are rounded to BF16, 2^-9, up to seven times
-    atol=0.1 * STD,
+    atol=0.05 * STD,
     # e4m3 has 3 bits of mantissa: half a step is at most 2^-4 of a value. Terms of a sum may be larger than the sum.
-    changes=Precision(rtol=2.0**-4 + 0.004, atol=0.5 * STD),
+    changes=Precision(rtol=2.0**-4 + 0.004, atol=0.3 * STD),
 )
