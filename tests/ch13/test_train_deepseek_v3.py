@@ -4,6 +4,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from common.models.train_byte_lm import read_corpus
 from common.python.child.sides.loader import import_file
 from common.python.project import PROJECT_ROOT
 
@@ -11,6 +12,8 @@ from common.python.project import PROJECT_ROOT
 @pytest.mark.parametrize(("bound", "status"), [(0.1, 1), (5.4, 0)])
 def test_train_deepseek_v3(bound, status, tmp_path, monkeypatch, capsys):
     demo = import_file(PROJECT_ROOT / "ch13" / "train_deepseek_v3.py")
+    corpus = read_corpus(PROJECT_ROOT / "common" / "models")
+    monkeypatch.setattr(demo, "read_corpus", lambda _: corpus)  # of a few files: reading the library takes longer than training
     monkeypatch.setattr(demo, "STEPS", 25)
     monkeypatch.setattr(demo, "BOUND", bound)
     monkeypatch.delenv("WORLD_SIZE", raising=False)
