@@ -9,12 +9,13 @@ from common.python.child.sides.loader import import_file
 from common.python.project import PROJECT_ROOT
 
 
-@pytest.mark.parametrize(("bound", "status"), [(0.1, 1), (5.4, 0)])
+@pytest.mark.parametrize(("bound", "status"), [(0.1, 1), (5.54, 0)])
 def test_train_deepseek_v3(bound, status, tmp_path, monkeypatch, capsys):
     demo = import_file(PROJECT_ROOT / "ch13" / "train_deepseek_v3.py")
     corpus = read_corpus(PROJECT_ROOT / "common" / "models")
     monkeypatch.setattr(demo, "read_corpus", lambda _: corpus)  # of a few files: reading the library takes longer than training
     monkeypatch.setattr(demo, "STEPS", 25)
+    monkeypatch.setattr(demo, "BATCH", 2)
     monkeypatch.setattr(demo, "BOUND", bound)
     monkeypatch.delenv("WORLD_SIZE", raising=False)
     assert demo.main(tmp_path) == status
