@@ -7,14 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch.utils.data import DataLoader, Dataset
 
-SPACE = 0  # of 32 letters, which are a byte's lowest five bits
-
 
 def counts(document, features):
     """How often each word is in `document` (bytes, uint8), by the hash of the word; over the root of how many words there are."""
-    words = bytes(document & 31).split(bytes([SPACE]))
-    hashed = [zlib.crc32(word) % features for word in words]
-    return np.bincount(hashed, minlength=features).astype(np.float32) / len(words) ** 0.5
+    words = [zlib.crc32(word) % features for word in bytes(document & 31).split(b"\0")]  # of 32 letters, 0 is the space
+    return np.bincount(words, minlength=features).astype(np.float32) / len(words) ** 0.5
 
 
 class Documents(Dataset):
@@ -45,8 +42,7 @@ def loss_of(x, labels, hidden, out):
 def training(loader, labels, hidden, out):
     """A step: one epoch of `loader`, whose batches are copied to the device of `labels`, and the sum of all gradients."""
     weights = [hidden.detach().requires_grad_(), out.detach().requires_grad_()]
-    for _ in loader:  # starts the workers, where there are any, before a step does
-        break
+    next(iter(loader))  # starts the workers, where there are any, before a step does
 
     def step():
         totals = [torch.zeros_like(hidden), torch.zeros_like(out)]
