@@ -1,6 +1,9 @@
 """ch13:custom_allocator: what its predictions say an allocator reserves, by simulations of one that joins free neighbours and one not."""
 
-from common.python.child.sides.loader import load_workload
+import subprocess
+import sys
+
+from common.python.child.sides.loader import import_file, load_workload
 from tests.support.teeth import ROOT
 
 CHUNKS = load_workload(ROOT / "ch13/workload_custom_allocator.py").time_at["chunks"]
@@ -63,3 +66,21 @@ def test_blocks_that_are_not_joined_add_up_to_one_of_each_size_and_a_chunk():
 
 def test_joined_blocks_are_three_times_the_last_cache():
     assert abs(reserved_by(Joined()) / CHUNKS - 2.97) < 0.01
+
+
+def test_the_demo_tells_what_is_not_as_it_should_be():
+    demo = import_file(ROOT / "ch13/custom_allocator.py")
+    right = {setting: {"answer": 1.0, "reserved": 9, "in_use": 5} for setting in demo.SETTINGS}
+    right["expandable_segments:True"] = {"answer": 1.0, "reserved": 6, "in_use": 5}
+    assert list(demo.faults(right)) == []
+    (told,) = demo.faults(right | {"": {"answer": 1.0, "reserved": 5, "in_use": 5}})
+    assert told.endswith("expected fewer with expandable segments than without")
+    (told,) = demo.faults(right | {"": {"answer": 2.0, "reserved": 9, "in_use": 5}})
+    assert told.endswith("expected the same under every setting")
+
+
+def test_without_a_gpu_the_demo_says_so():
+    command = [sys.executable, str(ROOT / "ch13/custom_allocator.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env={"PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""})
+    assert (done.returncode, done.stdout) == (5, "")
+    assert done.stderr == "ch13/custom_allocator.py: found no CUDA device; expected one, whose allocator is looked at\n"
