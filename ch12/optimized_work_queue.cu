@@ -1,6 +1,6 @@
 // Optimized: a free block takes the next task from an atomic queue.
 // predicts: baseline 1.37 ms = (16 * long + 108 * short) * 4 * 1024 * 3.6 / (smem / sm_count)  (the worst SM: 16 long tasks of 124)
-// predicts: optimized 1.04 ms = tasks * (1.1 * (15 * short + long) / 16 + 6) * 4 * 1024 * 3.6 / smem  (10 % of imbalance left, 6 steps per ticket)
+// predicts: optimized 1.04 ms = tasks * (1.1 * (15 * short + long) / 16 + 6) * 4 * 1024 * 3.6 / smem  (10 % imbalance, 6 steps a ticket)
 // proves: atom_global_return
 // scratch: int queue[1]
 #include "common/cuda/launch.cuh"

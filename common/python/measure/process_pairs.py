@@ -102,15 +102,9 @@ class Measurement:
 
     def run(self) -> Measured:
         """Measure, as often as --repeat says. Raises SideFailure."""
-        repetitions: list[list[Unit]] = []
         with self._telemetry, self._leaving:
             begin = time.monotonic()
-            while len(repetitions) < self._session.settings.repeat:
-                held = self._hold
-                units, reason = self._units()
-                if held and not self._hold:
-                    repetitions.clear()  # no launch latency is in them
-                repetitions.append(units)
+            repetitions, reason = self._repetitions()
             telemetry = self._telemetry.summary(begin)
         if not self._sustained and (hidden := self._wall_clock.hidden()):
             raise SideFailure(Status.IMPLAUSIBLE, hidden)
@@ -172,6 +166,17 @@ class Measurement:
             self._notes.add(f"{side} holds {bytes_text(outside)} beside torch's allocator, the code of its kernels included")
         if self._throttle.discarded:
             self._notes.add(f"{self._throttle.discarded} blocks were taken again: the device throttled in them")
+
+    def _repetitions(self) -> tuple[list[list[Unit]], StopReason]:
+        repetitions: list[list[Unit]] = []
+        while True:
+            held = self._hold
+            units, reason = self._units()
+            if held and not self._hold:
+                repetitions.clear()  # no launch latency is in them
+            repetitions.append(units)
+            if len(repetitions) == self._session.settings.repeat:
+                return repetitions, reason
 
     def _units(self) -> tuple[list[Unit], StopReason]:
         units: list[Unit] = []
