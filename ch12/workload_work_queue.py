@@ -1,4 +1,4 @@
-"""Walks on a graph whose table of successors fits in shared memory: task t moves 1024 walkers by steps[t] steps, one task in 16 by 1024.
+"""Walks on a graph whose successors fit in shared memory: task t moves 1024 walkers by steps[t] steps, 64 or, one task in 16, 1024.
 
 Predicted: 1.3x. With a fixed share per block, the block with the most long tasks ends last; a queue hands them to whoever is free.
 
