@@ -1,9 +1,10 @@
 """How soon a gated layer serves many lengths: from a fresh process with empty compile caches to the first right answers at all of them."""
 
 import torch
+from torch._dynamo.utils import counters
 from torch.nn.functional import rms_norm, silu
 
-from common import Spec, Workload
+from common import Metric, Spec, Workload
 
 
 def lengths_of(lengths, longest):
@@ -27,6 +28,11 @@ def reference(sequences, gate, up):
     return torch.stack([pooled(x) for x in sequences])
 
 
+def metrics():
+    """How many graphs the process has compiled."""
+    return {"graphs": Metric(counters["stats"]["unique_graphs"], "", "lower")}
+
+
 WORKLOAD = Workload(
     inputs=inputs,
     outputs=lambda lengths, longest, width: {"y": Spec((lengths, width), torch.float32)},
@@ -40,6 +46,7 @@ WORKLOAD = Workload(
         "dram_read": 4 * (sum(lengths_of(lengths, longest)) * width + 2 * width * width),
     },
     goal="setup",
+    metrics=metrics,
     rtol=1e-4,  # products sum up to 512 float32 terms in another order than float64's
     atol=1e-5,
 )
