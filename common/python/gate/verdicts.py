@@ -266,6 +266,11 @@ class Standards:
             return 0.0
         return expectation.saturation_per_s or 0.0
 
+    def band_to_accept(self, plan: Plan, units: Sequence[Unit]) -> float:
+        """Percent; half of it is how well a ratio must be known to be accepted. A host's launches change more from run to run than in one."""
+        allowance = self.allowance(plan, units)
+        return max(allowance.band_percent, OF_A_HOST_PERCENT / 3) if allowance.step is StepClass.LAUNCH else allowance.band_percent
+
     def accepted_counters(self, plan: Plan, shape: str) -> dict[str, dict[str, float]]:
         """What a step of each side counted when it was accepted, by side, where it was counted and is what the gate goes by."""
         expectation = None if self._alike else self._expected(plan, shape)

@@ -318,3 +318,9 @@ def test_every_figure_that_may_be_gated_counts_as_a_test_and_a_librarys_share_is
     assert verdict.kind is VerdictKind.SAME
     assert len(verdict.changes) == standards.of(plan, "default").gated == 1 + 1 + 3
     assert not any("library" in name for name in verdict.changes)
+
+
+@pytest.mark.parametrize(("clock", "band"), [("device", 0.5), ("launch", 10.0)])
+def test_a_row_of_a_hosts_launches_is_accepted_from_a_wider_interval(tmp_path, clock, band):
+    plan = a_plan(tmp_path, clock=clock)
+    assert standards_for(plan, gate=0.5).band_to_accept(plan, recorded_units(2.0)) == band
