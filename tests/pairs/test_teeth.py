@@ -24,6 +24,7 @@ OPTIONS = {
     "ch14:max_autotune": Options(bits=3),  # e4m3: four layers in BF16 are off by as much as inputs of two bits less
     "ch14:model_eager": Options(bits=3),  # e4m3: and so are the operators of twelve decoder layers
     "ch14:regional_compile": Options(bits=3),
+    "ch14:torch_compile_large": Options(bits=3),
 }
 
 # Shapes with a longer reduction than any check shape has, by target: a tolerance might hide there what it shows at those.
