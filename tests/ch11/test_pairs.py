@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import import_file, load_workload
@@ -116,3 +117,23 @@ def test_each_experts_result_is_joined_and_told_to_the_allocator(monkeypatch):
     forks, joins = ([one for one in waits if (one[0] is caller) == is_join] for is_join in (False, True))
     assert [(to, by) for by, to in forks] == joins
     assert len({id(side) for _, side in joins}) == len(joins) == len(values["x"])
+
+
+def test_all_chunks_are_queued_to_be_copied_before_one_is_scored_in_few_calls():
+    workload = load_workload(CHAPTER / "workload_h2d_overlap.py")
+    values = Inputs(workload, workload.cpu_at, 1, CPU, ROOT).values
+    called = []
+
+    class Calls(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            called.append(func.overloadpacket.__name__)
+            return func(*args, **kwargs or {})
+
+    side = import_file(CHAPTER / "optimized_h2d_overlap.py")
+    step = side.prepare(**values)
+    with Calls():
+        step()
+
+    assert called[: side.CHUNKS] == ["copy_"] * side.CHUNKS
+    assert called.count("copy_") == side.CHUNKS + 1
+    assert len(called) < 100  # a host that queues for longer than the GPU works would set the time
