@@ -14,14 +14,14 @@ def backward(x, leaves):
     loss_of(x, leaves).backward()
 
 
-def prepare(batches, weights):
+def prepare(x, weights):
     leaves = hooked(weights)
 
     def step():
         for leaf in leaves:
             leaf.grad = None
-        for x in batches:
-            backward(x, leaves)
+        for batch in x:
+            backward(batch, leaves)
         return torch.stack([leaf.grad for leaf in leaves])
 
     return step

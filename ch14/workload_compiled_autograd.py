@@ -8,17 +8,17 @@ from common import Spec, Workload
 
 def inputs(rand, layers, batches, rows, width):
     return {
-        "batches": rand.normal(batches, rows, width),
+        "x": rand.normal(batches, rows, width),
         "weights": rand.normal(layers, width, width, std=width**-0.5),
     }
 
 
-def reference(batches, weights):
+def reference(x, weights):
     """The sum over micro-batches of their clamped gradients, (layers, width, width)."""
     leaves = hooked(weights)
     with torch.enable_grad():
-        for x in batches:
-            loss_of(x, leaves).backward()
+        for batch in x:
+            loss_of(batch, leaves).backward()
     return torch.stack([leaf.grad for leaf in leaves])
 
 
