@@ -10,7 +10,7 @@ constexpr int TASKS = 4096;
 int main() {
     std::vector<int> next(STATES), lengths(TASKS), found(size_t(TASKS) * WALKERS);
     for (int i = 0; i < STATES; i++) next[i] = (i * 4093 + 1) % STATES;  // a permutation: 4093 is odd
-    for (int t = 0; t < TASKS; t++) lengths[t] = t % 64 == 5 ? 384 : 8;
+    for (int t = 0; t < TASKS; t++) lengths[t] = t % 16 == 5 ? 1024 : 64;
     int *successor, *steps, *y, *queue;
     cudaStream_t stream;
     CHECK(cudaMalloc(&successor, STATES * sizeof(int)));

@@ -1,6 +1,6 @@
 // Optimized: a free block takes the next task from an atomic queue.
-// predicts: baseline 0.585 ms = (16 * 384 + 480 * 8) * 4 * 1024 * 3.6 / (smem / sm_count)  (the worst SM: 16 long tasks of 496)
-// predicts: optimized 0.421 ms = 1.04 * 13.9 * tasks * 4 * 1024 * 3.6 / smem  (13.9 steps per task on average, 4 % of imbalance left)
+// predicts: baseline 1.37 ms = (16 * long + 108 * short) * 4 * 1024 * 3.6 / (smem / sm_count)  (the worst SM: 16 long tasks of 124)
+// predicts: optimized 0.992 ms = tasks * (1.05 * (15 * short + long) / 16 + 6) * 4 * 1024 * 3.6 / smem  (5 % imbalance, 6 steps a ticket)
 // proves: atom_global_return
 // scratch: int queue[1]
 #include "common/cuda/launch.cuh"
@@ -9,19 +9,19 @@ constexpr int STATES = 8192, WALKERS = 1024;
 
 __global__ void __launch_bounds__(WALKERS)
     walk(const int* __restrict__ successor, const int* __restrict__ steps, int* y, int* queue, int tasks) {
+    constexpr int AHEAD = 8;  // steps: they last as long as an atomic; taken earlier, a ticket would wait behind a long task
     __shared__ int table[STATES];
-    __shared__ int next;
+    __shared__ int next[2];  // the slot that is written is not the one that a late warp may still read: one barrier per task is enough
     for (int i = threadIdx.x; i < STATES; i += WALKERS) table[i] = successor[i];
     __syncthreads();
-    for (int task = blockIdx.x; task < tasks; task = next) {
-        int ticket = 0;
-        if (threadIdx.x == 0) ticket = gridDim.x + atomicAdd(queue, 1);  // on its way while this task is walked
+    for (int task = blockIdx.x, slot = 0; task < tasks; task = next[slot], slot ^= 1) {
         size_t walker = size_t(task) * WALKERS + threadIdx.x;
-        int at = walker % STATES;
-        for (int left = steps[task]; left > 0; left--) at = table[at];
+        int at = walker % STATES, left = steps[task], ticket = 0;
+        for (; left > AHEAD; left--) at = table[at];
+        if (threadIdx.x == 0) ticket = gridDim.x + atomicAdd(queue, 1);  // on its way during the last steps
+        for (; left > 0; left--) at = table[at];
         y[walker] = at;
-        __syncthreads();  // all have read `next`
-        if (threadIdx.x == 0) next = ticket;
+        if (threadIdx.x == 0) next[slot] = ticket;
         __syncthreads();
     }
 }

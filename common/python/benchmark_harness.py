@@ -243,7 +243,13 @@ def _result(row: _Row, session: Session, status: Status, reason: str, seconds: f
         proofs=proofs_of(plan, row.evidence),
         metrics=next((each.metrics for each in measured.values()), {}),
         assets=plan.described.assets,
-        notes=(*_notes(plan, session), *_ranks(plan), *_found(row), *_sanitizer_notes(plan, session, reason)),
+        notes=(
+            *_notes(plan, session),
+            *(plan.without_room.values() if plan.timed else ()),
+            *_ranks(plan),
+            *_found(row),
+            *_sanitizer_notes(plan, session, reason),
+        ),
         seconds=seconds,
         phases=row.phases,
     )

@@ -14,14 +14,18 @@ from tests.pairs.tree import pairs_of
 from tests.support.cuda_sides import skip_without_tools
 
 # What these pairs change, no machine code or trace shows: when the host reads a loss, how it reads a file, whether it waits for the device
-# between two launches, which call gives it memory, how many scales a product has, what is compiled at once, and when a request starts.
+# between two launches, which call gives it memory, how many scales a product has, what is compiled at once, for which sizes, and when a
+# request starts.
 PROVES_NOTHING = {
     "ch01:basic_benchmark",
     "ch05:dataloader",
     "ch05:sequential_io",
     "ch11:event_sync",
     "ch11:stream_ordered_allocator",
+    "ch13:custom_allocator",
+    "ch13:dataloader",
     "ch13:fp8_per_channel",
+    "ch14:dynamic_shapes",
     "ch14:regional_compile",
     "ch15:continuous_batching",
 }

@@ -110,6 +110,23 @@ def test_a_load_is_a_share_of_the_baselines_saturation(tmp_path):
     assert sum(gaps) / len(gaps) == pytest.approx(1e6 / serving.offered_per_s, rel=0.35)
 
 
+@pytest.mark.slow
+def test_a_sweep_of_loads_is_one_table_over_one_saturation(tmp_path):
+    loads = (0.5, 0.8, 1.1)
+    swept = f"arrival_poisson={','.join(map(str, loads))}"
+    rows, done = rows_of(tmp_path, "run", "--targets", "toy:toy", "--iterations", "1", "--sweep", swept)
+    assert done.code == 0, done
+    told = [timing.serving for timing in rows["toy"].timings.values()]
+    assert len({serving.saturation_per_s for serving in told}) == 1
+    assert [serving.offered_per_s / serving.saturation_per_s for serving in told] == pytest.approx(loads)
+    for text in (done.stdout, (tmp_path / "run/report.md").read_text()):
+        (heads,) = (line for line in text.splitlines() if "TTFT p50 / p95 ms" in line)
+        assert all(title in heads for title in ("TPOT p50 / p95 ms", "tokens/s", "goodput"))
+        lines = [line for line in text.splitlines() if any(f"{load:g} of " in line for load in loads)]
+        assert len(lines) == 2 * len(loads)  # a line a side and load
+        assert all(line.rstrip(" |").endswith(tuple("0123456789%")) for line in lines)
+
+
 def a_tree(folder, **changes):
     """A copy of the toy alone, with a text of some of its files replaced by another: `workload=(before, after)`."""
     for name in ("workload_toy", "shared_toy", "baseline_toy", "optimized_toy"):

@@ -20,6 +20,8 @@ from common.python.project import PROJECT_ROOT
 
 # Built for where there is no GPU, so that machine code can be checked anywhere.
 SUPPORTED: tuple[Capability, ...] = ((9, 0), (10, 0))
+# Code for sm_100a does not load on a GB300, whose tensor memory is the same: what needs tcgen05 is built for both.
+TENSOR_MEMORY: tuple[Capability, ...] = ((10, 0), (10, 3))
 
 # -cudart static, against 1 MB a library: its symbols stay inside the library, so a side keeps its own cudaGetLastError, whatever CUDA
 # torch was built with, and loads where no libcudart is on the path. Memory, streams and the primary context are the driver's: shared.
@@ -67,7 +69,8 @@ def architectures_for(needs: Sequence[str], capability: Capability | None) -> tu
     """
     if capability is not None and not unmet_capability(needs, capability):
         return (_architecture(capability),)
-    supported = tuple(_architecture(known) for known in SUPPORTED if not unmet_capability(needs, known))
+    possible = TENSOR_MEMORY if "tcgen05" in needs else SUPPORTED
+    supported = tuple(_architecture(known) for known in possible if not unmet_capability(needs, known))
     if not supported:
         expected = ", ".join(_architecture(known) for known in SUPPORTED)
         raise BenchmarkError(f"needs: found {', '.join(needs)!r}; expected what one of {expected} has")

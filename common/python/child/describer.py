@@ -14,6 +14,7 @@ import torch
 from common.python.child.sides.cuda import Names, check_source
 from common.python.child.sides.inputs import Inputs, leaves, tensor_digest
 from common.python.child.sides.loader import load_workload
+from common.python.child.sides.no_data import device_bytes
 from common.python.errors import BenchmarkError, SideFailure
 from common.python.pairs.directives import read_directives
 from common.python.pairs.goals import GOALS
@@ -66,7 +67,13 @@ class Describer:
             mismatch=_mismatch(workload, inputs, [Path(side) for side in request.sides.values()]),
             places=_places(workload, inputs, path.name),
             ranks=list(workload.ranks),
+            device_bytes=_weighed(workload, timed) if request.weigh and workload.place == "device" else {},
         )
+
+
+def _weighed(workload: Workload, timed: Mapping[str, Shape]) -> dict[str, messages.DeviceBytes]:
+    found = {name: device_bytes(workload, shape, {} if workload.serving else _outputs(workload, shape)) for name, shape in timed.items()}
+    return {name: weighed for name, weighed in found.items() if weighed}
 
 
 def _try_inputs(workload: Workload, file: str) -> Inputs:

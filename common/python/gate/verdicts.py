@@ -267,7 +267,7 @@ class Standards:
         return expectation.saturation_per_s or 0.0
 
     def band_to_accept(self, plan: Plan, units: Sequence[Unit]) -> float:
-        """Percent; half of it is how well a ratio must be known to be accepted. A host's launches change more from run to run than in one."""
+        """Percent; half of it is how well a ratio must be known to be accepted. A host's launches change more between runs than in one."""
         allowance = self.allowance(plan, units)
         return max(allowance.band_percent, OF_A_HOST_PERCENT / 3) if allowance.step is StepClass.LAUNCH else allowance.band_percent
 

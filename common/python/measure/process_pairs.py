@@ -102,12 +102,9 @@ class Measurement:
 
     def run(self) -> Measured:
         """Measure, as often as --repeat says. Raises SideFailure."""
-        repetitions = []
         with self._telemetry, self._leaving:
             begin = time.monotonic()
-            for _ in range(self._session.settings.repeat):
-                units, reason = self._units()
-                repetitions.append(units)
+            repetitions, reason = self._repetitions()
             telemetry = self._telemetry.summary(begin)
         if not self._sustained and (hidden := self._wall_clock.hidden()):
             raise SideFailure(Status.IMPLAUSIBLE, hidden)
@@ -170,21 +167,36 @@ class Measurement:
         if self._throttle.discarded:
             self._notes.add(f"{self._throttle.discarded} blocks were taken again: the device throttled in them")
 
+    def _repetitions(self) -> tuple[list[list[Unit]], StopReason]:
+        repetitions: list[list[Unit]] = []
+        while True:
+            held = self._hold
+            units, reason = self._units()
+            if held and not self._hold:
+                repetitions.clear()  # no launch latency is in them
+            repetitions.append(units)
+            if len(repetitions) == self._session.settings.repeat:
+                return repetitions, reason
+
     def _units(self) -> tuple[list[Unit], StopReason]:
         units: list[Unit] = []
         already_s = self._timed_s
+        turn = 0
         while True:
-            forwards = (len(units) % 2 == 0) is not self._session.reversed
+            forwards = (turn % 2 == 0) is not self._session.reversed
             order = self._plan.sides if forwards else tuple(reversed(self._plan.sides))
-            begin = time.monotonic()
+            begin, held, before_s = time.monotonic(), self._hold, self._timed_s
             units.append(self._cold_unit(order) if self._session.is_cold(self._plan) else self._unit(order))
             self._timed_s += time.monotonic() - begin - self._prepare_s
+            if held and not self._hold:  # from this unit on launch latency is in the times, and none is in those before
+                units, already_s = units[-1:], before_s
             self._session.tell(self._running_estimate(units))
             reason = self._rule.reason(units, self._timed_s - already_s, self._prepare_s)
             if self._throttle.is_unfit and (reason or (self._throttle.is_hopeless and len(units) >= FEWEST_UNITS)):
                 return units, StopReason.THROTTLED
             if reason:
                 return units, reason
+            turn += 1
 
     def _unit(self, order: tuple[str, ...]) -> Unit:
         with ExitStack() as stack:

@@ -11,7 +11,7 @@ from common.python.measure.goal_figures import LOWER, gains_from
 from common.python.measure.process_pairs import Measured, Measurement
 from common.python.measure.serving_figures import figure_named, figures_of_blocks, interval_over
 from common.python.pairs.goals import MEMORY, UNITS
-from common.python.pairs.serving import is_lower_better, unit_of
+from common.python.pairs.serving import LOAD, is_lower_better, unit_of
 from common.python.results import Block, Check, ServingFigures, Setup, Unit
 from common.python.session.planning import Plan
 from common.python.session.serving import TEETH_REQUESTS, Answered, Trace, Traces
@@ -56,7 +56,10 @@ class ServingMeasurement(Measurement):
     def run(self) -> Measured:
         """Measure, at the baseline's kept saturation, or at what it is found to be now. Raises SideFailure."""
         if self._told.share_of_saturation and not self._saturation_per_s:
-            self._saturation_per_s = self._measured_saturation()
+            unloaded = tuple(sorted((key, value) for key, value in self._shape.items() if key != LOAD))
+            if unloaded not in self._traces.saturations:  # one for all loads of a sweep, or they were shares of different things
+                self._traces.saturations[unloaded] = self._measured_saturation()
+            self._saturation_per_s = self._traces.saturations[unloaded]
         measured = super().run()
         units = measured.timing.units
         each = {side: [figures_of_blocks(unit.blocks[side], *self._slo) for unit in units] for side in self._plan.sides}

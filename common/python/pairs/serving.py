@@ -21,6 +21,9 @@ LEAST_BEYOND = 10  # requests that must lie beyond a percentile above p95
 TAIL = "p99"
 FEWEST_FOR_TAIL = math.ceil(LEAST_BEYOND / (1 - PERCENTILES[TAIL]) / 2)  # a trace: a process serves two
 
+LOAD = "arrival_poisson"
+"""The shape entry that states the offered load as a share of saturation, where a workload lets the command line choose it."""
+
 ArrivalKind = Literal["per_s", "of_saturation"]
 Arrivals = Literal["at_once"] | tuple[ArrivalKind, float]
 AT_ONCE: Arrivals = "at_once"

@@ -41,12 +41,20 @@ class Answer(Message):
 
 
 class Describe(Request):
-    """Load a workload, apply `kwargs` to its timed shapes and try it at its smallest check shape."""
+    """Load a workload, apply `kwargs` to its timed shapes and try it at its smallest check shape; `weigh`: tell what they take."""
 
     kind: Literal["describe"] = "describe"
     workload: str
     sides: dict[str, str]
     kwargs: dict[str, str]
+    weigh: bool = False
+
+
+class DeviceBytes(Message):
+    """Bytes of inputs and outputs in device memory: of one rank of a side, and of the referee, which has those of the host there too."""
+
+    side: int
+    referee: int
 
 
 class Described(Answer):
@@ -55,7 +63,8 @@ class Described(Answer):
     `work` is what any implementation must do at each of `timed`, by ceiling, and `cpu_work` at `cpu_at`.
     `mismatch` is a sentence on the first entry point of a .cu side that does not fit the workload, or empty. `ranks` are the numbers of
     processes that a side can run in, none where it is one.
-    `assets` are the files of the tree that inputs come from: their SHA-256 by name.
+    `assets` are the files of the tree that inputs come from: their SHA-256 by name. `device_bytes` is what `timed` shapes take, of those
+    where that can be told without data.
     """
 
     kind: Literal["described"] = "described"
@@ -73,6 +82,7 @@ class Described(Answer):
     serving: bool = False
     places: dict[str, Where] = {}
     ranks: list[int] = []
+    device_bytes: dict[str, DeviceBytes] = {}
 
 
 class Probe(Request):

@@ -61,6 +61,9 @@ class Seen:
 Evidence = Mapping[str, Mapping[str, Seen]]
 """By side, then by architecture (`90a`)."""
 
+_ELDER = {"103a": "100a"}
+"""Of an architecture the one that techniques.tsv knows, whose instructions it has."""
+
 
 def nothing(why: str) -> dict[str, Seen]:
     """The evidence of a side of which nothing could be learnt."""
@@ -80,7 +83,7 @@ def prove(claim: Claim, side: str, evidence: Evidence) -> Proof:
     """What the evidence says of a claim that `side` makes."""
     technique = claim.measure.technique
     wanted = technique.architectures if technique else ()
-    mine = {name: seen for name, seen in evidence[side].items() if not wanted or name in (*wanted, NOWHERE)}
+    mine = {name: seen for name, seen in evidence[side].items() if not wanted or _ELDER.get(name, name) in (*wanted, NOWHERE)}
     if not mine:
         found = f"exists on {_names(wanted)}; the side was built for {_names(evidence[side])}"
         return Proof(side=side, claim=claim.text, state="unchecked", detail=found)
@@ -95,9 +98,10 @@ def prove(claim: Claim, side: str, evidence: Evidence) -> Proof:
 
 
 def _baseline(evidence: Evidence, architecture: str) -> Sequence[Seen]:
-    """What there is to compare with: the baseline on the same architecture, or on all that it was built for."""
+    """What there is to compare with: the baseline on the same architecture, or its elder, or on all that it was built for."""
     baseline = evidence.get(BASELINE, nothing("the baseline is not part of this row"))
-    return [baseline[architecture]] if architecture in baseline else list(baseline.values())
+    near = next((name for name in (architecture, _ELDER.get(architecture)) if name in baseline), None)
+    return [baseline[near]] if near else list(baseline.values())
 
 
 def _on(claim: Claim, mine: Seen, baselines: Sequence[Seen]) -> tuple[bool | None, str]:

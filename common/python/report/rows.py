@@ -14,10 +14,9 @@ from common.python.gate.expectations import slower_than_equal
 from common.python.gate.predicted import predicted_lines
 from common.python.machine.description import Source
 from common.python.pairs.goals import ENERGY, UNITS
-from common.python.pairs.serving import PERCENTILES
 from common.python.results import BASELINE, OPTIMIZED, Interval, PairResult, PairTiming, Run, SideResult, StopReason, Verdict, VerdictKind
 from common.python.settings import Settings
-from common.python.wording import DIGITS, at_shape, figure_interval_text, figure_text, one_line, significant, speedup_text, time_text
+from common.python.wording import DIGITS, at_shape, figure_interval_text, figure_text, one_line, speedup_text, time_text
 
 
 @dataclass(frozen=True)
@@ -151,26 +150,10 @@ def notes_of(timing: PairTiming) -> list[str]:
     if void := sum(block.void for unit in timing.units for blocks in unit.blocks.values() for block in blocks):
         found.append(f"{void} samples were void and are not counted")
     found += _beside_the_goal(timing)
-    if timing.serving:
-        found += [served_text(side, figures) for side, figures in timing.serving.figures.items()]
     for side, repeats in timing.repeats.items():
         lowest, highest = (f(repeat.estimate for repeat in repeats) for f in (min, max))
         found.append(f"{side} over {len(repeats)} repeats: {lowest:.{DIGITS}f}x to {highest:.{DIGITS}f}x")
     return [one_line(note) for note in [*found, *timing.notes]]
-
-
-def percentiles_text(figures: Mapping[str, Interval], name: str) -> str:
-    """The percentiles of a latency that there are, in its unit: `12.3 / 45.6`; empty where it has none."""
-    found = (figures.get(f"{name}.{label}") for label in PERCENTILES)
-    return " / ".join(significant(interval.estimate) for interval in found if interval)
-
-
-def served_text(side: str, figures: Mapping[str, Interval]) -> str:
-    """What the requests that a side served saw, in a clause."""
-    latencies = {"TTFT": "ttft_ms", "TPOT": "tpot_ms"}
-    told = [f"{words} p50 / p95 {text} ms" for words, name in latencies.items() if (text := percentiles_text(figures, name))]
-    told += [f"{significant(figures['output_tokens_per_s'].estimate)} tokens/s", f"goodput {100 * figures['goodput'].estimate:.0f} %"]
-    return f"{side} served: {', '.join(told)}"
 
 
 def _beside_the_goal(timing: PairTiming) -> list[str]:

@@ -20,6 +20,7 @@ from common.python.profile.explain import reasons
 from common.python.profile.ncu import moved, stall_text, value_text
 from common.python.profile.steps import gap_share
 from common.python.project import PROJECT_ROOT
+from common.python.report import served
 from common.python.report.role_trace import lines, sentences, traces_of
 from common.python.report.rows import (
     break_even_text,
@@ -30,7 +31,6 @@ from common.python.report.rows import (
     lines_of,
     machine_text,
     notes_of,
-    percentiles_text,
     settings_text,
     setup_text,
     shown_ratios,
@@ -111,11 +111,11 @@ def sections(rows: Sequence[PairResult], root: Path = PROJECT_ROOT) -> list[Sect
     makers = (
         _results,
         _not_passed,
+        _served,
         _ladders,
         _predicted,
         _gated,
         _certainty,
-        _served,
         _sides,
         _bounds,
         _kernels,
@@ -375,26 +375,8 @@ def _spread(spread: Spread | None) -> str:
 
 
 def _served(rows: Sequence[PairResult]) -> Section:
-    """What requests saw: latencies with their p50 and p95, and p99 where ten requests lie beyond it."""
-    columns = _columns(
-        "target, side, >TTFT ms, >TPOT ms, >ITL ms, >end to end ms, >tokens/s, >requests/s, >goodput, >queue mean / most, >offered/s"
-    )
-    entries = [
-        (
-            row.target + at_shape(shape),
-            side,
-            *(percentiles_text(figures, name) for name in ("ttft_ms", "tpot_ms", "itl_ms", "e2e_ms")),
-            *(significant(figures[name].estimate) for name in ("output_tokens_per_s", "requests_per_s")),
-            f"{100 * figures['goodput'].estimate:.1f} %",
-            " / ".join(significant(figures[f"queue_depth.{name}"].estimate) for name in ("mean", "max")),
-            "at once" if timing.serving.offered_per_s is None else significant(timing.serving.offered_per_s),
-        )
-        for row in rows
-        for shape, timing in row.timings.items()
-        if timing.serving
-        for side, figures in timing.serving.figures.items()
-    ]
-    return Section("Served requests: p50 / p95 / p99", columns, entries)
+    entries = [tuple(vars(line).values()) for line in served.served_lines(rows)]
+    return Section(served.TITLE, _columns(", ".join(served.COLUMNS.values())), entries, folded=False)
 
 
 def _metrics(rows: Sequence[PairResult]) -> Section:

@@ -34,6 +34,7 @@ from common.python.report.rows import (
     unreached,
     verdict_text,
 )
+from common.python.report.served import COLUMNS, SHORT, ServedLine, served_lines
 from common.python.results import OPTIMIZED, Metrics, PairResult, Run
 from common.python.session.planning import Plan
 from common.python.storage import document_text
@@ -157,6 +158,9 @@ def print_results(rows: Sequence[PairResult], run: Run, console: Console, *, ver
     if rows:
         console.print()
         console.print(_table([line for row in rows for line in lines_of(row)], console.width))
+    if served := served_lines(rows):
+        console.print()
+        console.print(_served_table(served))
     told = [row for row in rows if row.status is not Status.PASSED and (verbose or row.status is not Status.SKIPPED)]
     sentences = [_headline(row).append(f": {one_line(row.reason)}") for row in told]
     remarked = [remark for row in rows for remark in remarks(row, everything=verbose)]
@@ -170,6 +174,17 @@ def print_results(rows: Sequence[PairResult], run: Run, console: Console, *, ver
         _say(console, sentence)
     console.print()
     _say(console, Text(f"{counts_text(rows)}{_cut_short(rows, run)}"))
+
+
+def _served_table(lines: Sequence[ServedLine]) -> Table:
+    """What requests saw, a line a load and side."""
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    for name in SHORT:
+        title = COLUMNS[name]
+        table.add_column(title.removeprefix(">"), justify="right" if title.startswith(">") else "left", overflow="fold")
+    for line in lines:
+        table.add_row(*(Text(getattr(line, name)) for name in SHORT))
+    return table
 
 
 def _cut_short(rows: Sequence[PairResult], run: Run) -> str:

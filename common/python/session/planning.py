@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -24,6 +24,7 @@ from common.python.processes.fork_server import ForkServer
 from common.python.processes.messages import ShapeEntries
 from common.python.results import BASELINE
 from common.python.settings import Device, Settings
+from common.python.wording import at_shape, bytes_text
 
 CPU_SHAPE = "cpu"
 
@@ -34,7 +35,7 @@ class Plan:
 
     `digests` are of the text of the workload and a side, by side, as they were planned. `gpus` are those of the machine that the row uses:
     as many as it needs, one if it does not say. A side runs in `ranks` processes. `only_checked` says why a row that was checked on the CPU
-    is SKIPPED nevertheless: its place is on more GPUs.
+    is SKIPPED nevertheless: its place is on more GPUs. `without_room` has the shapes that the GPU's memory has no room for, and why.
     """
 
     selection: Selection
@@ -49,6 +50,7 @@ class Plan:
     gpus: tuple[Gpu, ...]
     ranks: int = 1
     only_checked: str = ""
+    without_room: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def target(self) -> str:
@@ -136,6 +138,7 @@ def make_plans(selections: Sequence[Selection], settings: Settings, machine: Mac
                 workload=str(selection.pair.workload),
                 sides={side: str(selection.pair.sides[side]) for side in selection.sides},
                 kwargs=kwargs,
+                weigh=bool(machine.gpus) and settings.device is not Device.CPU,
             )
             try:
                 return child.ask(request, messages.Described, settings.timeout_s("prepare"))
@@ -156,6 +159,7 @@ def _swept(
         raise BenchmarkError(f"--sweep: found {len(plans)} targets; expected one pair, or one half")
     ((key, values),) = settings.sweep.items()
     timed, work = {}, {}
+    weighed: dict[str, messages.DeviceBytes] = {}
     for value in values:
         try:
             described = describe(plans[0].selection, settings.kwargs | {key: value})
@@ -164,7 +168,8 @@ def _swept(
         on_cpu, name = CPU_SHAPE in plans[0].timed, f"{key}={value}"
         timed[name] = described.cpu_at if on_cpu else next(iter(described.timed.values()))
         work[name] = described.cpu_work if on_cpu else next(iter(described.work.values()))
-    return (replace(plans[0], timed=timed if plans[0].timed else {}, work=work),)
+        weighed |= dict(zip([name], described.device_bytes.values(), strict=False))
+    return (_with_room(replace(plans[0], timed=timed if plans[0].timed else {}, work=work), settings, weighed),)
 
 
 def claims_of(pair: Pair, directives: Mapping[str, Directives]) -> dict[str, tuple[Claim, ...]]:
@@ -226,7 +231,34 @@ def _plan(
     if only_checked and any(selection.pair.sides[side].suffix == ".cu" for side in selection.sides):
         skip = skip or only_checked.partition(";")[0]
     plan = Plan(selection, described, workload_directives, side_directives, here, timed, work, skip, digests, gpus, ranks, only_checked)
+    plan = plan if settings.sweep else _with_room(plan, settings, described.device_bytes)
     return replace(plan, timed={}) if plan.interpreted or plan.is_unmeasured else plan
+
+
+def _with_room(plan: Plan, settings: Settings, weighed: Mapping[str, messages.DeviceBytes]) -> Plan:
+    """The plan without the timed shapes that the GPU's memory has no room for; SKIPPED if that leaves none."""
+    if plan.device != "cuda" or not plan.gpus:
+        return plan
+    # Sides are verified one after the other, and timed in turns; of those timed by fresh processes one is there at a time.
+    sides = len(plan.sides) if settings.measures and not (plan.is_cold or settings.cold_start) else 1
+    at = {name: f"{plan.selection.pair.workload.name}{at_shape(name)}" for name in plan.timed}
+    reasons = {name: no_room(at[name], weighed[name], sides, plan.gpus[0]) for name in plan.timed if name in weighed}
+    without_room = {name: reason for name, reason in reasons.items() if reason}
+    timed = {name: shape for name, shape in plan.timed.items() if name not in without_room}
+    skip = plan.skip or ("" if timed else next(iter(without_room.values()), ""))
+    return replace(plan, timed=timed, skip=skip, without_room=without_room)
+
+
+def no_room(what: str, weighed: messages.DeviceBytes, sides: int, gpu: Gpu) -> str:
+    """Why a GPU's memory has no room for a shape of `what`, in one sentence; "" where it may have.
+
+    Inputs and outputs alone, of so many `sides` at a time and of the referee: what a side makes besides is not known before it runs.
+    """
+    needed = sides * weighed.side + weighed.referee
+    if needed <= gpu.memory_bytes:
+        return ""
+    whose = f"{sides} {'side' if sides == 1 else 'sides'} and of the referee"
+    return f"{what}: inputs and outputs of {whose} take {bytes_text(needed)}; {gpu.name} has {bytes_text(gpu.memory_bytes)}"
 
 
 def choose_ranks(workload: Path, possible: Sequence[int], asked: int | None, device: Literal["cuda", "cpu"], gpus: int) -> tuple[int, str]:

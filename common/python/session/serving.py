@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from common.python.errors import SideFailure, Status
-from common.python.pairs.workload import Shape
+from common.python.pairs.workload import Shape, ShapeValue
 from common.python.processes import messages
 from common.python.results import Check, ReportedMetric, ServedRequest
 from common.python.session.planning import Plan
@@ -56,6 +56,7 @@ class Traces:
         self._judging = judging
         self._client = session.server.fork("client", session.logs(plan.target, "") / "client.log")
         self._begun = False
+        self.saturations: dict[tuple[tuple[str, ShapeValue], ...], float] = {}  # that were measured, by the shape but for its load
 
     def __enter__(self) -> Self:
         return self

@@ -26,11 +26,10 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from common.python.child.sides.inputs import Rand
 from common.python.child.sides.loader import load_side, load_workload
+from common.python.child.sides.no_data import NoData
 from common.python.processes import messages
 from common.python.processes.messages import Launch, Observed
-from common.tensor_files import tensor_shapes
 
 _WARP = 32
 _SHARED_BYTES = 227 << 10  # that a block may ask for, on 9.0 and 10.0
@@ -105,16 +104,6 @@ class StandInDriver:
         return self._loaded, str(path), 0, 0, 1024  # module, function, registers, spills, threads
 
 
-class _NoData(Rand):
-    """Inputs that have shapes and dtypes only."""
-
-    def _put(self, shape: tuple[int, ...], dtype: torch.dtype, *_: object, **__: object) -> torch.Tensor:
-        return torch.empty(shape, dtype=dtype, device=self._device)
-
-    def _tensors(self, data: bytes) -> dict[str, torch.Tensor]:
-        return {name: torch.empty(shape, dtype=dtype, device=self._device) for name, (shape, dtype) in tensor_shapes(data).items()}
-
-
 class _Operations(TorchDispatchMode):
     """Names of PyTorch's operations that would run kernels of their own."""
 
@@ -150,7 +139,7 @@ def _observe(request: messages.Ahead, device: torch.device, missed: str) -> Obse
     with _stand_in_for_cuda(request.capability), FakeTensorMode(allow_non_fake_inputs=True):
         workload = load_workload(Path(request.workload))
         side = load_side(Path(request.side), workload, None)
-        rand = _NoData(0, device, Path(request.prefix).parent)
+        rand = NoData(device, Path(request.prefix).parent)
         step = side.prepare(workload.inputs_of(rand, request.shape, 0, 1), request.shape)
         step()  # what a first call sets up is not of the step
         driver.recording = True

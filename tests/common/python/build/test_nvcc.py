@@ -78,13 +78,14 @@ def tree(tmp_path, monkeypatch):
     [
         ((), None, ("90a", "100a")),
         (("wgmma",), None, ("90a",)),
-        (("tcgen05", "gpus 2"), None, ("100a",)),
+        (("tcgen05", "gpus 2"), None, ("100a", "103a")),
         (("tma", "nvme"), None, ("90a", "100a")),
         ((), (8, 9), ("89",)),
         (("tma",), (9, 0), ("90a",)),
         (("tcgen05",), (10, 3), ("103a",)),
         (("fp4",), (12, 0), ("120a",)),
-        (("tcgen05",), (9, 0), ("100a",)),
+        (("tcgen05",), (9, 0), ("100a", "103a")),
+        (("tcgen05",), (10, 0), ("100a",)),
     ],
 )
 def test_a_side_is_built_for_this_device_or_else_for_what_it_needs(needs, capability, expected):

@@ -64,7 +64,7 @@ class Worker(AbstractContextManager):
             return messages.Warmed(
                 nonce="",
                 calls=9,
-                holds=True,
+                holds=len(self.session.forked) <= self.session.held_sides,
                 step_ns=ns,
                 sample_ns=self.session.sample_ns[self.side],
                 call_s=self.session.call_s,
@@ -76,6 +76,7 @@ class Worker(AbstractContextManager):
             self.session.events.append("weigh")
             return messages.Weighed(nonce="", allocated_bytes=int(self.session.figures[self.side]), outside_bytes=self.session.outside)
         self.session.blocks.append(self.side)
+        ns += 0.0 if request.hold else self.session.launch_ns
         behind_ns = self.session.behind_ns.get(self.side, 1_700.0)
         picks = [messages.Call(seed=pick, digest="", modified=[], escaped="", outputs=[], behind_ns=behind_ns) for pick in request.picks]
         time.sleep(
@@ -96,7 +97,7 @@ class Session:
         self.figures = {"baseline": 3.0, "optimized": 2.0}
         self.forked, self.ended, self.blocks, self.told, self.seeds = [], [], [], [], 0
         self.calls_per_sample = {}
-        self.outside = 0
+        self.outside, self.held_sides, self.launch_ns = 0, math.inf, 0.0
         self.prepared, self.events, self.step_s, self.queued_ns, self.behind_ns = [], [], {}, {}, {}
         self.numa_nodes = {}
         self.tell = self.told.append
@@ -148,6 +149,20 @@ def test_roles_swap_within_a_unit_and_between_units(measured):
     assert (len(found.timing.units), found.timing.stop_reason) == (6, StopReason.PRECISE)
     assert found.timing.speedups["optimized"].estimate == pytest.approx(2.0)
     assert list(found.timing.time_ns) == ["baseline", "optimized"]
+
+
+@pytest.mark.parametrize("repeat", [1, 2])
+@pytest.mark.parametrize("held_units", [0, 1, 2, math.inf])
+def test_units_with_and_without_launch_latency_are_never_mixed(measured, held_units, repeat):
+    changes = {"held_sides": 2 * held_units, "launch_ns": 40_000.0}
+
+    timing = measured(changes, repeat=repeat)[0].timing
+
+    assert timing.launch_latency_hidden is (held_units == math.inf)
+    expected = 80_000.0 if timing.launch_latency_hidden else 120_000.0
+    assert {ns for unit in timing.units for block in unit.blocks["baseline"] for ns in block.samples_ns} == {expected}
+    orders = [unit.order for unit in timing.units]
+    assert sum(order[0] == "baseline" for order in orders) == len(orders) / 2
 
 
 def test_a_second_measurement_begins_the_other_way_round(measured):

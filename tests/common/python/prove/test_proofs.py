@@ -74,6 +74,13 @@ def test_a_technique_of_one_architecture_is_looked_for_on_that_alone():
     assert verdict("tcgen05_ld", built(a_kernel())) == ("unchecked", "exists on sm_100a; the side was built for sm_90a")
 
 
+def test_a_gb300_is_held_to_what_a_b200_has():
+    loads, plain = built(a_kernel(code=("LDTM.x16 R4, tmem[UR4]",))), built(a_kernel())
+    assert state("tcgen05_ld", {"100a": loads, "103a": loads}, {"100a": plain}) == "proven"
+    assert state("tcgen05_ld", {"100a": loads, "103a": plain}, {"100a": plain}) == "failed"
+    assert state("tcgen05_ld", {"103a": loads}, {"90a": loads, "100a": plain}) == "proven"  # and not held against Hopper's baseline
+
+
 def test_a_kernel_can_be_named():
     seen = built(a_kernel("load_tile(float*)", TMA), a_kernel("store"))
     assert state("tma_load_tile in load_tile", seen) == "proven"

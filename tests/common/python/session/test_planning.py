@@ -62,6 +62,60 @@ def test_on_a_gpu_it_is_timed_at_every_named_shape_by_its_own_clock(on_a_gpu, tm
     assert plan.timed == {"small": {"n": 64}, "large": {"n": 4096}}
 
 
+SMALL = H200.model_copy(update={"name": "Small GPU", "memory_bytes": 5 << 28})
+LARGE_N = 1 << 26  # 256 MiB of x, and as much of y
+
+
+@pytest.fixture
+def on_a_small_gpu(plans, monkeypatch):
+    monkeypatch.setattr(planning, "choose_device", lambda *_: "cuda")
+    return lambda *targets, **choices: plans(*targets, machine=WITHOUT_GPU.model_copy(update={"gpus": (SMALL,)}), **choices)
+
+
+def test_what_does_not_fit_a_gpus_memory_is_skipped_with_both_figures(on_a_small_gpu, on_a_gpu, tmp_path):
+    write_pair(tmp_path, time_at=f'{{"n": {LARGE_N}}}')
+    (plan,) = on_a_small_gpu()
+    expected = "workload_double.py: inputs and outputs of 2 sides and of the referee take 1.50 GiB; Small GPU has 1.25 GiB"
+    assert (plan.skip, plan.timed) == (expected, {})
+    (plan,) = on_a_gpu()
+    assert (plan.skip, plan.timed, plan.without_room) == ("", {"default": {"n": LARGE_N}}, {})
+
+
+def test_sides_that_are_there_one_at_a_time_need_less(on_a_small_gpu, tmp_path):
+    write_pair(tmp_path, time_at=f'{{"n": {LARGE_N}}}')  # a side and the referee take 1 GiB
+    for choices in ({"command": "verify"}, {"cold_start": True}):
+        (plan,) = on_a_small_gpu(**choices)
+        assert (plan.skip, list(plan.timed)) == ("", ["default"])
+    (half,) = on_a_small_gpu("demo:double_optimized")
+    assert half.skip == ""
+
+
+def test_of_several_shapes_those_that_fit_are_timed(on_a_small_gpu, tmp_path):
+    write_pair(tmp_path, time_at=f'{{"large": {{"n": {LARGE_N}}}, "small": {{"n": 64}}}}')
+    (plan,) = on_a_small_gpu()
+    assert (plan.skip, plan.timed) == ("", {"small": {"n": 64}})
+    assert plan.without_room["large"].startswith("workload_double.py @large: inputs and outputs of 2 sides")
+
+
+def test_of_a_sweep_those_that_fit_are_timed(on_a_small_gpu, tmp_path):
+    write_pair(tmp_path, time_at=f'{{"n": {LARGE_N}}}')
+    (plan,) = on_a_small_gpu(sweep={"n": ("64", str(LARGE_N))})
+    assert (plan.skip, list(plan.timed), list(plan.without_room)) == ("", ["n=64"], [f"n={LARGE_N}"])
+
+
+def test_what_lies_on_the_host_takes_the_referees_memory_alone(on_a_small_gpu, tmp_path):
+    inputs = 'lambda rand, n: {"x": rand.normal(n, where="pinned")}'
+    write_pair(tmp_path, time_at=f'{{"n": {LARGE_N}}}', inputs=inputs)
+    (plan,) = on_a_small_gpu()
+    assert plan.skip == ""  # 256 MiB of y on either side, and of x and y with the referee: 1 GiB
+
+
+def test_inputs_that_need_their_values_are_not_weighed(on_a_small_gpu, tmp_path):
+    write_pair(tmp_path, time_at=f'{{"n": {LARGE_N}}}', inputs='lambda rand, n: {"x": rand.normal(n) * float(rand.normal(1))}')
+    (plan,) = on_a_small_gpu()
+    assert plan.skip == ""
+
+
 def test_work_of_the_host_stays_there_at_the_machines_shape(on_a_gpu, tmp_path):
     write_pair(tmp_path, place='"host"', clock='"host"')
     (plan,) = on_a_gpu()

@@ -1,0 +1,1 @@
+"""Notebooks that plot what runs kept, and the tables they plot."""
