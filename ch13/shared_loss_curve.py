@@ -12,6 +12,7 @@ def drawn(losses, bound):
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-10 -30 {WIDTH + 20} {HEIGHT + 40}" font-family="sans-serif">'
         f'<polyline points="{points}" fill="none" stroke="#369"/>'
         f'<line x1="0" x2="{WIDTH}" y1="{y:.1f}" y2="{y:.1f}" stroke="#a00"/>'
-        f'<text x="{WIDTH}" y="-8" text-anchor="end">{losses[0]:.2f} at step 1, {losses[-1]:.2f} at step {len(losses)}; {bound}</text>'
+        f'<text x="{WIDTH}" y="-8" text-anchor="end">'
+        f"{losses[0]:.2f} at step 1, {losses[-1]:.2f} at step {len(losses)}; {bound}</text>"
         "</svg>"
     )
