@@ -118,7 +118,13 @@ class _Operations(TorchDispatchMode):
 
 
 def compile_ahead(request: messages.Ahead) -> Observed:
-    """One step of the side, as if on a GPU; Triton stays without its own driver. Lets through what the side and the compiler raise."""
+    """One step of the side, as if on a GPU; Triton stays without its own driver. Lets through what the side and the compiler raise.
+
+    A step of several ranks waits for the others, so nothing is told of it.
+    """
+    if load_workload(Path(request.workload)).ranks:
+        missed = "it runs in several ranks, whose steps are seen on GPUs"
+        return Observed(nonce=request.nonce, launches=[], spans=[], cubins=[], missed=missed, imported=_imported_files())
     try:
         return _observe(request, torch.device("cuda", 0), "")
     except RuntimeError as error:

@@ -9,6 +9,7 @@ import torch
 from common.python.build.sass import read_code
 from common.python.errors import SideFailure
 from common.python.processes import messages
+from common.python.project import PROJECT_ROOT
 from tests.support.commands import write_pair
 
 SIDE = '''"""Optimized: two kernels a step."""
@@ -97,3 +98,18 @@ def test_a_side_that_reads_its_data_cannot_be_known(observe):
 def test_a_kernel_that_does_not_compile_is_a_sentence(observe):
     with pytest.raises(SideFailure, match="CompilationError"):
         observe(n=1024, source=SIDE.replace("2 * tl.load", "2 * tl.nothing"))
+
+
+def test_a_side_of_several_ranks_is_seen_on_gpus_alone(triton_server, tmp_path):
+    chapter = PROJECT_ROOT / "ch13"
+    request = messages.Ahead(
+        workload=str(chapter / "workload_fsdp2_fp8.py"),
+        side=str(chapter / "optimized_fsdp2_fp8.py"),
+        shape={},
+        capability=(9, 0),
+        prefix=str(tmp_path / "code"),
+    )
+    with triton_server.fork("worker", tmp_path / "log.txt", triton=True) as child:
+        observed = child.ask(request, messages.Observed, 120)
+    assert observed.missed == "it runs in several ranks, whose steps are seen on GPUs"
+    assert not observed.launches
