@@ -15,6 +15,7 @@ from common.python.command import Arguments, exit_with
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 _NEEDS_GPU = "gpu"
+_LIMIT_S = 1800  # of one command; the longest runs the tests
 _NOTHING_MEASURED = 5  # what a run exits with where every target is skipped
 _FENCE = re.compile(r"^(?P<fence>`{3,}|~{3,})\s*(?P<language>\w*)[ \t]*(?P<rest>[^`]*)$")
 
@@ -60,9 +61,9 @@ def _expected(number: int, rest: str) -> tuple[int, ...]:
 
 
 def run(command: Command, folder: Path) -> tuple[int, str]:
-    """Exit code and output of `command`, run by bash in `folder` with nothing on its standard input."""
+    """Exit code and output of `command`, run by bash in `folder` with nothing on its standard input; 124 if it took too long."""
     ran = subprocess.run(
-        ["bash", "-c", command.text],
+        ["timeout", "--kill-after=10", str(_LIMIT_S), "bash", "-c", command.text],
         cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
