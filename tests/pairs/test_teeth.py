@@ -6,6 +6,8 @@ A serving workload has a bound of another kind: that it refuses wrong contexts i
 import pytest
 
 from common.python.child.sides.loader import load_workload
+from common.python.machine.needs import unmet_packages
+from common.python.pairs.directives import read_directives
 from tests.pairs.planted import WORKLOAD, planted
 from tests.pairs.tree import pairs_of
 from tests.pairs.wrong_answers import Options, Untestable, taken
@@ -59,6 +61,8 @@ def tolerances():
 
 @pytest.mark.parametrize(("workload", "side"), tolerances())
 def test_tolerance_refuses_wrong_answers(workload, side):
+    if reason := unmet_packages(read_directives(workload).needs):
+        pytest.skip(f"{WORKLOADS[workload]} {reason}")
     loaded = load_workload(workload)
     found = taken(loaded, side, OPTIONS.get(WORKLOADS[workload], Options()))
     assert not found, (
