@@ -19,7 +19,9 @@ from tests.support.cuda_sides import skip_without_tools
 PROVES_NOTHING = {
     "ch01:basic_benchmark",
     "ch05:dataloader",
+    "ch05:io_uring",
     "ch05:sequential_io",
+    "ch05:storage_cpu",
     "ch11:event_sync",
     "ch11:stream_ordered_allocator",
     "ch13:custom_allocator",
