@@ -14,11 +14,14 @@ from tests.pairs.tree import pairs_of
 from tests.support.cuda_sides import skip_without_tools
 
 # What these pairs change, no machine code or trace shows: when the host reads a loss, how it reads a file, whether it waits for the device
-# between two launches, which call gives it memory, how many scales a product has, what is compiled at once, for which sizes, and when a
-# request starts.
+# between two launches, which call gives it memory, which engine decompresses, how many scales a product has, what is compiled at once, for
+# which sizes, and when a request starts.
 PROVES_NOTHING = {
     "ch01:basic_benchmark",
     "ch05:dataloader",
+    "ch05:gpu_input_engine",
+    "ch05:gpudirect_storage",
+    "ch05:gpudirect_storage_compat",
     "ch05:io_uring",
     "ch05:sequential_io",
     "ch05:storage_cpu",

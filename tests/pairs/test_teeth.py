@@ -15,6 +15,9 @@ from tests.pairs.wrong_answers import Options, Untestable, taken
 # What the workloads do not tell, by target.
 STAMPED = Options(small={("stamps", 0): "the kernels write the clock there, and no answer depends on it"})
 OPTIONS = {
+    "ch05:gpu_input": Options(
+        small={(name, 0): "bytes that were zeroed, or looked for elsewhere, are no stream" for name in ("packed", "starts", "sizes")}
+    ),
     "ch10:flash_attention": Options(bits=3),  # e4m3: scores of BF16 are off by as much as inputs of a bit less
     "ch11:green_contexts": STAMPED,
     "ch11:stream_priority": STAMPED,

@@ -113,10 +113,11 @@ class Plan:
     def cores(self) -> tuple[int, ...]:
         """The cores that each side may use, where these are several: all, for the harness waits while a side is timed.
 
-        Work of the host has them where a side of the row may have threads or processes.
+        Work of the host, and what is timed by the host's clock, has them where a side of the row may have threads or processes.
         """
         allowed = {name for directives in self.side_directives.values() for name in directives.allows}
-        is_parallel = self.described.place == "host" and self.ranks == 1 and allowed & {"threads", "processes"}
+        is_of_host = self.described.place == "host" or self.described.clock == "host"
+        is_parallel = is_of_host and self.ranks == 1 and allowed & {"threads", "processes"}
         return tuple(sorted(os.sched_getaffinity(0))) if is_parallel else ()
 
     def compiles(self, side: str) -> bool:

@@ -443,11 +443,20 @@ def test_a_launch_line_that_does_not_fit_is_the_rows_to_tell(plans, tmp_path, ar
 
 
 @pytest.mark.parametrize(
-    ("place", "allows", "several"),
-    [("host", "processes", True), ("host", "threads", True), ("host", "sync", False), ("device", "threads", False)],
+    ("place", "clock", "allows", "several"),
+    [
+        ("host", "device", "processes", True),
+        ("host", "device", "threads", True),
+        ("host", "device", "sync", False),
+        ("device", "device", "threads", False),
+        ("device", "host", "threads", True),
+        ("device", "host", "sync", False),
+    ],
 )
-def test_sides_with_threads_or_processes_have_all_cores_where_the_work_is_the_hosts(tmp_path, place, allows, several):
+def test_sides_with_threads_or_processes_have_all_cores_by_the_hosts_clock_and_where_the_work_is_the_hosts(
+    tmp_path, place, clock, allows, several
+):
     plan = a_plan(tmp_path)
     sides = {"baseline": Directives(), "optimized": Directives(allows=(allows,))}
-    plan = replace(plan, described=plan.described.model_copy(update={"place": place}), side_directives=sides)
+    plan = replace(plan, described=plan.described.model_copy(update={"place": place, "clock": clock}), side_directives=sides)
     assert plan.cores == (tuple(sorted(os.sched_getaffinity(0))) if several else ())
