@@ -14,13 +14,13 @@ def prepare(packed, starts, sizes, chunks, tokens, compression):
     restored = torch.empty(chunks, tokens, dtype=torch.int64, pin_memory=packed.is_pinned())
     ids = torch.empty(chunks, tokens, dtype=torch.int64, device="cuda" if packed.is_pinned() else "cpu")
     rows = restored.numpy().view("u1")
+    parts = [range(first, chunks, THREADS) for first in range(THREADS)]
 
     with ThreadPoolExecutor(THREADS) as threads:
 
         def step():
             found = views(packed, starts, sizes)
             list(threads.map(lambda part: [decompress_into(found[i], rows[i]) for i in part], parts))
-            return ids.copy_(restored, non_blocking=True)
+            return ids.copy_(restored)
 
-        parts = [range(first, chunks, THREADS) for first in range(THREADS)]
         yield step

@@ -25,7 +25,7 @@ def prepare(file, order, records, record_bytes):
                 reads = [readers.submit(os.preadv, stream.fileno(), [filled.numpy()], start) for start, filled, _ in blocks]
                 for read, (_, filled, block) in zip(reads, blocks, strict=True):
                     read.result()
-                    block.copy_(filled, non_blocking=True)
+                    block.copy_(filled)
             return torch.index_select(stored.view(records, record_bytes), 0, order, out=epoch)
 
         yield step
