@@ -18,6 +18,7 @@ class Plan:
     sent       how many choices go to each rank, and received how many come from each: the host knows both
     by_slot    positions of the rows that arrive, by local slot
     ends       behind the last row of each local slot, int32, on the device
+    load       `sent`, on the device
     """
 
     order: torch.Tensor
@@ -25,6 +26,7 @@ class Plan:
     received: list[int]
     by_slot: torch.Tensor
     ends: torch.Tensor
+    load: torch.Tensor
 
 
 def plan(slots, local, group):
@@ -40,7 +42,7 @@ def plan(slots, local, group):
         sent, received = torch.stack((counts, theirs)).view(2, ranks, local).sum(dim=2).tolist()
     of_row = torch.arange(local, device=slots.device).repeat(ranks).repeat_interleave(theirs, output_size=sum(received))
     ends = theirs.view(ranks, local).sum(dim=0).cumsum(dim=0, dtype=torch.int32)
-    return Plan(order, sent, received, of_row.argsort(stable=True), ends)
+    return Plan(order, sent, received, of_row.argsort(stable=True), ends, counts.view(ranks, local).sum(dim=1))
 
 
 def all_to_all(rows, sent, received, group, **more):
@@ -78,9 +80,14 @@ def combine(returned, gates, batch):
     return torch.bmm(gates[:, None], answers.view(*gates.shape, -1)).squeeze(1)
 
 
-def expert_layer(x, slots, gates, up, down, group):
-    """The whole layer: dispatch, experts, combine, one after the other. `slots` are tokens x top, `up` and `down` of the local slots."""
+def expert_layer(x, slots, gates, up, down, group, load=None):
+    """The whole layer: dispatch, experts, combine, one after the other. `slots` are tokens x top, `up` and `down` of the local slots.
+
+    `load`, int64 of the group's ranks, gets how many choices went to each rank.
+    """
     batch = plan(slots, len(up), group)
+    if load is not None:
+        load.copy_(batch.load)
     arrived = travel(x[batch.order // slots.shape[1]], batch.sent, batch.received, group)
     returned = travel(run_experts(arrived, batch, up, down), batch.received, batch.sent, group)
     return combine(returned, gates, batch)
