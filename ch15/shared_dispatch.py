@@ -16,7 +16,7 @@ class Plan:
 
     order      positions of the choices, tokens x top, by slot
     sent       how many choices go to each rank, and received how many come from each: the host knows both
-    by_slot    positions of the rows that arrive, by local slot
+    slot       the local slot of each row that arrives, and by_slot the positions of these rows by slot
     ends       behind the last row of each local slot, int32, on the device
     load       `sent`, on the device
     """
@@ -24,6 +24,7 @@ class Plan:
     order: torch.Tensor
     sent: list[int]
     received: list[int]
+    slot: torch.Tensor
     by_slot: torch.Tensor
     ends: torch.Tensor
     load: torch.Tensor
@@ -42,7 +43,7 @@ def plan(slots, local, group):
         sent, received = torch.stack((counts, theirs)).view(2, ranks, local).sum(dim=2).tolist()
     of_row = torch.arange(local, device=slots.device).repeat(ranks).repeat_interleave(theirs, output_size=sum(received))
     ends = theirs.view(ranks, local).sum(dim=0).cumsum(dim=0, dtype=torch.int32)
-    return Plan(order, sent, received, of_row.argsort(stable=True), ends, counts.view(ranks, local).sum(dim=1))
+    return Plan(order, sent, received, of_row, of_row.argsort(stable=True), ends, counts.view(ranks, local).sum(dim=1))
 
 
 def all_to_all(rows, sent, received, group, **more):
