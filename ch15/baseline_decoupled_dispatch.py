@@ -1,7 +1,8 @@
 """Baseline: NCCL all-to-alls, for which the host waits to learn how much goes where."""
 # allows: sync
 
-from shared_dispatch import combine, plan, travel
+from shared_dispatch import plan, travel
+from shared_experts import combine
 from torch.distributed import group
 
 

@@ -1,7 +1,7 @@
 """Baseline: expert after expert in the order of their numbers, as many on each rank."""
 # allows: sync
 
-from shared_dispatch import expert_layer
+from shared_experts import expert_layer
 from torch.distributed import group
 
 

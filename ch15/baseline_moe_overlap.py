@@ -1,7 +1,8 @@
 """Baseline: dispatch, experts, combine, then the shared expert: one after the other."""
 # allows: sync
 
-from shared_dispatch import combine, plan, run_experts, swiglu, travel
+from shared_dispatch import plan, travel
+from shared_experts import combine, run_experts, swiglu
 from torch.distributed import group
 
 

@@ -3,7 +3,7 @@
 
 import torch
 import torch.distributed as dist
-from shared_dispatch import expert_layer
+from shared_experts import expert_layer
 
 
 def prepare(x, chosen, gates, up, down, mesh, ranks):

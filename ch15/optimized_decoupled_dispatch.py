@@ -7,15 +7,15 @@
 # proves: calls cudaStreamSynchronize == 0
 
 import torch
-import torch.distributed as dist
 import torch.distributed._symmetric_memory as symmetric
 import triton
 import triton.language as tl
+from shared_symmetric import addresses_of
 
 
 @triton.jit
 def memory_of(rank, addresses, element: tl.constexpr):
-    return tl.load(addresses.to(tl.pointer_type(tl.int64)) + rank).to(tl.pointer_type(element))
+    return tl.load(addresses + rank).to(tl.pointer_type(element))
 
 
 @triton.jit
@@ -43,20 +43,17 @@ def answer(rows, slots, scale, returned, choices, hidden, WIDE: tl.constexpr):
         tl.store(memory_of(row // choices, returned, tl.bfloat16) + (row % choices) * hidden + col, value, mask=col < hidden)
 
 
-def prepare(x, chosen, gates, scale, rank, ranks):
-    tokens, top = chosen.shape
-    choices, hidden = tokens * top, x.shape[1]
+def prepare(x, chosen, gates, scale, rank, ranks, tokens, top, hidden):
+    choices, wide = tokens * top, triton.next_power_of_2(hidden)
     shapes = (((ranks * choices, hidden), x.dtype), ((ranks * choices,), torch.int64), ((choices, hidden), x.dtype))
-    buffers = [symmetric.empty(shape, dtype=dtype, device=x.device) for shape, dtype in shapes]
-    shared = [symmetric.rendezvous(buffer, dist.group.WORLD) for buffer in buffers]
-    rows, slots, returned = (handle.buffer_ptrs_dev for handle in shared)
-    wide = triton.next_power_of_2(hidden)
+    rows, slots, back = (symmetric.empty(*shape, dtype=dtype, device=x.device) for shape, dtype in shapes)
+    (rows_at, slots_at, back_at), handles = zip(*(addresses_of(buffer, rank) for buffer in (rows, slots, back)), strict=True)
 
     def step():
-        send[(choices,)](x, chosen, rows, slots, choices, hidden, rank, TOP=top, LOCAL=len(scale), RANKS=ranks, WIDE=wide)
-        shared[0].barrier()  # all ranks have sent, and read what came back in the last step
-        answer[(ranks * choices,)](buffers[0], buffers[1], scale, returned, choices, hidden, WIDE=wide)
-        shared[0].barrier()
-        return torch.bmm(gates[:, None], buffers[2].view(tokens, top, hidden)).squeeze(1)
+        send[(choices,)](x, chosen, rows_at, slots_at, choices, hidden, rank, TOP=top, LOCAL=len(scale), RANKS=ranks, WIDE=wide)
+        handles[0].barrier()  # all ranks have sent, and have read what came back in the last step
+        answer[(ranks * choices,)](rows, slots, scale, back_at, choices, hidden, WIDE=wide)
+        handles[0].barrier()
+        return torch.bmm(gates[:, None], back.view(tokens, top, hidden)).squeeze(1)
 
     return step

@@ -1,24 +1,27 @@
 """Optimized: copies of hot experts, spread until ranks are even."""
-# predicts: baseline 5.98 ms = tokens * top * (1.34 * (6 * hidden * ffn / 552e12 + 26 * hidden / 3e12) + 2 * hidden / 300e9) + 0.3e-3 on h100
-# predicts: optimized 4.78 ms = tokens * top * (1.02 * (6 * hidden * ffn / 552e12 + 26 * hidden / 3e12) + 2 * hidden / 300e9) + 0.3e-3 on h100
+# predicts: baseline 5.98 ms = tokens * top * (1.34 * hidden * (6 * ffn / 552e12 + 26 / 3e12) + hidden / 150e9) + 0.3e-3 on h100
+# predicts: optimized 4.78 ms = tokens * top * (1.02 * hidden * (6 * ffn / 552e12 + 26 / 3e12) + hidden / 150e9) + 0.3e-3 on h100
 # allows: sync
+
+from itertools import chain
 
 import torch
 import torch.distributed as dist
-from shared_dispatch import expert_layer
+from shared_experts import expert_layer
 
 
-def copies_of(load, slots):
-    """How many of `slots` each expert gets, by its load: the next slot is the expert's whose copies have most to do. `slots` >= experts."""
+def copies_of(load, slots, ranks):
+    """How many of `slots` each expert gets, `ranks` at most: the next is for the expert whose copies have most to do."""
     copies = [1] * len(load)
     for _ in range(slots - len(load)):
-        copies[max(range(len(load)), key=lambda expert: load[expert] / copies[expert])] += 1
+        few = [expert for expert in range(len(load)) if copies[expert] < ranks]
+        copies[max(few, key=lambda expert: load[expert] / copies[expert])] += 1
     return copies
 
 
 def placed(load, ranks, local):
     """The expert of every slot, `local` on each rank: the heaviest copy next, to the rank with least to do, if possible without one yet."""
-    copies = copies_of(load, ranks * local)
+    copies = copies_of(load, ranks * local, ranks)
     pieces = sorted(((load[e] / copies[e], e) for e in range(len(load)) for _ in range(copies[e])), reverse=True)
     held, busy = [[] for _ in range(ranks)], [0.0] * ranks
     for weight, expert in pieces:
@@ -26,7 +29,7 @@ def placed(load, ranks, local):
         rank = min(free, key=lambda rank: (expert in held[rank], busy[rank]))
         held[rank].append(expert)
         busy[rank] += weight
-    return sum(held, [])
+    return list(chain(*held))
 
 
 def gathered(shard, ranks):
@@ -38,7 +41,7 @@ def gathered(shard, ranks):
 def prepare(x, chosen, gates, up, down, load, rank, ranks, experts, spare):
     history = torch.bincount(chosen.flatten(), minlength=experts)  # of another batch than those that are timed
     dist.all_reduce(history)
-    local = experts // ranks + spare
+    local = min(experts // ranks + spare, experts)
     held = torch.tensor(placed(history.tolist(), ranks, local), device=x.device)
     mine = held[rank * local : (rank + 1) * local]
     ups, downs = (gathered(weights, ranks)[mine] for weights in (up, down))

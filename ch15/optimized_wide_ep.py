@@ -4,7 +4,7 @@
 # proves: counter dram__bytes_read.sum < 0.7 x baseline
 # allows: sync
 
-from shared_dispatch import expert_layer
+from shared_experts import expert_layer
 from torch.distributed import group
 
 

@@ -1,7 +1,7 @@
 """Data of pairs whose experts lie on several ranks: a rank has its own tokens and E / ranks experts, as a sharded checkpoint gives them."""
 
 import torch
-from shared_dispatch import swiglu
+from shared_experts import swiglu
 
 BF16 = torch.bfloat16
 

@@ -3,7 +3,7 @@
 Each rank has tokens of its own, experts / ranks of the experts, and a copy of the shared expert. No token is dropped.
 """
 
-from shared_dispatch import swiglu
+from shared_experts import swiglu
 from shared_shards import BF16, answered, draw
 
 from common import Spec, Workload

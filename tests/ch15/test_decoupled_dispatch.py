@@ -1,4 +1,4 @@
-"""ch15:decoupled_dispatch: the kernels of all ranks, one after another in Triton's interpreter, with each other's memory in place of peers'."""
+"""ch15:decoupled_dispatch: the kernels of all ranks, one after another in Triton's interpreter."""
 
 import os
 import subprocess
@@ -29,11 +29,10 @@ rows = torch.full((ranks, ranks * choices, hidden), torch.nan, dtype=torch.bfloa
 slots = torch.full((ranks, ranks * choices), 7)
 returned = torch.full((ranks, choices, hidden), torch.nan, dtype=torch.bfloat16)
 tables = [addresses(buffers) for buffers in (rows, slots, returned)]
-at = [table.data_ptr() for table in tables]
 for rank in range(ranks):
-    send[(choices,)](x[rank], chosen[rank], at[0], at[1], choices, hidden, rank, TOP=top, LOCAL=local, RANKS=ranks, WIDE=64)
+    send[(choices,)](x[rank], chosen[rank], tables[0], tables[1], choices, hidden, rank, TOP=top, LOCAL=local, RANKS=ranks, WIDE=64)
 for rank in range(ranks):
-    answer[(ranks * choices,)](rows[rank], slots[rank], scale[rank], at[2], choices, hidden, WIDE=64)
+    answer[(ranks * choices,)](rows[rank], slots[rank], scale[rank], tables[2], choices, hidden, WIDE=64)
 right = x[:, :, None].float() * scale.flatten(0, 1)[chosen].float()
 torch.testing.assert_close(returned.view_as(right).float(), right, rtol=0.01, atol=0.01)
 assert (slots >= 0).sum() == ranks * choices, "every choice is for one rank"
