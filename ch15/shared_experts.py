@@ -26,7 +26,7 @@ def combine(returned, gates, batch):
     """Every token's answers, tokens x hidden, weighted by its gates. `returned` are in the order in which choices were sent."""
     answers = torch.empty_like(returned)
     answers[batch.order] = returned
-    return torch.bmm(gates[:, None], answers.view(*gates.shape, -1)).squeeze(1)
+    return torch.bmm(gates[:, None], answers.view(*gates.shape, returned.shape[1])).squeeze(1)
 
 
 def expert_layer(x, slots, gates, up, down, group, load=None):

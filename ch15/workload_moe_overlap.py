@@ -36,7 +36,7 @@ WORKLOAD = Workload(
     # DeepSeek-V2-Lite's: 64 experts, and two shared ones that are computed as one
     time_at={"tokens": 8192, "experts": 64, "top": 6, "hidden": 2048, "ffn": 1408, "shared_ffn": 2816},
     check_at=(
-        {"tokens": 3, "experts": 8, "top": 2, "hidden": 64, "ffn": 32, "shared_ffn": 64},  # experts without a token
+        {"tokens": 1, "experts": 8, "top": 2, "hidden": 64, "ffn": 32, "shared_ffn": 64},  # experts without a token
         {"tokens": 65, "experts": 8, "top": 1, "hidden": 64, "ffn": 96, "shared_ffn": 64},
         {"tokens": 70, "experts": 16, "top": 4, "hidden": 128, "ffn": 64, "shared_ffn": 128},
     ),
