@@ -1,5 +1,5 @@
 // Optimized: both directions of NVLink at once.
-// predicts: baseline 1.50 ms = 2 * 4 * rows * width / (0.8 * 450e9) + 10e-6 on h100  (a GPU sends 450 GB/s and receives as much)
+// predicts: baseline 1.59 ms = 8 * rows * width / (0.8 * 450e9) + 4 * rows * width / dram_read + 10e-6 on h100  (450 GB/s each way)
 // predicts: optimized 0.844 ms = 4 * rows * width / (0.8 * 450e9) + 4 * rows * width / dram_read + 15e-6 on h100  (then the scores)
 // proves: overlap >= 0.5
 #include "ch02/shared_swap.cuh"
