@@ -49,7 +49,10 @@ def flat(domains, elements, rings=1):
 
 def hierarchical(domains, elements):
     """Reduce-scatter inside domains of one size, all-reduce across them of the part that a GPU then has, all-gather inside."""
-    size = len(domains[0])
+    sizes = sorted({len(domain) for domain in domains})
+    if len(sizes) > 1:
+        raise ValueError(f"found domains of {' and '.join(map(str, sizes))} GPUs; expected one size")
+    size = sizes[0]
     spans = cut((0, elements), size)
     across = [ring([domain[i] for domain in domains], spans[(i + 1) % size]) for i in range(size)]
     before, after = (together([turns(domain, spans, shift, shift == 0) for domain in domains]) for shift in (0, 1))
