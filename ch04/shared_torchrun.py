@@ -1,5 +1,6 @@
 """What a script finds when torchrun has started it."""
 
+import gc
 import os
 import warnings
 from contextlib import contextmanager
@@ -44,5 +45,7 @@ def joined():
     dist.init_process_group("nccl" if on_gpu else "gloo", device_id=device if on_gpu else None)
     try:
         yield Here(dist.get_rank(), dist.get_world_size(), local_ranks, device)
+        gc.collect()  # what still holds a group would end it after torch.distributed has ended
+        dist.barrier()
     finally:
         dist.destroy_process_group()
