@@ -16,7 +16,7 @@ import torch.distributed as dist
 import torch.nn.functional as F
 from shared_torchrun import joined
 
-TOLERANCE = 0.03  # of BF16: sums are rounded on each rank, and then their sum
+TOLERANCE = 0.06  # of BF16: sums of about 1 are rounded on each rank, and again wherever two are added
 
 
 def plain(x, up, down):
