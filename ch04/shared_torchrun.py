@@ -33,6 +33,7 @@ def joined():
     """
     os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
     os.environ.setdefault("TORCH_SYMM_MEM_DISABLE_MULTICAST", "1")
+    os.environ.setdefault("NVSHMEM_DISABLE_NVLS", "1")
     warnings.filterwarnings("ignore", "`torch.distributed", FutureWarning)  # names that torch 2.11 has and 2.13 calls old
     if "RANK" not in os.environ:
         os.environ |= {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1"}
