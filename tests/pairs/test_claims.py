@@ -13,26 +13,26 @@ from tests.pairs.proofs import read_pair
 from tests.pairs.tree import pairs_of
 from tests.support.cuda_sides import skip_without_tools
 
-# What these pairs change, no machine code or trace shows: when the host reads a loss, how it reads a file, whether it waits for the device
-# between two launches, which call gives it memory, which engine decompresses, how many scales a product has, what is compiled at once, for
-# which sizes, and when a request starts.
+# What these pairs change, no machine code and no trace shows.
 PROVES_NOTHING = {
-    "ch01:basic_benchmark",
-    "ch05:dataloader",
-    "ch05:gpu_input_engine",
-    "ch05:gpudirect_storage",
+    "ch01:basic_benchmark",  # when the host reads a loss
+    "ch04:nccl_config",  # which communicator an all-reduce runs in
+    "ch05:dataloader",  # which process decodes
+    "ch05:gpu_input_engine",  # which part of the GPU decompresses
+    "ch05:gpudirect_storage",  # which way a file's bytes take to the device
     "ch05:gpudirect_storage_compat",
-    "ch05:io_uring",
-    "ch05:sequential_io",
-    "ch05:storage_cpu",
-    "ch11:event_sync",
-    "ch11:stream_ordered_allocator",
-    "ch13:custom_allocator",
-    "ch13:dataloader",
-    "ch13:fp8_per_channel",
-    "ch14:dynamic_shapes",
-    "ch14:regional_compile",
-    "ch15:continuous_batching",
+    "ch05:io_uring",  # how many reads are in flight
+    "ch05:sequential_io",  # how the host reads a file
+    "ch05:storage_cpu",  # and when
+    "ch11:event_sync",  # whether the host waits for the device between two launches
+    "ch11:stream_ordered_allocator",  # which call gives it memory
+    "ch13:custom_allocator",  # and how free memory is joined
+    "ch13:dataloader",  # which process counts words
+    "ch13:fp8_per_channel",  # how many scales a product has
+    "ch14:dynamic_shapes",  # for which sizes something is compiled
+    "ch14:regional_compile",  # what is compiled at once
+    "ch15:continuous_batching",  # when a request starts
+    "ch15:load_balancing",  # which rank has which expert
 }
 
 
