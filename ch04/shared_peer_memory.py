@@ -20,7 +20,9 @@ class PeerMemory:
     def __init__(self, shape, dtype, device):
         self.group = dist.group.WORLD.group_name
         if device.type == "cuda":
-            self.mine = symmetric.empty(*shape, dtype=dtype, device=device)
+            # What symmetric.empty calls, without its pool: the all-reduces of torch.ops.symm_mem read a buffer from its allocation's start.
+            strides = torch.empty(shape, device="meta").stride()
+            self.mine = symmetric._SymmetricMemory.empty_strided_p2p(shape, strides, dtype, device)
             self._handle = symmetric.rendezvous(self.mine, self.group)
             self.of = [self._handle.get_remote_tensor(rank, self.mine.shape, dtype) for rank in range(dist.get_world_size())]
         else:
