@@ -13,11 +13,14 @@ from tests.pairs.proofs import read_pair
 from tests.pairs.tree import pairs_of
 from tests.support.cuda_sides import skip_without_tools
 
-# What these pairs change, no machine code or trace shows: when the host reads a loss, how it reads a file, whether it waits for the device
-# between two launches, which call gives it memory, how many scales a product has, what is compiled at once, for which sizes, and when a
-# request starts.
+# What these pairs change, no machine code or trace shows: when the host reads a loss, where its threads and pages are, how it reads a
+# file, whether it waits for the device between two launches, which call gives it memory, how many scales a product has, what is compiled
+# at once, for which sizes, and when a request starts.
 PROVES_NOTHING = {
     "ch01:basic_benchmark",
+    "ch03:huge_pages",
+    "ch03:moe",
+    "ch03:numa_unaware",
     "ch05:dataloader",
     "ch05:sequential_io",
     "ch11:event_sync",
