@@ -4,14 +4,8 @@
 
 import mmap
 
-import torch
+from shared_batch import collated
 
 
 def prepare(dataset, order):
-    def step():
-        pages = mmap.mmap(-1, dataset.nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        pages.madvise(mmap.MADV_HUGEPAGE)
-        batch = torch.frombuffer(pages, dtype=dataset.dtype).view_as(dataset)
-        return torch.index_select(dataset, 0, order, out=batch)
-
-    return step
+    return lambda: collated(dataset, order, mmap.MADV_HUGEPAGE)

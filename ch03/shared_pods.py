@@ -9,8 +9,9 @@ import torch
 from shared_pod import shared
 
 START = "import os; os.sched_setaffinity(0, {cpus}); from shared_pod import serve; serve({memory}, {pod}, {orders}, {done}, {shape})"
-# Threads that wait sleep. By default OpenBLAS's spin for some 20 ms, on CPUs that other pods want.
-ENVIRONMENT = {"OPENBLAS_THREAD_TIMEOUT": "4", "OMP_WAIT_POLICY": "passive"}
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")  # of whichever library NumPy was built with
+# Between two products threads sleep. By default OpenBLAS's spin for some 20 ms, on CPUs that other pods want.
+ASLEEP = {"OPENBLAS_THREAD_TIMEOUT": "4", "OMP_WAIT_POLICY": "passive"}
 
 
 def launched(inputs, shape, cpu_sets):
@@ -41,11 +42,12 @@ def launched(inputs, shape, cpu_sets):
 
 
 def pod(memory, number, cpus, shape):
-    """A process that serves on `cpus`, the pipe of its orders, and that of its answers."""
+    """A process that serves on `cpus` with a thread for each, the pipe of its orders, and that of its answers."""
     (read, orders), (done, write) = os.pipe(), os.pipe()
     text = START.format(cpus=set(cpus), memory=memory, pod=number, orders=read, done=write, shape=shape)
     command, folder = [sys.executable, "-c", text], Path(__file__).parent
-    process = subprocess.Popen(command, cwd=folder, env=os.environ | ENVIRONMENT, pass_fds=(memory, read, write))
+    environment = os.environ | ASLEEP | dict.fromkeys(THREADS, str(len(cpus)))  # the default, unless a variable says otherwise
+    process = subprocess.Popen(command, cwd=folder, env=environment, pass_fds=(memory, read, write))
     os.close(read)
     os.close(write)
     return process, orders, done
