@@ -74,6 +74,6 @@ def test_a_pod_runs_on_its_cpus_with_a_thread_for_each_and_ends_with_its_launche
     next(launched)()
     for process, _, _ in started:
         assert os.sched_getaffinity(process.pid) == {core}
-        assert len(os.listdir(f"/proc/{process.pid}/task")) == 1
+        assert len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 1
     next(launched, None)
     assert [process.returncode for process, _, _ in started] == [0] * shape["pods"]
