@@ -13,7 +13,7 @@ import os
 import sys
 from pathlib import Path
 
-from shared_numa import SYSFS, bind, cpus_by_node, node_of
+from shared_numa import SYSFS, bind, cpus_by_node, libnuma, node_of
 
 from common.python.command import Arguments, exit_with
 
@@ -91,7 +91,9 @@ def main(arguments=None):
         if not given.command:
             print(f"node {node}: CPUs {spans(cpus_by_node(given.sysfs)[node])}")
             return 0
+        policies = libnuma()
         bind(node, given.sysfs)
+        policies.numa_set_preferred(node)  # outlives exec, and takes memory elsewhere where the node has none left
         os.execvp(given.command[0], given.command)
     except (ValueError, OSError) as error:
         sentence = f"{given.command[0]}: {error.strerror}; expected a program" if isinstance(error, FileNotFoundError) else str(error)

@@ -1,4 +1,4 @@
-"""NUMA nodes as sysfs shows them, and binding this process to one: its threads' CPUs, and where new pages come from."""
+"""NUMA nodes as sysfs shows them, and how a process is bound to one."""
 
 import ctypes
 import os
@@ -42,17 +42,19 @@ def home_of(device, sysfs=SYSFS):
 
 
 def bind(node, sysfs=SYSFS):
-    """Run this process's threads on the CPUs of `node` that it may use, and prefer the node's memory; returns these CPUs.
+    """Run this process's threads on the CPUs of `node` that it may use, which are returned.
 
-    Raises OSError, and binds nothing, where none of its CPUs are allowed or libnuma is missing or of no use.
+    A page comes from the node of the CPU that writes it first, so new memory follows. Raises OSError where none of the CPUs are allowed.
     """
-    cpus = cpus_by_node(sysfs).get(node, set()) & os.sched_getaffinity(0)
-    if not cpus:
+    if not (cpus := cpus_by_node(sysfs).get(node, set()) & os.sched_getaffinity(0)):
         raise OSError(f"node {node} has no CPU that this process may use; expected one, of {sorted(cpus_by_node(sysfs))}")
-    numa = ctypes.CDLL("libnuma.so.1")
-    if numa.numa_available() < 0:
-        raise OSError("libnuma finds no NUMA support in this kernel; expected get_mempolicy(2) to be allowed")
     for thread in Path("/proc/self/task").iterdir():
         os.sched_setaffinity(int(thread.name), cpus)
-    numa.numa_set_preferred(node)
     return cpus
+
+
+def libnuma():
+    """The library that sets memory policies. Raises OSError where it is missing or of no use."""
+    if (library := ctypes.CDLL("libnuma.so.1")).numa_available() < 0:
+        raise OSError("libnuma finds no NUMA support; expected get_mempolicy(2), which a container may need SYS_NICE for")
+    return library
