@@ -19,6 +19,8 @@ OPTIONS = {
     "ch04:nccl": Options(bits=4),  # each rank rounds its part to BF16, then the sum is rounded, then the residual is added
     "ch04:no_overlap": Options(bits=3),  # e4m3: gradients in BF16 are off by as much as inputs of a bit less
     "ch04:nvl72": Options(small={("crossed", 0): "the ranks count there what they send, and no answer depends on it"}),
+    "ch04:nvshmem_pipeline_parallel": Options(bits=4),  # eight stages round their stream to BF16 one after the other
+    "ch04:symmetric_memory": Options(bits=4),  # sums of eight ranks in BF16 are rounded seven times
     "ch05:gpu_input": Options(
         small={(name, 0): "bytes that were zeroed, or looked for elsewhere, are no stream" for name in ("packed", "starts", "sizes")}
     ),

@@ -31,8 +31,8 @@ FEATURES: Mapping[str, Feature] = {
 }
 # These are properties of the machine around the GPU; the first two are counted, as in `gpus 2`.
 COUNTED = ("gpus", "numa")
-MACHINE = (*COUNTED, "c2c", "nvme", "nvls", "disk", "io_uring", "gds", "decompression_engine")
-ON_GPU = ("gpus", "c2c", "nvls", "gds", "decompression_engine")  # those of them that nothing without a GPU meets
+MACHINE = (*COUNTED, "c2c", "nvme", "nvls", "nvshmem", "rdma", "disk", "io_uring", "gds", "decompression_engine")
+ON_GPU = ("gpus", "c2c", "nvls", "nvshmem", "rdma", "gds", "decompression_engine")  # those of them that nothing without a GPU meets
 PACKAGE = "package"
 """What stands before the name of an optional Python package, as Python imports it: `package kvikio`."""
 
