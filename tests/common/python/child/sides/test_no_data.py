@@ -6,6 +6,8 @@ import torch
 from common.python.child.sides.inputs import Inputs, leaves
 from common.python.child.sides.loader import load_workload
 from common.python.child.sides.no_data import device_bytes
+from common.python.machine.needs import unmet_packages
+from common.python.pairs.directives import read_directives
 from common.python.pairs.workload import Spec, Workload
 from tests.pairs.tree import pairs_of
 from tests.support.teeth import CPU
@@ -50,6 +52,8 @@ def test_inputs_that_read_their_values_are_not_known():
 
 @pytest.mark.parametrize("path", WORKLOADS, ids=lambda path: path.stem)
 def test_inputs_of_the_tree_are_what_they_are_said_to_be(path, tmp_path):
+    if reason := unmet_packages(read_directives(path).needs):
+        pytest.skip(reason)
     workload = load_workload(path)
     if workload.place == "host":
         pytest.skip("its inputs are not on a GPU")
