@@ -27,6 +27,7 @@ OPTIONS = {
     "ch14:model_eager": Options(bits=3),  # e4m3: and so are the operators of twelve decoder layers
     "ch14:regional_compile": Options(bits=3),
     "ch14:torch_compile_large": Options(bits=3),
+    "ch16:paged_attention_blackwell": Options(small={("k", 2): "one element of a key moves a score less than rounding all to e4m3 does"}),
 }
 
 # Shapes with a longer reduction than any check shape has, by target: a tolerance might hide there what it shows at those.
