@@ -1,4 +1,4 @@
-"""FP8 products: half the bytes, which a host-bound step does not feel."""
+"""FP8: half the bytes, not felt while the host is the limit."""
 # expects: 0.95x, the host still sets the time, and it has a kernel more to launch: what quantizes attention's answer
 
 import torch

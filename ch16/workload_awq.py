@@ -1,6 +1,6 @@
 """One token through the feed-forward half of a decoder layer and the next norm, in the shapes of Llama 2 7B at the timed shape.
 
-One channel in 16 of the first norm's output is 6 times as large as the others, as in trained models. `samples` are other tokens, known ahead.
+One channel in 16 of the first norm's output is 6 times as large, as in trained models. `samples` are other tokens, known ahead.
 Beside it each side says what its weights' precision costs the trained byte model: `nll`, over `sequences` of text.
 """
 

@@ -41,7 +41,9 @@ OPTIONS = {
         bits=3,  # e4m3: two layers in BF16 are off by as much as inputs of two bits less
         small={(f"weights.0.{name}", axis): "a part of 64 of a sum" for name, axis in (("v_bias", 0), ("sinks", 0), ("router", 1))},
     ),
-    "ch16:inference_optimizations": Options(bits=1, small=CACHED),
+    "ch16:inference_optimizations": Options(
+        bits=1, small=CACHED | dict.fromkeys((("weights.1.qkv", 0), ("weights.1.down", 1)), "one of 64 parts of a sum in e4m3")
+    ),
     "ch16:piece_graphs": Options(bits=3, small=CACHED),
     "ch16:paged_attention_blackwell": Options(small={("k", 2): "one element of a key moves a score less than rounding all to e4m3 does"}),
 }
