@@ -3,6 +3,7 @@
 # predicts: optimized 34.1 us = 3 * (0.5 + 3 / 128) * hidden * inner / dram_read + 6 * 2e-6 on h100    (a scale and a zero point a group)
 # proves: kernel int4_gemv
 
+import torch
 from shared_byte_lm import GROUP as BYTE_LM_GROUP
 from shared_byte_lm import find
 from shared_int4 import GROUP, nearest, restored
@@ -16,14 +17,13 @@ STEPS = 10  # powers tried, 0 to 0.9
 def salience(w, samples, group=GROUP):
     """A factor for each input channel of `w`, its mean magnitude to the power that loses least of the products with `samples`."""
     magnitude, samples = samples.abs().float().mean(0).clamp(min=1e-4), samples.float()
-    best = None
+    factors, errors = [], []
     for step in range(STEPS):
         factor = magnitude ** (step / STEPS)
-        factor = factor / (factor.max() * factor.min()).sqrt()
-        error = (samples @ (restored(nearest(w * factor, group)) / factor - w.float()).T).square().mean().item()
-        if best is None or error < best[0]:
-            best = error, factor
-    return best[1]
+        factors.append(factor / (factor.max() * factor.min()).sqrt())
+        off = restored(nearest(w * factors[-1], group)) / factors[-1] - w.float()
+        errors.append((samples @ off.T).square().mean())
+    return torch.stack(factors).index_select(0, torch.stack(errors).argmin()[None]).squeeze(0)
 
 
 def awq(w, samples):

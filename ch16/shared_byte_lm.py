@@ -53,8 +53,8 @@ def find(label, sequences, device, quantize=None):
     replaced = {name: quantize(weights[name], x.flatten(0, -2)) for name, x in seen.items()}
     tokens = text(0, sequences).to(device)
     found = scores(weights, tokens[:, :-1], lambda name, x: functional.linear(x, replaced.get(name, weights[name])))
-    FOUND[label] = sequences, functional.cross_entropy(found.flatten(0, 1), tokens[:, 1:].flatten()).item()
+    FOUND[label] = sequences, functional.cross_entropy(found.flatten(0, 1), tokens[:, 1:].flatten())
 
 
 def metrics():
-    return {name: Metric(value, "nats/byte", "lower") for name, (_, value) in FOUND.items()}
+    return {name: Metric(value.item(), "nats/byte", "lower") for name, (_, value) in FOUND.items()}
