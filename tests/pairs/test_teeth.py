@@ -21,6 +21,12 @@ CACHED = {
 }
 FOUR_BITS = "an answer moves less by it than by rounding weights to 4 bits"
 OPTIONS = {
+    "ch02:grace_coherent_memory": Options(small={("crossing", 0): "a side writes there what it measured, and no answer depends on it"}),
+    "ch04:nccl": Options(bits=4),  # each rank rounds its part to BF16, then the sum is rounded, then the residual is added
+    "ch04:no_overlap": Options(bits=3),  # e4m3: gradients in BF16 are off by as much as inputs of a bit less
+    "ch04:nvl72": Options(small={("crossed", 0): "the ranks count there what they send, and no answer depends on it"}),
+    "ch04:nvshmem_pipeline_parallel": Options(bits=4),  # eight stages round their stream to BF16 one after the other
+    "ch04:symmetric_memory": Options(bits=4),  # sums of eight ranks in BF16 are rounded seven times
     "ch10:flash_attention": Options(bits=3),  # e4m3: scores of BF16 are off by as much as inputs of a bit less
     "ch11:green_contexts": STAMPED,
     "ch11:stream_priority": STAMPED,
@@ -35,6 +41,7 @@ OPTIONS = {
     "ch14:model_eager": Options(bits=3),  # e4m3: and so are the operators of twelve decoder layers
     "ch14:regional_compile": Options(bits=3),
     "ch14:torch_compile_large": Options(bits=3),
+    "ch15:load_balancing": Options(small={("load", 0): "both sides write there how busy ranks are, and no answer depends on it"}),
     "ch16:awq": Options(bits=1, small=CALIBRATION | dict.fromkeys((("gate_up", 0), ("down", 1)), FOUR_BITS)),
     "ch16:gptq": Options(bits=1, small=CALIBRATION | dict.fromkeys((("x", 1), ("weight", 1)), FOUR_BITS)),
     "ch16:gpt_oss_120b_inference": Options(
