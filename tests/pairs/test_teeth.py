@@ -46,7 +46,10 @@ OPTIONS = {
     "ch16:gptq": Options(bits=1, small=CALIBRATION | dict.fromkeys((("x", 1), ("weight", 1)), FOUR_BITS)),
     "ch16:gpt_oss_120b_inference": Options(
         bits=3,  # e4m3: two layers in BF16 are off by as much as inputs of two bits less
-        small={(f"weights.0.{name}", axis): "a part of 64 of a sum" for name, axis in (("v_bias", 0), ("sinks", 0), ("router", 1))},
+        small={
+            (f"weights.{name}", axis): "a part of 64 of a sum"
+            for name, axis in (("0.v_bias", 0), ("0.sinks", 0), ("0.router", 1), ("0.feed_forward_norm", 0), ("1.v_bias", 0))
+        },
     ),
     "ch16:inference_optimizations": Options(
         bits=1, small=CACHED | dict.fromkeys((("weights.1.qkv", 0), ("weights.1.down", 1)), "one of 64 parts of a sum in e4m3")
