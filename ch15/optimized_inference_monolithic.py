@@ -1,4 +1,6 @@
 """Prompts run apart, so decode steps replay one CUDA graph."""
+# predicts: baseline tpot_ms 3.63 = 1e3 * (666 * 5e-6 + 0.3e-3) on h100  (666 operations at 5 us of the host each, and a plan: assumed)
+# predicts: optimized tpot_ms 2.38 = 1e3 * (6.03e9 / dram_read + 0.5e-3) on h100  (a step reads all weights; small kernels 0.5 ms: assumed)
 
 import torch
 
@@ -46,12 +48,13 @@ def prepare(weights, config, slots, prompt, longest, arrivals, emit, device):
                     decode.enter(slot, request.id, token)
             elif running:  # decode: a token for each slot
                 decode_all()
-                rows = torch.tensor(list(running), device=device)
                 done |= emit(list(running.values()), decode.tokens[rows], decode.logits[rows])
             running |= new
             for slot in [slot for slot, request in running.items() if request.id in done]:
                 decode.leave(slot)
                 blocks.release(running.pop(slot).id)
+            if new or done:
+                rows = torch.tensor(list(running), device=device, dtype=torch.int64)
             waiting += arrivals.poll() if waiting or running else arrivals.wait()
 
     return serve

@@ -1,4 +1,6 @@
 """Blocks of a prompt are found again by a hash of its tokens."""
+# predicts: baseline ttft_ms 21.9 = 1e3 * (608 * 1.51e9 / fp32_matmul + 3.96e-3) on h100  (prefill, then the queue: 3.96 ms, simulated)
+# predicts: optimized ttft_ms 4.13 = 1e3 * (96 * 1.51e9 / fp32_matmul + 1.3e-3) on h100  (96 tokens are no known prefix; the queue: 1.3 ms)
 
 from array import array
 from hashlib import sha256
@@ -43,8 +45,7 @@ def prepare(weights, config, slots, blocks, arrivals, emit, report, device):
                 hits, asked = hits + len(known) * BLOCK, asked + len(request.prompt)
             new = [request for request in running if cache.length(request.id) < len(request.prompt)]
             logits = step(weights, config, cache, [request.id for request in running], [last[request.id] for request in running])
-            tokens = logits.argmax(-1)
-            done = emit(running, tokens, logits)
+            done = emit(running, tokens := logits.argmax(-1), logits)
             for key, block in [pair for request in new for pair in zip(keys_of(request.prompt), cache.table(request.id), strict=False)]:
                 if key not in kept:
                     cache.pool.share(block)

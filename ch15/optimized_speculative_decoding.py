@@ -1,4 +1,6 @@
 """A draft model guesses four tokens; one target step checks them."""
+# predicts: baseline tpot_ms 4.77 = 1e3 * (13.69e9 / dram_read + 0.5e-3) on h100  (a step reads all weights)
+# predicts: optimized tpot_ms 2.32 = 1e3 * (4 * 0.7e-3 + 13.69e9 / dram_read + 1.5e-3) / 3.69 on h100  (3.69 tokens a step, counted on a CPU)
 
 import torch
 
@@ -20,9 +22,9 @@ def prepare(weights, config, draft_weights, draft_config, drafts, slots, prompt,
 
     def draft(running, said):
         """The draft model's next tokens, [requests, drafts], one after another."""
-        chunks, drafted = [unread(draft_blocks, said, request) for request in running], []
+        ids, chunks, drafted = [request.id for request in running], [unread(draft_blocks, said, request) for request in running], []
         for _ in range(drafts):
-            drafted.append(step(draft_weights, draft_config, draft_blocks, [request.id for request in running], chunks).argmax(-1))
+            drafted.append(step(draft_weights, draft_config, draft_blocks, ids, chunks).argmax(-1))
             chunks = drafted[-1].split(1)
         return torch.stack(drafted, dim=1)
 
@@ -38,15 +40,13 @@ def prepare(weights, config, draft_weights, draft_config, drafts, slots, prompt,
             free = slots - len(running)
             said |= {request.id: list(request.prompt) for request in waiting[:free]}
             running, waiting = running + waiting[:free], waiting[free:]
-            drafted = draft(running, said)
-            logits = verify(running, said, drafted)
+            logits = verify(running, said, drafted := draft(running, said))
             tokens, counts = (answer.tolist() for answer in accept_greedy(drafted, logits))
-            done = set()
+            steps, emitted, done = steps + len(running), emitted + sum(counts), set()
             for position in range(drafts + 1):  # a token at a time, for an answer may be complete before its last accepted one
                 rows = [i for i, request in enumerate(running) if position < counts[i] and request.id not in done]
                 if rows:
                     done |= emit([running[i] for i in rows], [tokens[i][position] for i in rows], logits[rows, position])
-            steps, emitted = steps + len(running), emitted + sum(counts)
             for request, row, accepted in zip(running, tokens, counts, strict=True):
                 said[request.id] += row[:accepted]
                 for cache in (blocks, draft_blocks):  # both forget the drafts that did not stand

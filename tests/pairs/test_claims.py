@@ -15,7 +15,7 @@ from tests.support.cuda_sides import skip_without_tools
 
 # What these pairs change, no machine code or trace shows: when the host reads a loss, how it reads a file, whether it waits for the device
 # between two launches, which call gives it memory, how many scales a product has, what is compiled at once, for which sizes, and when a
-# request starts.
+# request starts. Nor is a step traced that serves requests.
 PROVES_NOTHING = {
     "ch01:basic_benchmark",
     "ch05:dataloader",
@@ -28,6 +28,11 @@ PROVES_NOTHING = {
     "ch14:dynamic_shapes",
     "ch14:regional_compile",
     "ch15:continuous_batching",
+    "ch15:disaggregated_inference",
+    "ch15:inference_monolithic",
+    "ch15:kv_cache_management",
+    "ch15:prefix_caching",
+    "ch15:speculative_decoding",
 }
 
 
