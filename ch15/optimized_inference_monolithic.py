@@ -32,7 +32,7 @@ def prepare(weights, config, slots, prompt, longest, arrivals, emit, device):
     decode_all = replayed(decode.run, device)
 
     def serve():
-        waiting, running = arrivals.wait(), {}  # requests, and those that have a slot, by slot
+        waiting, running, rows = arrivals.wait(), {}, None  # `running` are requests by slot
         while waiting or running:
             free = [slot for slot in range(slots) if slot not in running]
             new, waiting = dict(zip(free, waiting, strict=False)), waiting[len(free) :]

@@ -1,6 +1,6 @@
-"""A draft model guesses four tokens; one target step checks them."""
+"""A small model drafts four tokens; one step checks them all."""
 # predicts: baseline tpot_ms 4.77 = 1e3 * (13.69e9 / dram_read + 0.5e-3) on h100  (a step reads all weights)
-# predicts: optimized tpot_ms 2.32 = 1e3 * (4 * 0.7e-3 + 13.69e9 / dram_read + 1.5e-3) / 3.69 on h100  (3.69 tokens a step, counted on a CPU)
+# predicts: optimized tpot_ms 2.32 = 1e3 * (4 * 0.7e-3 + 13.69e9 / dram_read + 1.5e-3) / 3.69 on h100  (3.69 tokens per step, on a CPU)
 
 import torch
 

@@ -1,6 +1,7 @@
-"""Keys and values of a prompt go from the pool that computed them to the one that decodes: landed[:, places] = peer's pool[:, table].
+"""Keys and values of a prompt go from the GPUs that computed them to those that decode: landed[:, places] = pool[:, table] of every rank.
 
-Both ranks send and receive. A page is 16 tokens of one layer's keys or values; `table` has the sender's pages, `places` the receiver's.
+Prefill ran in tensor parallel, so each rank has a share of the heads; each rank decodes with all of them. A page is 16 tokens of one
+layer's keys or values. `table` has the sender's pages, `places` the receiver's.
 """
 # reason: NVLink moves a page once, at seven times the rate of PCIe, which the baseline crosses twice
 
@@ -20,25 +21,27 @@ def inputs(rand, rank, layers, pages, page):
     }
 
 
-def reference(shards, rank):
-    peer = shards(1 - rank)
-    landed = torch.empty_like(peer["pool"][:, : len(peer["table"])])
-    landed[:, peer["places"]] = peer["pool"][:, peer["table"]]
-    return landed
+def reference(shards, ranks, layers, pages, page):
+    parts = []
+    for rank in range(ranks):
+        pool, table, places = (shards(rank)[name] for name in ("pool", "table", "places"))
+        parts.append(torch.empty_like(pool[:, :pages]))
+        parts[-1][:, places] = pool[:, table]
+    return torch.cat(parts)
 
 
 def work(layers, pages, page):
     size = 2 * layers * pages * page
-    return {"peer": size, "dram_read": size, "dram_write": size}
+    return {"peer": size, "dram_read": 2 * size, "dram_write": 2 * size}  # of its own pages and of the peer's
 
 
 WORKLOAD = Workload(
     inputs=inputs,
-    outputs=lambda layers, pages, page: {"landed": Spec((layers, pages, page), BF16)},
+    outputs=lambda layers, pages, page: {"landed": Spec((2 * layers, pages, page), BF16)},
     reference=reference,
     ranks=(2,),
-    # gpt-oss-20b: keys and values of 24 layers, pages of 16 tokens by 8 heads by 64 elements, a prompt of 8192 tokens.
-    time_at={"layers": 48, "pages": 512, "page": 8192},
+    # gpt-oss-20b: keys and values of 24 layers, pages of 16 tokens by 4 of 8 heads by 64 elements, a prompt of 16384 tokens.
+    time_at={"layers": 48, "pages": 1024, "page": 4096},
     cpu_at={"layers": 8, "pages": 32, "page": 1024},
     check_at=({"layers": 1, "pages": 1, "page": 1}, {"layers": 3, "pages": 7, "page": 65}, {"layers": 2, "pages": 33, "page": 128}),
     work=work,

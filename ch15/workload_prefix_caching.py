@@ -1,7 +1,7 @@
 """A language model of bytes answers requests whose prompts begin with one of a few long system prompts.
 
-The model computes in float32: a wrong block among 40 may move logits by as little as 0.002 standard deviations, and bfloat16 rounds by 0.09.
-At the timed shape it is byte_lm, grown to 755 million weights.
+The model computes in float32: a wrong block among 40 may move logits by as little as 0.002 standard deviations,
+and bfloat16 rounds by 0.09. At the timed shape it is byte_lm, grown to 755 million weights.
 """
 
 import torch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from types import TracebackType
 from typing import Any
 
@@ -70,10 +71,10 @@ def split_sms(device: torch.device, sms: int) -> tuple[Lane, Lane]:
         return Lane(None), Lane(None)
     torch.cuda.synchronize(device)  # a context must exist
     try:
-        from cuda.bindings import driver
+        driver = importlib.import_module("cuda.bindings.driver")
     except ImportError as error:
         raise RuntimeError("found no module cuda.bindings; expected it, for green contexts (pip install cuda-bindings)") from error
-    index = torch.cuda.current_device() if device.index is None else device.index
+    index = torch.cuda.current_device()
     whole = _checked(driver.cuDeviceGetDevResource(index, driver.CUdevResourceType.CU_DEV_RESOURCE_TYPE_SM))
     groups, _, others = _checked(driver.cuDevSmResourceSplitByCount(1, whole, 0, sms))
     few, many = (Lane(_stream(driver, resource, index)) for resource in (groups[0], others))

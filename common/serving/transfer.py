@@ -1,11 +1,12 @@
 """Blocks of keys and values moved between pools: one-sided writes, and a counter where they land that says how many have.
 
-What is written into a `Window` of another process is there when its counter says so; the owner takes no part. On a GPU a window is opened by
-CUDA IPC, on a CPU it is a shared file. The design is that of paged writes with an immediate counter (arXiv:2510.27656).
+What is written into a `Window` of another process is there when its counter says so; the owner takes no part. On a GPU a window is
+opened by CUDA IPC, on a CPU it is a shared file. The design is that of paged writes with an immediate counter (arXiv:2510.27656).
 """
 
 from __future__ import annotations
 
+import importlib
 import math
 import tempfile
 import time
@@ -63,6 +64,10 @@ class Window:
     def open(cls, handle: Handle) -> Window:
         """The window of a peer, which must live on while this one is used."""
         return cls(_opened(handle.pages), _opened(handle.counter))
+
+    def part(self, first: int, layers: int) -> Window:
+        """`layers` of this window from `first` on, with the same counter."""
+        return Window(self.pages[first : first + layers], self.counter)
 
     def pinned(self) -> Window:
         """This window, of host memory, after it was registered with CUDA where there is a GPU: then copies do not block."""
@@ -128,8 +133,7 @@ def _opened(handle: tuple[Callable[..., torch.Tensor], tuple[Any, ...]]) -> torc
 
 def _stream_waits(counter: torch.Tensor, count: int) -> None:
     """The current stream waits until the 64-bit word of `counter` is at least `count`. Raises RuntimeError where the driver cannot."""
-    from cuda.bindings import driver
-
+    driver = importlib.import_module("cuda.bindings.driver")
     stream = torch.cuda.current_stream(counter.device).cuda_stream
     flag = driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_GEQ
     (status,) = driver.cuStreamWaitValue64(stream, counter.data_ptr(), count, flag)
