@@ -35,7 +35,7 @@ WORKLOAD = Workload(
     # Rows of y have a root mean square of 1. Errors are normal: 0.087 for one scale a tensor, 0.038 for one a row, and the worst of 3e7
     # some 6 times that.
     rtol=0.02,
-    atol=0.52,
+    atol=0.6,
     changes=Precision(rtol=0.02, atol=0.23),
     goal="accuracy",
     constants=("w",),

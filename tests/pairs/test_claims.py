@@ -13,26 +13,29 @@ from tests.pairs.proofs import read_pair
 from tests.pairs.tree import pairs_of
 from tests.support.cuda_sides import skip_without_tools
 
-# What these pairs change, no machine code or trace shows: when the host reads a loss, how it reads a file, whether it waits for the device
-# between two launches, which call gives it memory, how many scales a product has, what is compiled at once, for which sizes, and when a
-# request starts. Nor is a step traced that serves requests.
+# What these pairs change, no machine code and no trace shows.
 PROVES_NOTHING = {
-    "ch01:basic_benchmark",
-    "ch05:dataloader",
-    "ch05:sequential_io",
-    "ch11:event_sync",
-    "ch11:stream_ordered_allocator",
-    "ch13:custom_allocator",
-    "ch13:dataloader",
-    "ch13:fp8_per_channel",
-    "ch14:dynamic_shapes",
-    "ch14:regional_compile",
-    "ch15:continuous_batching",
-    "ch15:disaggregated_inference",
-    "ch15:inference_monolithic",
-    "ch15:kv_cache_management",
-    "ch15:prefix_caching",
-    "ch15:speculative_decoding",
+    "ch01:basic_benchmark",  # when the host reads a loss
+    "ch03:huge_pages",  # which pages memory has
+    "ch03:moe",  # which CPUs a process may use
+    "ch03:numa_unaware",  # and on which node
+    "ch04:nccl_config",  # which communicator an all-reduce runs in
+    "ch05:dataloader",  # which process decodes
+    "ch05:sequential_io",  # how the host reads a file
+    "ch11:event_sync",  # whether the host waits for the device between two launches
+    "ch11:stream_ordered_allocator",  # which call gives it memory
+    "ch13:custom_allocator",  # and how free memory is joined
+    "ch13:dataloader",  # which process counts words
+    "ch13:fp8_per_channel",  # how many scales a product has
+    "ch14:dynamic_shapes",  # for which sizes something is compiled
+    "ch14:regional_compile",  # what is compiled at once
+    "ch15:continuous_batching",  # when a request starts
+    "ch15:disaggregated_inference",  # nor is any step traced that serves requests: on which SMs a prompt runs
+    "ch15:inference_monolithic",  # what a graph holds
+    "ch15:kv_cache_management",  # which memory a request holds
+    "ch15:load_balancing",  # which rank has which expert
+    "ch15:prefix_caching",  # which tokens of a prompt are computed
+    "ch15:speculative_decoding",  # how many tokens a step computes
 }
 
 

@@ -49,12 +49,13 @@ def _python_but_loader(source: Source) -> bool:
     return source.is_python and source.path != "common/python/child/sides/loader.py"
 
 
-def _scope(technique: str, first: int, forbidden: re.Pattern[str], but: tuple[int, ...] = ()) -> Pattern:
-    """`technique` belongs to chapter `first` and to those after it, and to the chapters `but`."""
+def _scope(technique: str, first: int, forbidden: re.Pattern[str], but: tuple[int, ...] = (), measuring: tuple[int, ...] = ()) -> Pattern:
+    """`technique` belongs to chapter `first` and to those after it, to the chapters `but`, and to scripts, not examples, of `measuring`."""
 
     def applies(source: Source) -> bool:
         is_code = source.is_python or source.is_cuda
-        return is_code and source.chapter is not None and source.chapter < first and source.chapter not in but
+        is_early = source.chapter is not None and source.chapter < first and source.chapter not in but
+        return is_code and is_early and (source.is_example or source.chapter not in measuring)
 
     return Pattern("chapter scope", applies, forbidden, f"a technique that is due by this chapter; {technique}: ch{first:02}")
 
@@ -97,9 +98,10 @@ PATTERNS = (
         f"{_HONEST}, or `allows: sync` where the sync, or the way by the host, is the idea",
     ),
     _scope("torch.compile", 14, _any(r"\btorch\.compile\b")),
-    _scope("Triton", 14, _any(r"^\s*(import|from) triton\b"), but=(10, 13)),  # warp specialization; scaled FP8 on arrival
+    _scope("Triton", 14, _any(r"^\s*(import|from) triton\b"), but=(4, 10, 13)),  # NVSHMEM in kernels; warp specialization; scaled FP8
     _scope("CUDA graphs", 12, _any(r"\bcudaGraph", r"\btorch\.cuda\.(CUDAGraph|graph)\b", r"\bmake_graphed_callables\b")),
-    _scope("a second stream", 11, _any(r"\bcudaStreamCreate", r"\btorch\.cuda\.Stream\("), but=(4,)),  # chapter 4 overlaps communication
+    # Chapter 4 overlaps communication; scripts of chapter 2 measure both ways of a link at once.
+    _scope("a second stream", 11, _any(r"\bcudaStreamCreate", r"\btorch\.cuda\.Stream\("), but=(4,), measuring=(2,)),
     _scope("TMA copies", 7, _any(r"\bcp_async_bulk", r"\bcp\.async\.bulk", r"\bCUtensorMap\b")),
     _scope("pipelines of several stages", 10, _any(r"\bSTAGES\b", r"\bcuda::(make_)?pipeline", r"\bmake_pipeline\b")),
     _scope("clusters", 10, _any(r"__cluster_dims__", r"ClusterDimension\b", r"\bthis_cluster\b")),

@@ -104,7 +104,7 @@ def accept(row: PairResult, plan: Plan, standards: Standards, run: Run, machine:
     verdicts, notes = dict(row.verdicts), list(row.notes)
     for shape, timing in row.timings.items():
         ratio = ratio_of(timing)
-        band = standards.band_to_accept(plan, timing.units)
+        band = standards.band_to_accept(plan, timing)
         why_not = standards.refuses(plan, shape) or refusal(timing, band)
         if why_not or ratio is None:
             notes.append(f"{shape} is not accepted: {why_not}")

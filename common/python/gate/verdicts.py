@@ -47,6 +47,7 @@ SHARE_BAND_PERCENT = 3.0
 ANOTHER_DEVICE_PERCENT = 5.0
 BRIEF_ON_ANOTHER_DEVICE_PERCENT = 15.0
 OF_A_HOST_PERCENT = 30.0
+SCATTERED_PERCENT = 5.0  # the widest band that an accepted row may need because of its own scatter
 _OF_GOAL_PERCENT = {
     SETUP: 10.0,  # most of which is a host's: imports, compilers, files
     ENERGY: 5.0,  # a guess until joules were repeated on several GPUs: leakage goes with the temperature
@@ -266,10 +267,16 @@ class Standards:
             return 0.0
         return expectation.saturation_per_s or 0.0
 
-    def band_to_accept(self, plan: Plan, units: Sequence[Unit]) -> float:
-        """Percent; half of it is how well a ratio must be known to be accepted. A host's launches change more between runs than in one."""
-        allowance = self.allowance(plan, units)
-        return max(allowance.band_percent, OF_A_HOST_PERCENT / 3) if allowance.step is StepClass.LAUNCH else allowance.band_percent
+    def band_to_accept(self, plan: Plan, timing: PairTiming) -> float:
+        """Percent; half of it is how well a ratio must be known to be accepted.
+
+        A row that stayed wider though it was given every unit scatters by itself: it is accepted up to `SCATTERED_PERCENT`, and gated by
+        a band as wide as its interval. A host's launches change more between runs than in one, so theirs may be wider still.
+        """
+        allowance = self.allowance(plan, timing.units)
+        if timing.stop_reason not in (StopReason.UNIT_CAP, StopReason.TIME_BUDGET):
+            return allowance.band_percent
+        return max(allowance.band_percent, OF_A_HOST_PERCENT / 2 if allowance.step is StepClass.LAUNCH else SCATTERED_PERCENT)
 
     def accepted_counters(self, plan: Plan, shape: str) -> dict[str, dict[str, float]]:
         """What a step of each side counted when it was accepted, by side, where it was counted and is what the gate goes by."""

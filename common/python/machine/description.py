@@ -385,7 +385,23 @@ def _resource(name: str, machine: Machine, root: Path) -> tuple[str, int]:
         "numa": ("NUMA node", machine.numa_nodes),
         "c2c": ("NVLink-C2C link between CPU and GPU", coherent),
         "nvme": ("NVMe drive", len(drives)),
+        "nvshmem": ("NVSHMEM library for kernels (the package nvidia-nvshmem-cu13)", len(_nvshmem(machine.variables))),
+        "rdma": ("RDMA network card, with the module nvidia-peermem loaded", len(_rdma_cards())),
     }[name]
+
+
+def _nvshmem(variables: Mapping[str, str]) -> list[Path]:
+    """The library of device functions: in the folder that the user names, or in the package that torch depends on."""
+    packages = importlib.util.find_spec("nvidia")
+    installed = [Path(folder, "nvshmem/lib") for folder in (packages and packages.submodule_search_locations) or ()]
+    folders = [Path(variables["NVSHMEM_LIB_DIR"])] if variables.get("NVSHMEM_LIB_DIR") else installed
+    return [found for folder in folders if (found := folder / "libnvshmem_device.bc").is_file()]
+
+
+def _rdma_cards(system: Path = Path("/sys")) -> list[str]:
+    """RDMA devices of the kernel, as ibv_devices lists them; none if no module lets them reach a GPU's memory."""
+    reaches_gpus = (system / "module/nvidia_peermem").exists()
+    return sorted(path.name for path in (system / "class/infiniband").glob("*")) if reaches_gpus else []
 
 
 def _block_device(folder: Path) -> str:

@@ -30,7 +30,7 @@ FEATURES: Mapping[str, Feature] = {
 }
 # These are properties of the machine around the GPU; the first two are counted, as in `gpus 2`.
 COUNTED = ("gpus", "numa")
-MACHINE = (*COUNTED, "c2c", "nvme", "nvls")
+MACHINE = (*COUNTED, "c2c", "nvme", "nvls", "nvshmem", "rdma")
 
 
 def parse_need(need: str) -> tuple[str, int]:

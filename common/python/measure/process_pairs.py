@@ -108,10 +108,11 @@ class Measurement:
             telemetry = self._telemetry.summary(begin)
         if not self._sustained and (hidden := self._wall_clock.hidden()):
             raise SideFailure(Status.IMPLAUSIBLE, hidden)
-        for side, behind_ns in self._behind_ns.items():
-            if left := unfinished(behind_ns, held=self._hold):
-                raise SideFailure(Status.STREAM_ESCAPE, f"{self._plan.file(side).name}: {left}")
         everything = [unit for units in repetitions for unit in units]
+        for side, behind_ns in self._behind_ns.items():
+            call_ns = statistics.median(median_ns(unit, side) for unit in everything)
+            if left := unfinished(behind_ns, call_ns, held=self._hold):
+                raise SideFailure(Status.STREAM_ESCAPE, f"{self._plan.file(side).name}: {left}")
         settings = self._session.settings
         each = [speedups_of(units) for units in repetitions] if settings.repeat > 1 else []
         known = self._standards.allowance(self._plan, everything).known

@@ -53,7 +53,7 @@ def listed(pairs: Iterable[Pair], *, gpu: bool) -> list[Listed]:
 
 def _lacking(pair: Pair, needs: tuple[str, ...], gpu: bool) -> str:
     """What stands in the way, as far as file names and `needs:` tell; which features a GPU that is here has, a run finds out."""
-    on_gpu = [need for need in needs if need in FEATURES or need.partition(" ")[0] in ("gpus", "c2c", "nvls")]
+    on_gpu = [need for need in needs if need in FEATURES or need.partition(" ")[0] in ("gpus", "c2c", "nvls", "nvshmem", "rdma")]
     asked = f"needs {', '.join(on_gpu)}" if on_gpu else ""
     if gpu:
         return asked

@@ -143,7 +143,7 @@ def test_a_sync_that_is_the_idea_is_announced_and_inline_assembly_is_volatile(tm
     ("technique", "first", "but"),
     [
         ("f = torch.compile(g)", 14, ()),
-        ("import triton", 14, (10, 13)),
+        ("import triton", 14, (4, 10, 13)),
         ("graph = torch.cuda.CUDAGraph()", 12, ()),
         ("side = torch.cuda.Stream()", 11, (4,)),
         ("this_cluster()", 10, ()),
@@ -159,6 +159,11 @@ def test_a_chapter_shows_no_technique_of_a_later_one(tmp_path, technique, first,
     assert [(finding.path, finding.line, finding.rule) for finding in findings(tmp_path, files)] == [
         (path, 2, "chapter scope") for path in early
     ]
+
+
+def test_a_script_that_measures_a_link_may_use_two_streams(tmp_path):
+    files = {f"ch{chapter:02}/links.py": IDEA + "torch.cuda.Stream(0)\n" for chapter in (1, 2, 3)}
+    assert [finding.path for finding in findings(tmp_path, files) if finding.rule == "chapter scope"] == ["ch01/links.py", "ch03/links.py"]
 
 
 BROAD = IDEA + "try:\n    f()\nexcept BaseException:\n    pass\n"

@@ -7,7 +7,7 @@ import pytest
 from common.python.gate.expectations import keep_expectations, read_expectations
 from common.python.gate.noise_floor import Floor, Noise, StepClass, Trial
 from common.python.gate.statistics import NO_CHANGE, Mean
-from common.python.results import Share, VerdictKind
+from common.python.results import Share, StopReason, VerdictKind
 from common.python.storage import document_text
 from tests.support.factories import a_provenance, a_recorded_timing, an_expectation, recorded_ladder, recorded_units
 from tests.support.plans import H200, SHAPE, WITH_GPU, a_plan, standards_for
@@ -320,7 +320,18 @@ def test_every_figure_that_may_be_gated_counts_as_a_test_and_a_librarys_share_is
     assert not any("library" in name for name in verdict.changes)
 
 
-@pytest.mark.parametrize(("clock", "band"), [("device", 0.5), ("launch", 10.0)])
-def test_a_row_of_a_hosts_launches_is_accepted_from_a_wider_interval(tmp_path, clock, band):
+@pytest.mark.parametrize(
+    ("clock", "stop", "band"),
+    [
+        ("device", StopReason.PRECISE, 0.5),
+        ("device", StopReason.FIXED, 0.5),
+        ("device", StopReason.UNIT_CAP, 5.0),
+        ("device", StopReason.TIME_BUDGET, 5.0),
+        ("launch", StopReason.PRECISE, 0.5),
+        ("launch", StopReason.UNIT_CAP, 15.0),
+    ],
+)
+def test_a_row_that_scatters_with_every_unit_is_accepted_from_a_wider_interval(tmp_path, clock, stop, band):
     plan = a_plan(tmp_path, clock=clock)
-    assert standards_for(plan, gate=0.5).band_to_accept(plan, recorded_units(2.0)) == band
+    timing = a_recorded_timing(units=recorded_units(2.0), stop_reason=stop)
+    assert standards_for(plan, gate=0.5).band_to_accept(plan, timing) == band

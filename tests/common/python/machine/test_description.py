@@ -16,6 +16,7 @@ from common.python.errors import BenchmarkError, UnfitEnvironment
 from common.python.machine.description import (
     Gpu,
     Machine,
+    _rdma_cards,
     cache_folder,
     child_environment,
     describe_machine,
@@ -296,6 +297,21 @@ def test_an_unmet_need_is_a_sentence(needs: tuple[str, ...], changes: dict[str, 
 def test_files_in_memory_are_on_nvme_only_if_some_drive_is_there() -> None:
     has_drive = any(Path("/sys/class/nvme").glob("nvme*"))
     assert unmet(("nvme",), machine(), Path("/dev/shm")) == ("" if has_drive else "needs 1 NVMe drive; this machine has 0")
+
+
+def test_nvshmem_is_where_torch_looks_for_it(tmp_path: Path) -> None:
+    here = machine(variables={"NVSHMEM_LIB_DIR": str(tmp_path)})
+    missing = "needs 1 NVSHMEM library for kernels (the package nvidia-nvshmem-cu13); this machine has 0"
+    assert unmet(("nvshmem",), here, PROJECT_ROOT) == missing
+    (tmp_path / "libnvshmem_device.bc").touch()
+    assert unmet(("nvshmem",), here, PROJECT_ROOT) == ""
+
+
+def test_rdma_cards_count_where_they_reach_the_memory_of_gpus(tmp_path: Path) -> None:
+    (tmp_path / "class/infiniband/mlx5_0").mkdir(parents=True)
+    assert _rdma_cards(tmp_path) == []
+    (tmp_path / "module/nvidia_peermem").mkdir(parents=True)
+    assert _rdma_cards(tmp_path) == ["mlx5_0"]
 
 
 def test_an_unknown_need_is_an_error() -> None:

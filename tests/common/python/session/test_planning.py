@@ -394,6 +394,17 @@ def test_kwargs_change_timed_shapes_alone_and_keep_the_types(plans, tmp_path):
     assert plan.described.check_at == [{"n": 4, "eps": 0.5, "causal": True, "mode": "a"}]
 
 
+@pytest.mark.parametrize("choices", [{"kwargs": {"n": "8"}}, {"sweep": {"n": ("8", "16")}}])
+def test_an_equation_is_held_to_the_shape_of_the_pair_alone(plans, tmp_path, choices):
+    """A prediction's number is of the shape that the workload times: at another shape its equation says something else."""
+    write_pair(tmp_path, optimized=with_line(OPTIMIZED, "predicts: optimized 4 us = n * 1e-6"), **MANY)
+    assert plans()
+    assert plans(**choices)
+    write_pair(tmp_path, optimized=with_line(OPTIMIZED, "predicts: optimized 5 us = n * 1e-6"), **MANY)
+    with pytest.raises(BenchmarkError, match="expected two sides within 2 %"):
+        plans()
+
+
 KWARGS = {
     "m=3": "--kwargs m=3: workload_double.py has no such shape entry; expected some of causal, eps, mode, n",
     "n=3.5": "--kwargs n=3.5: found '3.5'; expected an integer, which n is in workload_double.py",

@@ -508,7 +508,7 @@ class TestOnAGpu:
         assert [kept[i].escaped for i in (2, 3, 5)] == 3 * ["" if joined else "late"]
         assert kept[0].behind_ns == kept[1].behind_ns == kept[4].behind_ns == 0  # where nobody looks nothing is recorded
         looks = [kept[i].behind_ns for i in (2, 3, 5)]
-        assert bool(unfinished(looks, held=hold)) is not joined, looks
+        assert bool(unfinished(looks, 1e6, held=hold)) is not joined, looks
         # without a hold the spin runs while the host still issues what is behind it, which takes it some 75 µs
         assert joined or all(500_000 <= each < 2_000_000 for each in looks), looks
 

@@ -1,0 +1,132 @@
+"""Measures collectives over all ranks and checks their answers: time, algbw and busbw by nccl-tests' definitions.
+
+torchrun --nproc-per-node 8 ch04/bandwidth_benchmark_suite_8gpu.py [--full] [--json FILE]
+
+Without --full: four sizes up to 16 MiB. With it: every factor of four from 4 KiB to 1 GiB. Exit 1 if an answer is wrong.
+Size is nccl-tests': the bytes of the larger of a rank's two buffers. algbw = size / time. busbw = algbw * factor, where the factor makes
+the figure one of the links, whatever the number of ranks. Source: github.com/NVIDIA/nccl-tests, doc/PERFORMANCE.md.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import torch
+import torch.distributed as dist
+from shared_torchrun import joined
+
+QUICK = tuple(1 << power for power in (12, 16, 20, 24))
+FULL = tuple(1 << power for power in range(12, 31, 2))
+FACTORS = {  # busbw over algbw, of n ranks
+    "all_reduce": lambda n: 2 * (n - 1) / n,
+    "all_gather": lambda n: (n - 1) / n,
+    "reduce_scatter": lambda n: (n - 1) / n,
+    "all_to_all": lambda n: (n - 1) / n,
+    "broadcast": lambda n: 1.0,
+    "sendrecv": lambda n: 1.0,
+}
+
+
+def prepared(name, here, size):
+    """A call of collective `name` on buffers of `size` bytes, and a function that says whether its answer is right.
+
+    Rank r sends values r + 1 (all_to_all: 1 + r + n * target), so that every answer is known.
+    """
+    n, r = here.ranks, here.rank
+    count = size // 4 // n * n
+
+    def filled(elements, value):
+        return torch.full((elements,), float(value), device=here.device)
+
+    def is_(tensor, values):
+        return all(bool((part == value).all()) for part, value in zip(tensor.chunk(len(values)), values, strict=True))
+
+    whole, part = filled(count, r + 1), filled(count // n, r + 1)
+    if name == "all_reduce":
+
+        def right():
+            answer = is_(whole, [n * (n + 1) / 2])
+            whole.zero_()  # it is in place: sums of sums would overflow
+            return answer
+
+        return (lambda: dist.all_reduce(whole)), right
+    if name == "all_gather":
+        return (lambda: dist.all_gather_into_tensor(whole, part)), lambda: is_(whole, range(1, n + 1))
+    if name == "reduce_scatter":
+        return (lambda: dist.reduce_scatter_tensor(part, whole)), lambda: is_(part, [n * (n + 1) / 2])
+    if name == "all_to_all":
+        sent = torch.cat([filled(count // n, 1 + r + n * target) for target in range(n)])
+        return (lambda: dist.all_to_all_single(whole, sent)), lambda: is_(whole, [1 + source + n * r for source in range(n)])
+    if name == "broadcast":
+        return (lambda: dist.broadcast(whole, 0)), lambda: is_(whole, [1])
+    received = torch.empty_like(whole)
+
+    def step():
+        ops = [dist.P2POp(dist.isend, whole, (r + 1) % n), dist.P2POp(dist.irecv, received, (r - 1) % n)]
+        for work in dist.batch_isend_irecv(ops):
+            work.wait()
+
+    return step, lambda: is_(received, [(r - 1) % n + 1])
+
+
+def row(name, here, size, calls):
+    """Figures of one collective at one size, the slowest rank's. Collective."""
+    step, right = prepared(name, here, size)
+    step()
+    wrong = torch.tensor(float(not right()), device=here.device)
+    wait = torch.cuda.synchronize if here.on_gpu else lambda: None
+    rounds = []
+    for _ in range(3):
+        dist.barrier()
+        wait()
+        begin = time.perf_counter()
+        for _ in range(calls):
+            step()
+        wait()
+        rounds.append((time.perf_counter() - begin) / calls)
+    slowest = torch.tensor(statistics.median(rounds), dtype=torch.float64, device=here.device)
+    for figure in (slowest, wrong):
+        dist.all_reduce(figure, op=dist.ReduceOp.MAX)
+    return figures(name, here.ranks, size // 4 // here.ranks * here.ranks * 4, slowest.item()) | {"wrong": bool(wrong)}
+
+
+def figures(name, ranks, size, seconds):
+    """algbw and busbw in GB/s, 1e9 bytes, as nccl-tests prints them."""
+    algbw = size / seconds / 1e9
+    return {"collective": name, "bytes": size, "us": seconds * 1e6, "algbw": algbw, "busbw": algbw * FACTORS[name](ranks)}
+
+
+def main(arguments=None):
+    """Print a row for each collective and size; 0 if all answers are right."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="sizes up to 1 GiB")
+    parser.add_argument("--calls", type=int, default=20, help="of each round; the median of three rounds counts")
+    parser.add_argument("--max-bytes", type=int, default=1 << 30, help="leave out larger sizes")
+    parser.add_argument("--json", type=Path, help="write the rows there too")
+    flags = parser.parse_args(arguments)
+    with joined() as here:
+        if here.ranks < 2:
+            raise ValueError("found 1 rank; expected at least 2, as `torchrun --nproc-per-node 2` starts")
+        rows = []
+        if here.rank == 0:
+            print(f"# {here.ranks} ranks, {'NCCL' if here.on_gpu else 'gloo'}; GB/s are 1e9 bytes")
+            print(f"{'collective':>14} {'bytes':>12} {'us':>12} {'algbw':>9} {'busbw':>9}  answer")
+        for name in FACTORS:
+            for size in FULL if flags.full else QUICK:
+                if size > flags.max_bytes:
+                    continue
+                rows.append(row(name, here, size, flags.calls))
+                if here.rank == 0:
+                    last = rows[-1]
+                    numbers = f"{last['bytes']:>12} {last['us']:>12.1f} {last['algbw']:>9.2f} {last['busbw']:>9.2f}"
+                    print(f"{name:>14} {numbers}  {'WRONG' if last['wrong'] else 'right'}", flush=True)
+        if here.rank == 0 and flags.json:
+            flags.json.write_text(json.dumps({"ranks": here.ranks, "rows": rows}, indent=1))
+        return 1 if any(found["wrong"] for found in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""Prints a preset's environment for NCCL, or measures which preset is fastest for a message of a given size.
+
+./setup.sh python ch04/nccl_blackwell_config.py --preset nvl72          as `export` lines for a shell; what is set there already stays
+torchrun --nproc-per-node 2 ch04/nccl_blackwell_config.py               a table: all-reduces of each size in each preset's communicator
+"""
+
+import argparse
+import os
+import shlex
+import statistics
+import sys
+import time
+
+import torch
+import torch.distributed as dist
+from shared_nccl_presets import DEFAULTS, ENVIRONMENTS, communicators
+from shared_torchrun import joined
+
+GAIN = 1.03  # what a preset must win by: less is noise
+ROUNDS = 20
+SIZES = tuple(1 << power for power in range(12, 29, 4))  # bytes
+
+
+def measured(groups, buffer, rounds=ROUNDS):
+    """Median seconds of an all-reduce of `buffer` in each group, the slowest rank's; groups take turns, round by round. Collective."""
+    times = {preset: [] for preset in groups}
+    wait = torch.cuda.synchronize if buffer.is_cuda else dist.barrier
+    for preset, group in list(groups.items()) * rounds:
+        dist.barrier()
+        wait()
+        begin = time.perf_counter()
+        dist.all_reduce(buffer, group=group)
+        wait()
+        times[preset].append(time.perf_counter() - begin)
+    medians = torch.tensor([statistics.median(of_preset) for of_preset in times.values()], device=buffer.device)
+    dist.all_reduce(medians, op=dist.ReduceOp.MAX)  # so that all ranks choose the same
+    return dict(zip(times, medians.tolist(), strict=True))
+
+
+def chosen(times):
+    """The name of the fastest preset; DEFAULTS unless it is at least GAIN times faster than those."""
+    fastest = min(times, key=times.__getitem__)
+    return fastest if times[fastest] * GAIN <= times[DEFAULTS] else DEFAULTS
+
+
+def fastest_for(buffer):
+    """The group in which an all-reduce of messages like `buffer`, which should hold zeros, is fastest here. Collective."""
+    groups = communicators()
+    if len(groups) == 1:
+        return groups[DEFAULTS]
+    measured(groups, buffer)  # the first all-reduce of a communicator connects its ranks
+    return groups[chosen(measured(groups, buffer))]
+
+
+def exports(preset, environment):
+    """Lines for a shell that set what `environment` does not."""
+    return [f"export {name}={shlex.quote(value)}" for name, value in ENVIRONMENTS[preset].items() if name not in environment]
+
+
+def main(arguments=None):
+    """Print one or the other; 0."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--preset", choices=ENVIRONMENTS, help="print this preset's environment")
+    preset = parser.parse_args(arguments).preset
+    if preset:
+        print("\n".join(exports(preset, os.environ)))
+        return 0
+    with joined() as here:
+        groups = communicators()
+        for size in SIZES:
+            buffer = torch.zeros(size // 4, device=here.device)
+            measured(groups, buffer, rounds=3)
+            times = measured(groups, buffer)
+            if here.rank == 0:
+                row = "  ".join(f"{preset} {seconds * 1e6:.1f} us" for preset, seconds in times.items())
+                print(f"{size:>12} bytes: {row}: {chosen(times)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,43 @@
+"""Optimized: ring attention: attend to a block while the next comes."""
+# predicts: baseline 3.36 ms = heads * dim * chunk * (16 * chunk / 400e12 + 8 / 300e9 + 32 / 3e12) on h100  (two GPUs; rates are guesses)
+# predicts: optimized 3.08 ms = heads * dim * chunk * (16 * chunk / 400e12 + 60 / 3e12) on h100  (the transfer is hidden)
+# proves: overlap nccl flash >= 0.3
+
+import torch
+import torch.distributed as dist
+from shared_ring import attend
+
+
+def pass_on(block, rank, ranks):
+    """Send the block to the next rank, and get one from the rank before: what will be there once the works have been waited for."""
+    incoming = [torch.empty_like(x) for x in block]
+    sends = [dist.P2POp(dist.isend, x, (rank + 1) % ranks) for x in block]
+    receives = [dist.P2POp(dist.irecv, x, (rank - 1) % ranks) for x in incoming]
+    return incoming, dist.batch_isend_irecv(sends + receives)
+
+
+def merge(out, sums, part, part_sums):
+    """Add a block's answer to `out`, in place. A share of the softmax is the exponential of a log-sum over that of both: exact."""
+    out.lerp_(part.float(), torch.sigmoid(part_sums - sums)[..., None])
+    sums.copy_(torch.logaddexp(sums, part_sums))
+
+
+def prepare(q, k, v, rank, ranks, chunk):
+    def step():
+        block = [k, v]
+        for hop in range(ranks):
+            if hop < ranks - 1:
+                incoming, works = pass_on(block, rank, ranks)
+            if hop == 0:
+                out, sums = (x.float() for x in attend(q, *block, causal=True))
+            elif hop <= rank:  # from a rank before this one: all queries see its first chunk, none its last
+                merge(out, sums, *attend(q, *(x[:chunk] for x in block), causal=False))
+            else:  # from a rank behind: the last chunk of queries sees all of it, the first nothing
+                merge(out[chunk:], sums[chunk:], *attend(q[chunk:], *block, causal=False))
+            if hop < ranks - 1:
+                for work in works:
+                    work.wait()
+                block = incoming
+        return out.to(q.dtype).contiguous()
+
+    return step
