@@ -21,7 +21,12 @@ PROVES_NOTHING = {
     "ch03:numa_unaware",  # and on which node
     "ch04:nccl_config",  # which communicator an all-reduce runs in
     "ch05:dataloader",  # which process decodes
+    "ch05:gpu_input_engine",  # which part of the GPU decompresses
+    "ch05:gpudirect_storage",  # which way a file's bytes take to the device
+    "ch05:gpudirect_storage_compat",
+    "ch05:io_uring",  # how many reads are in flight
     "ch05:sequential_io",  # how the host reads a file
+    "ch05:storage_cpu",  # and when
     "ch11:event_sync",  # whether the host waits for the device between two launches
     "ch11:stream_ordered_allocator",  # which call gives it memory
     "ch13:custom_allocator",  # and how free memory is joined
