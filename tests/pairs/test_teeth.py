@@ -30,6 +30,19 @@ GPT_OSS_LAYERS = Options(
         for name, axis in (("0.v_bias", 0), ("0.sinks", 0), ("0.router", 1), ("0.feed_forward_norm", 0), ("1.v_bias", 0))
     },
 )
+NANOCHAT = {
+    ("weights.embedding", 0): "a step reads a row a token",
+    ("keys", 3): "a token among many",
+    ("values", 3): "a token among many",
+    **{(f"weights.blocks.{block}.{name}", axis): "of the newest token alone" for block in (0, 1) for name in "kv" for axis in (0, 1)},
+}
+NANOCHAT_FP8 = NANOCHAT | {
+    (f"weights.blocks.{block}.{name}", axis): "one of 64 parts of a sum in e4m3"
+    for block in (0, 1)
+    for name in ("q", "o", "gate_up", "down")
+    for axis in (0, 1)
+}
+NANOCHAT_FP8 |= dict.fromkeys((("weights.embedding", 1), ("keys", 4)), "one of 64 parts of a sum in e4m3")
 OPTIONS = {
     "ch02:grace_coherent_memory": Options(small={("crossing", 0): "a side writes there what it measured, and no answer depends on it"}),
     "ch04:nccl": Options(bits=4),  # each rank rounds its part to BF16, then the sum is rounded, then the residual is added
@@ -62,6 +75,9 @@ OPTIONS = {
         bits=1, small=CACHED | dict.fromkeys((("weights.1.qkv", 0), ("weights.1.down", 1)), "one of 64 parts of a sum in e4m3")
     ),
     "ch16:piece_graphs": Options(bits=3, small=CACHED),
+    "labs/fast_nanochat:fast_nanochat": Options(bits=3, small=NANOCHAT),  # e4m3: twenty layers in BF16 are off by more than two
+    "labs/fast_nanochat:fast_nanochat_fp8": Options(bits=1, small=NANOCHAT_FP8),
+    "labs/fast_nanochat:fast_nanochat_ultimate": Options(bits=1, small=NANOCHAT_FP8),
     **dict.fromkeys((f"labs/ultimate_moe_inference:{name}" for name in LAYERS), GPT_OSS_LAYERS),
     "ch16:paged_attention_blackwell": Options(small={("k", 2): "one element of a key moves a score less than rounding all to e4m3 does"}),
 }
