@@ -1,0 +1,67 @@
+"""Layers of Llama-2-7B's form on hidden states, [sequences, tokens, hidden], and the keys and values that they leave."""
+
+import torch
+import torch.nn.functional as F
+
+from common.models.config import Config
+from common.models.decoder import attention
+from common.models.layers import causal_attention, feed_forward, rms_norm, rotation
+
+BF16 = torch.bfloat16
+
+
+def config_of(layers, hidden, heads, ffn):
+    """As many key heads as query heads; no embedding and no head are used."""
+    return Config(
+        vocabulary=2, hidden=hidden, layers=layers, heads=heads, kv_heads=heads, head_dim=hidden // heads, intermediate=ffn, learned_norms=False
+    )
+
+
+def draw(rand, layers, hidden, ffn):
+    """Weights of the layers, of which each adds about as much as it gets."""
+    shapes = {"q": (hidden, hidden), "k": (hidden, hidden), "v": (hidden, hidden), "o": (hidden, hidden)}
+    shapes |= {"gate_up": (2 * ffn, hidden), "down": (hidden, ffn)}
+    return {
+        f"layers.{layer}.{name}": rand.normal(*shape, dtype=BF16, std=shape[1] ** -0.5)
+        for layer in range(layers)
+        for name, shape in shapes.items()
+    }
+
+
+def new_cache(config, sequences, tokens, like):
+    """Keys and values, [layers, 2, sequences, tokens, heads, dim]."""
+    return like.new_empty(config.layers, 2, sequences, tokens, config.kv_heads, config.head_dim)
+
+
+def run(weights, config, x, cache, start, computed=lambda layer: None):
+    """All layers on x, whose first token stands at `start`: they append to `cache`. Behind each layer's keys and values: `computed(layer)`."""
+    end = start + x.shape[1]
+
+    def attend(layer, q, k, v):
+        cache[layer, 0, :, start:end] = k
+        cache[layer, 1, :, start:end] = v
+        computed(layer)
+        q, k, v = (part.transpose(1, 2) for part in (q, cache[layer, 0, :, :end], cache[layer, 1, :, :end]))
+        return F.scaled_dot_product_attention(q, k, v, is_causal=start == 0).transpose(1, 2)
+
+    return _layers(weights, config, x, start, attend)
+
+
+def reference_run(weights, config, x):
+    """The same from plain arithmetic, and the keys and values of each layer: y, [layers, 2, sequences, tokens, heads, dim]."""
+    kept = []
+
+    def attend(layer, q, k, v):
+        kept.append(torch.stack((k, v)))
+        return causal_attention(q, k, v, config.score_dim**-0.5)
+
+    y = _layers(weights, config, x, 0, attend)
+    return y, torch.stack(kept)
+
+
+def _layers(weights, config, x, start, attend):
+    turn = rotation(config, torch.arange(start, start + x.shape[1], device=x.device), x.dtype)
+    for layer in range(config.layers):
+        x = x + attention(weights, config, layer, rms_norm(x, None, config.norm_eps), turn, attend)
+        x = x + feed_forward(weights, config, layer, rms_norm(x, None, config.norm_eps))
+    return x
