@@ -25,7 +25,7 @@ ATOL = 5e-4
 def grown_inputs(rand, width):
     """`weights` and `config` of byte_lm, `width` times as wide."""
     trained = replace(byte_lm(), dtype=torch.float32)
-    config = grown_config(trained, width=width, layers=trained.layers)
+    config = grown_config(trained, width=width, layers=0)
     return {"config": config, "weights": grow(rand.asset("byte_lm"), trained, config, rand)}
 
 

@@ -18,14 +18,10 @@ def config_of(layers, hidden, heads, ffn):
 
 
 def draw(rand, layers, hidden, ffn):
-    """Weights of the layers, of which each adds about as much as it gets."""
+    """Weights, a dict a layer. Each layer adds about as much as it gets."""
     shapes = {"q": (hidden, hidden), "k": (hidden, hidden), "v": (hidden, hidden), "o": (hidden, hidden)}
     shapes |= {"gate_up": (2 * ffn, hidden), "down": (hidden, ffn)}
-    return {
-        f"layers.{layer}.{name}": rand.normal(*shape, dtype=BF16, std=shape[1] ** -0.5)
-        for layer in range(layers)
-        for name, shape in shapes.items()
-    }
+    return [{name: rand.normal(*shape, dtype=BF16, std=shape[1] ** -0.5) for name, shape in shapes.items()} for _ in range(layers)]
 
 
 def new_cache(config, sequences, tokens, like):
@@ -60,6 +56,7 @@ def reference_run(weights, config, x):
 
 
 def _layers(weights, config, x, start, attend):
+    weights = {f"layers.{layer}.{name}": tensor for layer, each in enumerate(weights) for name, tensor in each.items()}
     turn = rotation(config, torch.arange(start, start + x.shape[1], device=x.device), x.dtype)
     for layer in range(config.layers):
         x = x + attention(weights, config, layer, rms_norm(x, None, config.norm_eps), turn, attend)

@@ -36,6 +36,6 @@ WORKLOAD = Workload(
     ),
     work=work,
     rtol=0.02,
-    atol=0.1,  # a residual stream of up to 16 additions, each rounded to BF16: 2^-9 of values of about 4
+    atol=0.15,  # a residual stream of up to 16 additions, each rounded to BF16: 2^-9 of values of about 4
     constants=("weights",),
 )
