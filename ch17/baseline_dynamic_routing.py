@@ -8,4 +8,6 @@ from shared_byte_server import routed
 
 def prepare(weights, config, prompt, longest, engines, slots, arrivals, emit, report, device):
     turns = count()
-    return routed(lambda _, loads: next(turns) % len(loads), weights, config, engines, slots, prompt + longest, arrivals, emit, report, device)
+    return routed(
+        lambda _, loads: next(turns) % len(loads), weights, config, engines, slots, prompt + longest, arrivals, emit, report, device
+    )

@@ -1,4 +1,4 @@
-"""Half of the GPUs prefill; the others decode batches twice as large."""
+"""Half of the GPUs prefill; the others decode larger batches."""
 # predicts: baseline 77.1 ms = waves * (batch * tokens * 1.62e9 / 600e12 + steps * (1.62e9 / dram_read + 0.014e-3)) on h100
 # predicts: optimized 61.2 ms = (waves + 1) * steps * (1.62e9 / dram_read + 0.007e-3) on h100  (two GPUs; decode is the longer stage)
 # proves: launches in nccl >= 6

@@ -13,7 +13,8 @@ import torch
 
 from common import Metric, Traffic
 from common.models.config import byte_lm
-from common.models.grow import grow, grown_config
+from common.models.decoder import reference_logits
+from common.models.grow import grow, grown_config, shrink
 from common.serving.engines import started
 
 FILES = ("inspect.py", "subprocess.py", "tarfile.py", "typing.py")
@@ -27,6 +28,12 @@ def grown_inputs(rand, width):
     trained = replace(byte_lm(), dtype=torch.float32)
     config = grown_config(trained, width=width, layers=0)
     return {"config": config, "weights": grow(rand.asset("byte_lm"), trained, config, rand)}
+
+
+def trained_logits(weights, config, tokens, first):
+    """What the grown weights say, computed from the trained ones among them: float32, a row behind each of tokens[first:]."""
+    trained = byte_lm()
+    return reference_logits(shrink(weights, trained, config), trained, tokens, first)
 
 
 @functools.cache

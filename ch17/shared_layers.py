@@ -13,7 +13,14 @@ BF16 = torch.bfloat16
 def config_of(layers, hidden, heads, ffn):
     """As many key heads as query heads; no embedding and no head are used."""
     return Config(
-        vocabulary=2, hidden=hidden, layers=layers, heads=heads, kv_heads=heads, head_dim=hidden // heads, intermediate=ffn, learned_norms=False
+        vocabulary=2,
+        hidden=hidden,
+        layers=layers,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=hidden // heads,
+        intermediate=ffn,
+        learned_norms=False,
     )
 
 

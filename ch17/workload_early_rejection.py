@@ -3,10 +3,9 @@
 At the timed shape the model is byte_lm, grown to 755 million weights.
 """
 
-from shared_byte_server import ATOL, grown_inputs, traffic_of
+from shared_byte_server import ATOL, grown_inputs, traffic_of, trained_logits
 
 from common import Serving, Slo, Workload
-from common.models.decoder import reference_logits
 
 SMALL = {"slots": 2, "width": 1, "limit_ms": 100.0, "arrival_poisson": 0.0}
 
@@ -14,7 +13,7 @@ WORKLOAD = Workload(
     inputs=lambda rand, width, **_: grown_inputs(rand, width),
     serving=Serving(
         lambda requests, prompt, longest, arrival_poisson, **_: traffic_of(requests, prompt, longest, arrival_poisson),
-        reference_logits,
+        trained_logits,
         vocabulary=256,
         atol=ATOL,
         slo=Slo(ttft_ms=100.0, tpot_ms=20.0),

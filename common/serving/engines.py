@@ -6,7 +6,6 @@ read the same weights, by CUDA IPC, and the GPU gives their kernels turns; on a 
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -153,5 +152,3 @@ def _serve(end: Any, weights: Weights, config: Config, slots: int, capacity: int
         tokens = logits.argmax(-1)
         last |= {ticket: token for (ticket, _), token in zip(chunks, tokens.split(1), strict=True)}
         end.send(([ticket for ticket, _ in chunks], tokens.tolist(), logits.float().cpu().numpy().tobytes()))
-
-
