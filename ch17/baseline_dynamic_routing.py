@@ -3,7 +3,7 @@
 
 from itertools import count
 
-from shared_byte_server import routed
+from shared_router import routed
 
 
 def prepare(weights, config, prompt, longest, engines, slots, arrivals, emit, report, device):

@@ -1,7 +1,8 @@
 """Baseline: every GPU prefills its own requests and then decodes them."""
 
 import torch
-from shared_layers import config_of, new_cache, run
+from shared_layers import new_cache, run
+from shared_weights import config_of
 
 
 def prepare(prompts, following, weights, waves, batch, tokens, steps, layers, hidden, heads, ffn):

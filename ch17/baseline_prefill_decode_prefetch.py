@@ -1,7 +1,8 @@
 """Baseline: keys and values are copied when the whole prompt is done."""
 
 import torch
-from shared_layers import config_of, new_cache, run
+from shared_layers import new_cache, run
+from shared_weights import config_of
 
 
 def prepare(x, weights, layers, tokens, hidden, heads, ffn):

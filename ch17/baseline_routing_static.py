@@ -1,7 +1,7 @@
 """Baseline: prompts of up to 256 tokens go to one engine and longer ones to the other, whatever waits there."""
 # allows: processes
 
-from shared_byte_server import routed
+from shared_router import routed
 
 LONG = 256  # tokens
 

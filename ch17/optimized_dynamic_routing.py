@@ -5,7 +5,7 @@
 from pathlib import Path
 
 import yaml
-from shared_byte_server import routed
+from shared_router import routed
 
 CONFIG = Path(__file__).with_name("dynamo_config.yaml")
 DECODE = 64  # what an answer costs until it ends, in tokens of a prompt

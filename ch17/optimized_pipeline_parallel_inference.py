@@ -5,7 +5,8 @@
 
 import torch
 import torch.distributed as dist
-from shared_layers import config_of, new_cache, run
+from shared_layers import new_cache, run
+from shared_weights import config_of
 
 
 def prepare(x, weights, rank, ranks, sequences, tokens, layers, hidden, heads, ffn):

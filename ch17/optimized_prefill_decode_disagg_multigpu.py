@@ -1,11 +1,12 @@
 """Half of the GPUs prefill; the others decode larger batches."""
-# predicts: baseline 77.1 ms = waves * (batch * tokens * 1.62e9 / 600e12 + steps * (1.62e9 / dram_read + 0.014e-3)) on h100
+# predicts: baseline 74.7 ms = waves * (batch * tokens * 1.62e9 / 600e12 + steps * (1.62e9 / dram_read + 0.014e-3)) on h100
 # predicts: optimized 61.2 ms = (waves + 1) * steps * (1.62e9 / dram_read + 0.007e-3) on h100  (two GPUs; decode is the longer stage)
 # proves: launches in nccl >= 6
 
 import torch
 import torch.distributed as dist
-from shared_layers import config_of, new_cache, run
+from shared_layers import new_cache, run
+from shared_weights import config_of
 
 
 def prefill(prompts, following, weights, config, peer):

@@ -4,7 +4,8 @@
 # proves: overlap >= 0.5
 
 import torch
-from shared_layers import config_of, new_cache, run
+from shared_layers import new_cache, run
+from shared_weights import config_of
 
 
 def prepare(x, weights, layers, tokens, hidden, heads, ffn):

@@ -2,7 +2,7 @@
 # guess: 1.5x, since the second engine has 94 % of the prefill work and the first idles
 # allows: processes
 
-from shared_byte_server import routed
+from shared_router import routed
 
 LONG = 256  # tokens: the home engine of longer prompts is the second
 DECODE = 64  # what a running answer costs until it ends, in tokens of a prompt

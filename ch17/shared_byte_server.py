@@ -1,4 +1,4 @@
-"""A trained language model of bytes at a large model's cost, its traffic, and the loop of a front that routes requests to engines.
+"""A trained language model of bytes at a large model's cost, and its traffic.
 
 The weights are byte_lm's, grown so that they compute the same function. They are float32, so that one wrong block of a long prompt's can
 be told from rounding.
@@ -11,11 +11,10 @@ from pathlib import Path
 
 import torch
 
-from common import Metric, Traffic
+from common import Traffic
 from common.models.config import byte_lm
 from common.models.decoder import reference_logits
 from common.models.grow import grow, grown_config, shrink
-from common.serving.engines import started
 
 FILES = ("inspect.py", "subprocess.py", "tarfile.py", "typing.py")
 
@@ -53,25 +52,3 @@ def traffic_of(requests, prompt, longest, load):
     arrivals = ("of_saturation", load) if load else "at_once"
     lengths = {"prompt_tokens": (min(32, prompt), prompt), "output_tokens": (max(1, longest // 4), longest)}
     return Traffic(count=requests, **lengths, arrivals=arrivals, prompts=prompts)
-
-
-def routed(choose, weights, config, engines, slots, capacity, arrivals, emit, report, device):
-    """What `prepare` yields: a front that sends each request to the engine that `choose(prompt_tokens, loads)` names."""
-    with started(weights, config, engines, slots, capacity, device) as fleet:
-
-        def serve():
-            arrived, open_requests, handed = arrivals.wait(), {}, [0] * engines
-            while arrived or open_requests:
-                for request in arrived:
-                    engine = choose(len(request.prompt), fleet.loads)
-                    handed[engine] += 1
-                    open_requests[request.id] = request
-                    fleet.send(engine, request.id, request.prompt)
-                for said in fleet.poll(0.0005):
-                    for request_id in emit([open_requests[name] for name in said.names], said.tokens, said.logits):
-                        fleet.forget(request_id)
-                        del open_requests[request_id]
-                arrived = arrivals.poll() if open_requests else arrivals.wait()
-            report("busiest_engine", Metric(max(handed) / sum(handed), "share of requests", "lower"))
-
-        yield serve

@@ -3,32 +3,8 @@
 import torch
 import torch.nn.functional as F
 
-from common.models.config import Config
 from common.models.decoder import attention
 from common.models.layers import causal_attention, feed_forward, rms_norm, rotation
-
-BF16 = torch.bfloat16
-
-
-def config_of(layers, hidden, heads, ffn):
-    """As many key heads as query heads; no embedding and no head are used."""
-    return Config(
-        vocabulary=2,
-        hidden=hidden,
-        layers=layers,
-        heads=heads,
-        kv_heads=heads,
-        head_dim=hidden // heads,
-        intermediate=ffn,
-        learned_norms=False,
-    )
-
-
-def draw(rand, layers, hidden, ffn):
-    """Weights, a dict a layer. Each layer adds about as much as it gets."""
-    shapes = {"q": (hidden, hidden), "k": (hidden, hidden), "v": (hidden, hidden), "o": (hidden, hidden)}
-    shapes |= {"gate_up": (2 * ffn, hidden), "down": (hidden, ffn)}
-    return [{name: rand.normal(*shape, dtype=BF16, std=shape[1] ** -0.5) for name, shape in shapes.items()} for _ in range(layers)]
 
 
 def new_cache(config, sequences, tokens, like):
@@ -37,7 +13,7 @@ def new_cache(config, sequences, tokens, like):
 
 
 def run(weights, config, x, cache, start, computed=lambda layer: None):
-    """All layers on x, whose first token stands at `start`: they append to `cache`. Behind each layer's keys and values: `computed(layer)`."""
+    """All layers on x, whose first token stands at `start`: they append to `cache`. `computed(layer)` is called behind each append."""
     end = start + x.shape[1]
 
     def attend(layer, q, k, v):

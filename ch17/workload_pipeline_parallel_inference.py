@@ -1,9 +1,10 @@
-"""Prompts run through layers of Llama-2-7B's form that lie on several GPUs, in order. Every rank gets y, [sequences, hidden]: the last tokens'.
+"""Prompts run through layers of Llama-2-7B's form that lie on several GPUs, in order. Every rank answers for the last tokens.
 
-Rank r has layers / ranks layers (a stage). Stage 0 begins with x, which all ranks have.
+`y` is [sequences, hidden]. Rank r has layers / ranks layers (a stage). Stage 0 begins with x, which all ranks have.
 """
 
-from shared_layers import BF16, config_of, draw, reference_run
+from shared_layers import reference_run
+from shared_weights import BF16, config_of, draw
 
 from common import Spec, Workload
 

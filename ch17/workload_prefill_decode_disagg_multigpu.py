@@ -5,7 +5,8 @@ argmax: `y` is [waves, batch, steps, hidden], what the layers say behind each.
 """
 
 import torch
-from shared_layers import BF16, config_of, draw, reference_run
+from shared_layers import reference_run
+from shared_weights import BF16, config_of, draw
 
 from common import Spec, Workload
 

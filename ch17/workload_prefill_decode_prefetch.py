@@ -3,7 +3,8 @@
 `kv` is [layers, 2, 1, tokens, heads, dim] in pinned memory; `y` [1, tokens, hidden] is what the layers say.
 """
 
-from shared_layers import BF16, config_of, draw, reference_run
+from shared_layers import reference_run
+from shared_weights import BF16, config_of, draw
 
 from common import Spec, Workload
 

@@ -1,7 +1,7 @@
 """Engines in processes of their own, on one device, behind one front: it hands requests out and takes tokens back.
 
 An engine batches continuously over paged keys and values. A sequence leaves its slot when the front forgets it. On a GPU the engines
-read the same weights, by CUDA IPC, and the GPU gives their kernels turns; on a CPU they share memory and cores.
+read the same weights, by CUDA IPC, and the GPU runs their kernels by time slices; on a CPU they share memory and cores.
 """
 
 from __future__ import annotations
