@@ -2,29 +2,21 @@
 # predicts: baseline goodput 0.40 = (16 + 0.100 / (1 / 118 - 1 / 177)) / requests on h100  (a wait grows by 2.8 ms per request)
 # predicts: optimized goodput 0.79 = (118 * requests / 177 + 0.100 * 118 + 4) / requests on h100  (all that the engine can answer)
 
-import time
-from collections import deque
-
 import torch
 
 from common import Metric
 from common.serving.kv_blocks import KvBlocks
+from common.serving.pace import Pace
 from common.serving.step import step
 
 BLOCK = 16  # tokens
-RECENT = 16  # ends of answers that tell the pace
-
-
-def expected_wait(ahead, ends, now):
-    """Seconds until `ahead` requests have got a slot, at the pace of the answers that ended at `ends`; 0 where nothing is known."""
-    return ahead * (now - ends[0]) / len(ends) if ends else 0.0
 
 
 def prepare(weights, config, slots, prompt, longest, limit_ms, arrivals, emit, report, device):
     blocks = KvBlocks(config, blocks=slots * -(-(prompt + longest) // BLOCK), block_tokens=BLOCK, device=device)
 
     def serve():
-        waiting, refused, running, last, ends, turned = arrivals.wait(), [], [], {}, deque(maxlen=RECENT), 0
+        waiting, refused, running, last, pace, turned = arrivals.wait(), [], [], {}, Pace(), 0
         while waiting or running or refused:
             if not (waiting or running):  # nobody comes any more
                 waiting, refused = refused, []
@@ -35,13 +27,12 @@ def prepare(weights, config, slots, prompt, longest, limit_ms, arrivals, emit, r
             tokens = logits.argmax(-1)
             done = emit(running, tokens, logits)
             last = {request.id: token for request, token in zip(running, tokens.split(1), strict=True)}
-            now = time.monotonic()
             for request_id in done:
                 blocks.release(request_id)
-                ends.append(now)
+                pace.ended()
             running = [request for request in running if request.id not in done]
             for request in arrivals.poll() if waiting or running else arrivals.wait():
-                admitted = expected_wait(len(waiting), ends, now) <= limit_ms / 1e3
+                admitted = pace.wait_ms(len(waiting)) <= limit_ms
                 (waiting if admitted else refused).append(request)
                 turned += not admitted
         report("refused", Metric(turned, "requests", "lower"))

@@ -1,6 +1,6 @@
 """Half of the GPUs prefill; the others decode larger batches."""
 # predicts: baseline 74.7 ms = waves * (batch * tokens * 1.62e9 / 600e12 + steps * (1.62e9 / dram_read + 0.014e-3)) on h100
-# predicts: optimized 61.2 ms = (waves + 1) * steps * (1.62e9 / dram_read + 0.007e-3) on h100  (two GPUs; decode is the longer stage)
+# predicts: optimized 57.3 ms = (waves + 1) * steps * (1.62e9 / dram_read + 0.007e-3) on h100  (two GPUs; decode is the longer stage)
 # proves: launches in nccl >= 6
 
 import torch

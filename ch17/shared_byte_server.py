@@ -48,7 +48,7 @@ def prompts(rng, count):
 
 
 def traffic_of(requests, prompt, longest, load):
-    """Prompts of 32 to `prompt` bytes, answers of a quarter of `longest` to `longest`, at the share `load` of saturation; 0: all at once."""
+    """Prompts of 32 to `prompt` bytes, answers of `longest` / 4 to `longest`, at the share `load` of saturation; 0: all at once."""
     arrivals = ("of_saturation", load) if load else "at_once"
     lengths = {"prompt_tokens": (min(32, prompt), prompt), "output_tokens": (max(1, longest // 4), longest)}
     return Traffic(count=requests, **lengths, arrivals=arrivals, prompts=prompts)
