@@ -70,7 +70,8 @@ class Fleet:
 
     def poll(self, seconds: float) -> Iterator[Said]:
         """What engines have said since the last call, after at most `seconds` where none has. Raises RuntimeError where one has died."""
-        for end in connection.wait(self._ends, seconds):
+        ready: list[Any] = connection.wait(self._ends, seconds)
+        for end in ready:
             engine = self._ends.index(end)
             try:
                 tickets, tokens, raw = end.recv()

@@ -1,15 +1,11 @@
 """Which engine the routers of chapter 17 choose."""
 
-import sys
-
+from common.python.child.sides.loader import import_file
 from common.python.project import PROJECT_ROOT
-
-sys.path.insert(0, str(PROJECT_ROOT / "ch17"))
-
-from optimized_dynamic_routing import choose
-from optimized_routing_static import ByCost
-
 from common.serving.engines import Load
+
+choose = import_file(PROJECT_ROOT / "ch17/optimized_dynamic_routing.py").choose
+ByCost = import_file(PROJECT_ROOT / "ch17/optimized_routing_static.py").ByCost
 
 
 def test_the_least_work_takes_the_request():
