@@ -28,6 +28,11 @@ PROVES_NOTHING = {
     "ch14:regional_compile",  # what is compiled at once
     "ch15:continuous_batching",  # when a request starts
     "ch15:load_balancing",  # which rank has which expert
+    "ch15:disaggregated_inference",  # a step of it serves requests, which is not traced
+    "ch15:inference_monolithic",  # a step of it serves requests, which is not traced
+    "ch15:kv_cache_management",  # a step of it serves requests, which is not traced
+    "ch15:prefix_caching",  # a step of it serves requests, which is not traced
+    "ch15:speculative_decoding",  # a step of it serves requests, which is not traced
 }
 
 
