@@ -33,6 +33,8 @@ PROVES_NOTHING = {
     "ch15:kv_cache_management",  # a step of it serves requests, which is not traced
     "ch15:prefix_caching",  # a step of it serves requests, which is not traced
     "ch15:speculative_decoding",  # a step of it serves requests, which is not traced
+    "ch16:monitoring",  # nor are those of these two
+    "ch16:radix_attention",
 }
 
 
