@@ -5,8 +5,8 @@ import torch.distributed as dist
 from shared_replica import Decoding, config_of, views
 
 
-def prepare(serving, fresh, tokens, sequences, before, after, layers, hidden, inner, heads, kv_heads, vocabulary):
-    config = config_of(layers, hidden, inner, heads, kv_heads, vocabulary, serving.dtype)
+def prepare(serving, fresh, tokens, sequences, before, after, **model):
+    config = config_of(serving.dtype, **model)
     decoding = Decoding(config, sequences, before + after, serving.device)
     incoming = torch.empty_like(serving)
     old, new = views(serving, config), views(incoming, config)

@@ -8,8 +8,8 @@ from shared_peers import peer_memory
 from shared_replica import Decoding, config_of, views
 
 
-def prepare(serving, fresh, tokens, rank, ranks, sequences, before, after, layers, hidden, inner, heads, kv_heads, vocabulary):
-    config = config_of(layers, hidden, inner, heads, kv_heads, vocabulary, serving.dtype)
+def prepare(serving, fresh, tokens, rank, ranks, sequences, before, after, **model):
+    config = config_of(serving.dtype, **model)
     decoding = Decoding(config, sequences, before + after, serving.device)
     incoming, peers, barrier = peer_memory(len(serving), serving.dtype, serving.device, rank, ranks)
     old, new = views(serving, config), views(incoming, config)

@@ -1,4 +1,4 @@
-"""A replica of a decoder whose weights lie in one flat tensor, so that they can be sent and swapped as one."""
+"""A decoder of Llama's layers: its configuration, its weights as parts of one flat tensor, and decode steps of given tokens."""
 
 import math
 
@@ -7,8 +7,8 @@ from common.models.decoder import shapes
 from common.serving.dense_cache import DenseCache, dense_step
 
 
-def config_of(layers, hidden, inner, heads, kv_heads, vocabulary, dtype):
-    """Llama's layer, without weights of norms, and one matrix for embedding and head."""
+def config_of(dtype, *, layers, hidden, inner, heads, kv_heads, vocabulary, **_):
+    """Llama's layer, without weights of norms, and one matrix for embedding and head; other entries of a shape are left alone."""
     sizes = {"heads": heads, "kv_heads": kv_heads, "head_dim": hidden // heads, "intermediate": inner}
     return Config(vocabulary=vocabulary, hidden=hidden, layers=layers, **sizes, tied=True, learned_norms=False, dtype=dtype)
 
