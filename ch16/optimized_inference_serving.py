@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import torch
 import torch.distributed as dist
-from shared_replica import config_of
+from shared_replica import config_of, views
 from shared_tensor_parallel import attend_to, share_of
 from torch.nn.functional import embedding
 
@@ -17,9 +17,9 @@ from common.serving.dense_cache import DenseCache
 
 
 def prepare(weights, tokens, rank, ranks, sequences, steps, **model):
-    config = config_of(weights["embedding"].dtype, **model)
+    config = config_of(weights.dtype, **model)
     local = replace(config, heads=config.heads // ranks, kv_heads=config.kv_heads // ranks)
-    share = share_of(weights, rank, ranks)
+    share = share_of(views(weights, config), rank, ranks)
     cache = DenseCache(local, sequences=ranks * sequences, capacity=steps, device=tokens.device)
     attend = attend_to(cache, config)
     asked = tokens.new_empty(ranks * steps, sequences)

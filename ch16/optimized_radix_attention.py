@@ -80,35 +80,46 @@ class RadixTree:
             self.pool.share(node.blocks[0])
 
     def spare(self):
-        """Blocks that nobody but the tree holds: what evicting all of it would free."""
+        """Blocks that nobody but the tree holds: what evicting all of it would free, at the most."""
         held = Counter(block for node in self.nodes() for block in node.blocks)
         return {block for block, nodes in held.items() if self.pool.holders(block) == nodes}
 
     def evict(self):
-        """Forget the least recently used leaf that no running request holds. Raises ValueError where there is none."""
+        """Forget the least recently used leaf that no running request holds; False where there is none."""
         spare = self.spare()
         leaves = [node for node in self.nodes() if not node.children and node.blocks[-1] in spare]
+        if not leaves:
+            return False
         leaf = min(leaves, key=lambda node: node.used)
         del leaf.parent.children[leaf.tokens[0]]
         for block in leaf.blocks:
             self.pool.drop(block)
+        return True
 
 
 def prepare(weights, config, slots, blocks, arrivals, emit, report, device):
     cache = KvBlocks(config, blocks=blocks, block_tokens=BLOCK, device=device)
     tree = RadixTree(cache.pool)
 
+    def has_room(sequence, tokens):
+        """Reserve `tokens`, of which it may have some; evict what that takes."""
+        if -(-tokens // BLOCK) - cache.length(sequence) // BLOCK > cache.pool.free + len(tree.spare()):
+            return False
+        while not cache.reserve(sequence, tokens):  # copies the block that the prompt leaves the tree in
+            if not tree.evict():  # a running request holds what lies behind the spare blocks
+                return False
+        return True
+
     def admit(request):
-        """Take what is known of the prompt but its last token, and reserve the rest: known tokens, or None where there is no room."""
+        """How many tokens are known, of the prompt but its last one, if there is room; None if not. A copy may take one block too many."""
         _, known, found = tree.walk(request.prompt[:-1])
-        cache.adopt(request.id, found)
-        cache.truncate(request.id, known)
-        tokens = len(request.prompt) + request.most_tokens
-        if -(-tokens // BLOCK) - known // BLOCK > cache.pool.free + len(tree.spare()):
-            return cache.release(request.id)
-        while not cache.reserve(request.id, tokens):  # copies the block that the prompt leaves the tree in
-            tree.evict()
-        return known
+        for taken in (known, known // BLOCK * BLOCK):
+            cache.adopt(request.id, found[: -(-taken // BLOCK)])
+            cache.truncate(request.id, taken)
+            if has_room(request.id, len(request.prompt) + request.most_tokens):
+                return taken
+            cache.release(request.id)
+        return None
 
     def serve():
         waiting, running, last, prompts, hits = arrivals.wait(), [], {}, [], 0

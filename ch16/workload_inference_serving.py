@@ -14,14 +14,14 @@ BF16 = torch.bfloat16
 def inputs(rand, rank, sequences, steps, **model):
     config = config_of(BF16, **model)
     return {
-        "weights": views(rand.normal(elements_of(config), dtype=BF16, std=config.hidden**-0.5), config),  # logits have a deviation of one
+        "weights": rand.normal(elements_of(config), dtype=BF16, std=config.hidden**-0.5),  # logits have a deviation of one
         "tokens": rand.of_rank(rank).integers(steps, sequences, low=0, high=config.vocabulary),
     }
 
 
 def reference(weights, tokens, sequences, steps, **model):
-    config = config_of(weights["embedding"].dtype, **model)
-    return torch.stack(Decoding(config, sequences, steps, tokens.device).run(weights, tokens))
+    config = config_of(weights.dtype, **model)
+    return torch.stack(Decoding(config, sequences, steps, tokens.device).run(views(weights, config), tokens))
 
 
 def work(steps, **model):
