@@ -5,15 +5,15 @@
 
 import torch.distributed as dist
 
-from common.serving.transfer import Window
+from common.serving.transfer import create_window
 
 
-def prepare(pool, table, places, rank):
+def prepare(pool, table, places, rank, backend):
     layers, count = len(pool), len(table)
-    window, handle = Window.create((2 * layers, count, pool.shape[2]), pool.dtype, pool.device)
+    window, handle = create_window(backend, (2 * layers, count, pool.shape[2]), pool.dtype, pool.device)
     handles = [None, None]
     dist.all_gather_object(handles, handle)
-    peer = Window.open(handles[1 - rank]).part(rank * layers, layers)
+    peer = window.open(handles[1 - rank]).part(rank * layers, layers)
     own = window.pages[rank * layers :][:layers]
     expected = 0
 

@@ -8,7 +8,9 @@ from shared_byte_server import ATOL, arrivals_at, grown_inputs, prompts, trained
 from common import Serving, Slo, Traffic, Workload
 
 
-def inputs(rand, width, more_layers, intermediate, **_):
+def inputs(rand, width, more_layers, intermediate, budget, prompt, longest, **_):
+    if budget < prompt + longest:
+        raise ValueError(f"budget={budget}; expected at least {prompt + longest} tokens, what one request may take")
     return grown_inputs(rand, width, more_layers, intermediate)
 
 

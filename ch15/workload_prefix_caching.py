@@ -10,7 +10,9 @@ from shared_byte_server import arrivals_at, grown_inputs, prompts, trained_logit
 from common import Serving, Slo, Traffic, Workload
 
 
-def inputs(rand, width, **_):
+def inputs(rand, width, blocks, prefix, question, longest, **_):
+    if 16 * blocks < (most := prefix + question + longest):
+        raise ValueError(f"blocks={blocks}; expected at least {-(-most // 16)} of 16 tokens, what one request may take")
     return grown_inputs(rand, width, 0, dtype=torch.float32)
 
 

@@ -1,10 +1,10 @@
 """Baseline: the decode loop asks NVML, and renders the page, after every step."""
 
 import torch
-from shared_metrics import Latencies, Sensor
 
 from common import Metric
 from common.serving.kv_blocks import KvBlocks
+from common.serving.metrics import Latencies, Sensor
 from common.serving.step import step
 
 BLOCK = 16  # tokens

@@ -18,21 +18,18 @@ FILES = ("inspect.py", "subprocess.py", "tarfile.py", "typing.py")
 
 def grown_inputs(rand, width, more_layers, dtype):
     """`weights` and `config` of byte_lm, `width` times as wide, with `more_layers`."""
-    trained = replace(byte_lm(), dtype=dtype)
-    config = grown_config(trained, width=width, layers=more_layers)
+    config = grown_config(trained := replace(byte_lm(), dtype=dtype), width=width, layers=more_layers)
     return {"config": config, "weights": grow(rand.asset("byte_lm"), trained, config, rand)}
 
 
 def trained_logits(weights, config, tokens, first):
     """What the grown weights say, computed from the trained ones among them: float32, a row behind each of tokens[first:]."""
-    trained = byte_lm()
-    return reference_logits(shrink(weights, trained, config), trained, tokens, first)
+    return reference_logits(shrink(weights, byte_lm(), config), byte_lm(), tokens, first)
 
 
 @functools.cache
 def _text():
-    library = Path(sysconfig.get_paths()["stdlib"])
-    return b"".join((library / name).read_bytes() for name in FILES)
+    return b"".join(Path(sysconfig.get_paths()["stdlib"], name).read_bytes() for name in FILES)
 
 
 def text(rng, count):
@@ -42,10 +39,7 @@ def text(rng, count):
 
 
 class Branching:
-    """Prompts of a system text, one of its documents, and a question of their own. The texts are drawn anew for each trace.
-
-    `system` and `document` are the most tokens of each, and half of that the least: prompts leave each other anywhere in a block.
-    """
+    """Prompts of a system text, of half to all of `system` tokens, one of its documents alike, and a question; drawn anew each trace."""
 
     def __init__(self, systems, documents, system, document):
         self._counts, self._most = (systems, documents), (system, document)
@@ -53,10 +47,9 @@ class Branching:
 
     def __call__(self, rng, count):
         """`count` bytes, more than a system text and a document have."""
-        tree = self._trees.get(rng)
-        if tree is None:
-            tree = self._trees[rng] = [self._branch(rng) for _ in range(self._counts[0])]
-        system, documents = rng.choice(tree)
+        if rng not in self._trees:
+            self._trees[rng] = [self._branch(rng) for _ in range(self._counts[0])]
+        system, documents = rng.choice(self._trees[rng])
         begin = system + rng.choice(documents)
         return begin + text(rng, count - len(begin))
 

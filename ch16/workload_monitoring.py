@@ -1,4 +1,4 @@
-"""A language model of bytes serves requests, and keeps a page of metrics for Prometheus: latencies, their p95 and p99, and the GPU's gauges.
+"""A language model of bytes serves requests, and keeps a page of metrics for Prometheus: latencies, p95 and p99, and the GPU's gauges.
 
 The weights are byte_lm's, grown 16 times as wide and to 8 layers so that they compute the same function. NVML is NVIDIA's library
 that tells a GPU's power, clocks and memory; nvidia-smi and the DCGM exporter read the same counters. On a CPU, psutil stands in for it.

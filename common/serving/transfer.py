@@ -10,6 +10,7 @@ import importlib
 import math
 import tempfile
 import time
+import weakref
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 import torch
 
 from common.serving.kv_blocks import KvBlocks
+from common.serving.transfer_nixl import NixlWindow
 
 _GLANCE_S = 2e-6
 _WAIT_S = 60.0
@@ -75,6 +77,8 @@ class Window:
             runtime = torch.cuda.cudart()
             for tensor in (self.pages, self.counter):
                 torch.cuda.check_error(int(runtime.cudaHostRegister(tensor.data_ptr(), tensor.nbytes, 0)))
+                # Before it is unmapped, or the next memory at that address could not be registered.
+                weakref.finalize(tensor, runtime.cudaHostUnregister, tensor.data_ptr()).atexit = False
         return self
 
     def write(self, source: torch.Tensor, pages: torch.Tensor, places: torch.Tensor) -> None:
@@ -98,6 +102,19 @@ class Window:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"found {int(self.counter)} pages after {_WAIT_S:g} s; expected {count}")
             time.sleep(_GLANCE_S)
+
+
+def create_window(backend: str, shape: tuple[int, int, int], dtype: torch.dtype, device: torch.device) -> tuple[Any, Any]:
+    """A window of this process, and the handle that its peer passes to `open`. `backend` is ipc, or nixl where that is installed.
+
+    Raises ValueError for another one, and RuntimeError where NIXL is not installed.
+    """
+    if backend == "ipc":
+        return Window.create(shape, dtype, device)
+    if backend == "nixl":
+        window = NixlWindow(shape, dtype, device)
+        return window, window.handle
+    raise ValueError(f"backend={backend}; expected ipc or nixl")
 
 
 def _created(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> tuple[torch.Tensor, Any]:

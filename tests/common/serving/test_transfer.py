@@ -1,5 +1,6 @@
 """Pages written into another process's window, and blocks pushed into another pool."""
 
+import importlib.util
 import multiprocessing
 from dataclasses import replace
 
@@ -9,7 +10,8 @@ import torch
 from common.models import config as presets
 from common.serving import transfer
 from common.serving.kv_blocks import KvBlocks, OutOfBlocks
-from common.serving.transfer import Window, push
+from common.serving.transfer import Window, create_window, push
+from common.serving.transfer_nixl import NixlWindow
 
 CONFIG = replace(presets.tiny(), layers=2, kv_heads=1, head_dim=4)
 CPU = torch.device("cpu")
@@ -86,3 +88,45 @@ def test_a_push_without_room_takes_nothing():
     with pytest.raises(OutOfBlocks, match="found 2 free blocks; expected 3"):
         push(source, target, "a")
     assert target.pool.free == 2
+
+
+def send_by_nixl(handles, orders):
+    window = NixlWindow((3, 8, 5), torch.float32, CPU)
+    handles.put(window.handle)
+    peer = window.open(handles.get()).part(1, 3)
+    for round_, (pages, places) in enumerate(orders):
+        peer.write(source_of(round_), torch.tensor(pages), torch.tensor(places))
+    handles.get()  # what it sent lies in its memory
+
+
+@pytest.mark.skipif(
+    not any(importlib.util.find_spec(name) for name in ("nixl", "nixl_cu13", "nixl_cu12")), reason="needs NIXL (pip install nixl)"
+)
+def test_nixl_writes_the_same():
+    window = NixlWindow((4, 8, 5), torch.float32, CPU)
+    orders = [([7, 0, 3], [1, 2, 0]), ([1, 2], [7, 6])]
+    context = multiprocessing.get_context("spawn")
+    to_writer, from_writer = context.Queue(), context.Queue()
+    writer = context.Process(target=send_by_nixl, args=(Ends(to_writer, from_writer), orders))
+    writer.start()
+    from_writer.get(timeout=60)
+    to_writer.put(window.handle)
+    window.wait(5)
+    for round_, (pages, places) in enumerate(orders):
+        assert torch.equal(window.pages[1:, places], source_of(round_)[:, pages])
+    assert not window.pages[0].any()
+    to_writer.put("done")
+    writer.join(30)
+    assert writer.exitcode == 0
+
+
+class Ends:
+    """The writer's ends of two queues."""
+
+    def __init__(self, incoming, outgoing):
+        self.get, self.put = incoming.get, outgoing.put
+
+
+def test_a_backend_that_nobody_wrote_is_refused():
+    with pytest.raises(ValueError, match="backend=tcp; expected ipc or nixl"):
+        create_window("tcp", (1, 1, 1), torch.float32, CPU)

@@ -5,18 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from common.python.child.sides.loader import import_file
 from common.python.pairs.serving import Request
-from common.python.project import PROJECT_ROOT
+from common.serving import metrics
 from tests.support.fake_nvml import FakeGpu, FakeNvml
-
-METRICS = import_file(PROJECT_ROOT / "ch16/shared_metrics.py")
 
 
 def test_a_quantile_lies_in_the_bucket_of_the_true_one():
     rng = random.Random(0)
     durations = sorted(rng.lognormvariate(-5, 1) for _ in range(1001))
-    histogram = METRICS.Histogram("h", "A test.")
+    histogram = metrics.Histogram("h", "A test.")
     for duration in durations:
         histogram.observe(duration)
     for share in (0.5, 0.95, 0.99):
@@ -25,7 +22,7 @@ def test_a_quantile_lies_in_the_bucket_of_the_true_one():
 
 
 def test_a_quantile_is_linear_within_a_bucket():
-    histogram = METRICS.Histogram("h", "A test.")
+    histogram = metrics.Histogram("h", "A test.")
     for _ in range(4):
         histogram.observe(0.25)  # between 0.2 and 0.3
     assert histogram.quantile(0.5) == pytest.approx(0.25)
@@ -33,14 +30,14 @@ def test_a_quantile_is_linear_within_a_bucket():
 
 
 def test_quantiles_of_nothing_and_of_what_lies_beyond_all_bounds():
-    histogram = METRICS.Histogram("h", "A test.")
+    histogram = metrics.Histogram("h", "A test.")
     assert str(histogram.quantile(0.5)) == "nan"
     histogram.observe(1e6)
-    assert histogram.quantile(0.5) == METRICS.BOUNDS_S[-1]
+    assert histogram.quantile(0.5) == metrics.BOUNDS_S[-1]
 
 
 def test_the_page_counts_first_tokens_and_gaps():
-    latencies = METRICS.Latencies()
+    latencies = metrics.Latencies()
     requests = [Request(i, [1], 4) for i in range(3)]
     latencies.arrived(requests)
     latencies.stepped(requests, {0})
@@ -54,7 +51,7 @@ def test_the_page_counts_first_tokens_and_gaps():
 
 def test_prometheus_reads_the_page():
     parser = pytest.importorskip("prometheus_client.parser")
-    latencies = METRICS.Latencies()
+    latencies = metrics.Latencies()
     latencies.arrived([Request(0, [1], 4)])
     latencies.stepped([Request(0, [1], 4)], set())
     families = {family.name: family for family in parser.text_string_to_metric_families(latencies.page({"gpu_power_watts": 1.0}))}
@@ -64,9 +61,9 @@ def test_prometheus_reads_the_page():
 
 def test_gauges_that_a_driver_refuses_are_left_out():
     gpu = FakeGpu(answers={"PowerUsage": 250_000, "MemoryInfo": SimpleNamespace(used=3 << 30), "ClockInfo": 1980})
-    found = METRICS.gauges_of(FakeNvml(gpu), gpu)
+    found = metrics.gauges_of(FakeNvml(gpu), gpu)
     assert found == {"gpu_power_watts": 250.0, "gpu_memory_used_bytes": 3 << 30, "gpu_sm_clock_hertz": 1.98e9}
 
 
 def test_on_a_cpu_the_host_is_read():
-    assert METRICS.Sensor("cpu").read()["host_memory_used_bytes"] > 0
+    assert metrics.Sensor("cpu").read()["host_memory_used_bytes"] > 0

@@ -4,12 +4,10 @@ import random
 
 import pytest
 
-from common.python.child.sides.loader import import_file
-from common.python.project import PROJECT_ROOT
 from common.serving.kv_blocks import BlockPool
+from common.serving.prefix_tree import PrefixTree
 
-RADIX = import_file(PROJECT_ROOT / "ch16/optimized_radix_attention.py")
-BLOCK = RADIX.BLOCK
+BLOCK = 16
 
 
 class Held:
@@ -17,7 +15,7 @@ class Held:
 
     def __init__(self, blocks):
         self.pool = BlockPool(blocks)
-        self.tree = RADIX.RadixTree(self.pool)
+        self.tree = PrefixTree(self.pool, BLOCK)
         self.content = {}
 
     def serve(self, tokens):
@@ -96,7 +94,7 @@ def test_random_prompts_find_the_longest_known_prefix(seed):
         full = len(tokens) // BLOCK * BLOCK
         known |= {tuple(tokens[:n]) for n in range(1, full + 1)}
         held.require_counted()
-    while held.tree.root.children:
+    while held.tree.nodes():
         held.tree.evict()
         held.require_counted()
     assert held.pool.free == 400
