@@ -33,13 +33,13 @@ def prepare(weights, config, slots, blocks, arrivals, emit, report, device):
             if has_room(request.id, len(request.prompt) + request.most_tokens):
                 return taken
             cache.release(request.id)
+        return None
 
     def serve():
         waiting, running, last, prompts, hits = arrivals.wait(), [], {}, [], 0
         while waiting or running:
             while waiting and len(running) < slots and (known := admit(waiting[0])) is not None:
-                request = waiting.pop(0)
-                running.append(request)
+                running.append(request := waiting.pop(0))
                 last[request.id] = torch.tensor(request.prompt[known:], device=device)
                 prompts, hits = [*prompts, request.prompt], hits + known
             new = [request for request in running if cache.length(request.id) < len(request.prompt)]
