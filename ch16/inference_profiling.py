@@ -3,7 +3,7 @@
 ./setup.sh python ch16/inference_profiling.py [--width 1] [--layers 4] [--prompt 128] [--steps 8] [--trace FILE]
 
 Prints, for prefill and decode, the host's time and, on a GPU, the kernels' time: a decode step whose kernels take less than the host
-is host-bound. --trace writes a Chrome trace. The ranges `prefill` and `decode` are also NVTX ranges: `nsys profile -t cuda,nvtx` shows them.
+is host-bound. --trace writes a Chrome trace. The ranges `prefill` and `decode` are NVTX ranges too: `nsys profile -t cuda,nvtx` shows them.
 """
 
 import argparse
