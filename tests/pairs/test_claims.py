@@ -41,6 +41,8 @@ PROVES_NOTHING = {
     "ch15:load_balancing",  # which rank has which expert
     "ch15:prefix_caching",  # which tokens of a prompt are computed
     "ch15:speculative_decoding",  # how many tokens a step computes
+    "ch16:monitoring",  # nor are those of these two
+    "ch16:radix_attention",
     "ch16:gptq",  # to which code a weight is rounded
     "ch17:dynamic_routing",  # which engine answers
     "ch17:early_rejection",  # which requests start
