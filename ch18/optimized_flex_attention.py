@@ -1,0 +1,23 @@
+"""Optimized: compiled flex_attention skips blocks the mask empties."""
+# predicts: baseline 9.29 ms = 4 * heads * dim * tokens**2 / (0.3 * bf16) on h100  (all pairs; masked kernels reach 0.3 of the peak: assumed)
+# predicts: optimized 1.04 ms = 4 * heads * dim * tokens * 1850 / (0.38 * bf16) on h100  (1850 keys a query in blocks kept: estimated)
+# proves: kernel flex_attention
+# proves: not kernel fmha
+
+import torch
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
+
+compiled = torch.compile(flex_attention, fullgraph=True, dynamic=False)
+
+
+def prepare(q, k, v, document, window):
+    def seen(_batch, _head, query, key):
+        return (document[query] == document[key]) & (query >= key) & (query - key < window)
+
+    tokens = len(document)
+    blocks = create_block_mask(seen, None, None, tokens, tokens, device=document.device)
+
+    def step():
+        return compiled(q, k, v, block_mask=blocks)
+
+    return step
