@@ -5,6 +5,13 @@ import triton
 from shared_paged_attend import attend, merge
 
 TILE = 64  # tokens that a program multiplies at once
+PROGRAMS = 4 * 132  # what the SMs of an H100 hold at once, four each
+
+
+def span_of(tokens, programs):
+    """Tokens of a part, a multiple of the tile, so that `programs` times the parts fill the GPU."""
+    parts = max(1, PROGRAMS // programs)
+    return -(-tokens // (parts * TILE)) * TILE
 
 
 def decoder(q, keys, values, table, lengths, span):
