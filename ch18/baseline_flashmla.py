@@ -4,8 +4,8 @@ import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 
-def prepare(q, latent, k_up, v_up, rank):
-    kept, shared = latent[..., :rank], latent[:, None, :, rank:]
+def prepare(q, latent, k_up, v_up, kv_rank):
+    kept, shared = latent[..., :kv_rank], latent[:, None, :, kv_rank:]
     expanded = torch.einsum("str,hnr->shtn", kept, k_up)
     keys = torch.cat((expanded, shared.expand(-1, expanded.shape[1], -1, -1)), -1)
     values = torch.einsum("str,hvr->shtv", kept, v_up).contiguous()

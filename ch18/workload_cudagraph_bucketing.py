@@ -14,9 +14,9 @@ from common.models.config import nanochat
 from common.models.decoder import shapes
 
 
-def config_of(layers):
-    """nanochat at that depth, in float32."""
-    return dataclasses.replace(nanochat(layers), dtype=torch.float32)
+def config_of(layers, vocabulary):
+    """nanochat at that depth and vocabulary, in float32."""
+    return dataclasses.replace(nanochat(layers), vocabulary=vocabulary, dtype=torch.float32)
 
 
 def sizes_of(steps, slots):
@@ -26,15 +26,15 @@ def sizes_of(steps, slots):
 
 def positions_of(steps, slots, capacity):
     """Where each slot's token of each step lies, [steps][slots]: contexts of several lengths, and one more for each step taken part in."""
-    at, out = [(i * 13) % (capacity - steps - 1) for i in range(slots)], []
+    at, out = [(5 + i * 13) % (capacity - steps - 1) for i in range(slots)], []
     for size in sizes_of(steps, slots):
         out.append(list(at))
         at = [position + (i < size) for i, position in enumerate(at)]
     return out
 
 
-def inputs(rand, layers, steps, slots, capacity):
-    config = config_of(layers)
+def inputs(rand, layers, steps, slots, capacity, vocabulary):
+    config = config_of(layers, vocabulary)
     cache = (config.layers, slots, capacity, config.kv_heads, config.head_dim)
     tokens = rand.integers(steps, slots, low=0, high=config.vocabulary)
     return {
@@ -55,18 +55,22 @@ def reference(weights, config, keys, values, tokens, positions, sizes):
     return torch.stack(answers)
 
 
-def work(layers, steps, slots, capacity):
-    config = config_of(layers)
+def work(layers, steps, slots, capacity, vocabulary):
+    config = config_of(layers, vocabulary)
     weights = sum(torch.Size(shape).numel() for name, shape in shapes(config).items() if name != "embedding")
     return {"fp32": 2 * weights * sum(sizes_of(steps, slots)), "dram_read": 4 * weights * steps, "graph_launch": steps}
 
 
 WORKLOAD = Workload(
     inputs=inputs,
-    outputs=lambda layers, steps, slots, capacity: {"logits": Spec((sum(sizes_of(steps, slots)), 65536), torch.float32)},
+    outputs=lambda steps, slots, vocabulary, **_: {"logits": Spec((sum(sizes_of(steps, slots)), vocabulary), torch.float32)},
     reference=reference,
-    time_at={"layers": 12, "steps": 8, "slots": 32, "capacity": 256},
-    check_at=({"layers": 2, "steps": 1, "slots": 1, "capacity": 8}, {"layers": 2, "steps": 4, "slots": 6, "capacity": 24}),
+    time_at={"layers": 12, "steps": 8, "slots": 32, "capacity": 256, "vocabulary": 65536},
+    check_at=(
+        {"layers": 2, "steps": 1, "slots": 1, "capacity": 8, "vocabulary": 100},
+        {"layers": 2, "steps": 4, "slots": 6, "capacity": 24, "vocabulary": 100},
+        {"layers": 2, "steps": 1, "slots": 40, "capacity": 24, "vocabulary": 64},
+    ),
     constants=("weights",),
     in_place=("keys", "values"),
     work=work,

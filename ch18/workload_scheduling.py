@@ -49,7 +49,14 @@ WORKLOAD = Workload(
         slo=Slo(ttft_ms=2000.0, tpot_ms=10.0),
     ),
     time_at={
-        "requests": 96, "prompt": 1536, "longest": 96, "slots": 16, "budget": 256, "width": 16, "more_layers": 4, "arrival_poisson": 0.8,
+        "requests": 96,
+        "prompt": 1536,
+        "longest": 96,
+        "slots": 16,
+        "budget": 256,
+        "width": 16,
+        "more_layers": 4,
+        "arrival_poisson": 0.8,
     },  # fmt: skip
     cpu_at={"requests": 8, "prompt": 64, "longest": 16, "slots": 4, "budget": 16, "width": 1, "more_layers": 0, "arrival_poisson": 0.0},
     check_at=(

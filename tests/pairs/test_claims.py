@@ -28,6 +28,7 @@ PROVES_NOTHING = {
     "ch14:regional_compile",  # what is compiled at once
     "ch15:continuous_batching",  # when a request starts
     "ch15:load_balancing",  # which rank has which expert
+    "ch18:scheduling",  # how many tokens of a prompt a step takes
 }
 
 
