@@ -1,5 +1,5 @@
 """Optimized: the kernel looks pages up itself: nothing is gathered."""
-# predicts: baseline 1.94 ms = 4 * kv_heads * dim * sequences * (14336 / dram_copy + 8192 / dram_read) on h100  (6144 in, 8192 out, 8192 in)
+# predicts: baseline 1.9 ms = 4 * kv_heads * dim * sequences * (14336 / dram_copy + 8192 / dram_read) on h100  (6144 in, 8192 out, 8192 in)
 # predicts: optimized 0.502 ms = 4 * kv_heads * dim * sequences * 6144 / dram_read on h100  (6144 tokens a sequence, read once)
 # proves: kernel attend
 # proves: launches == 1

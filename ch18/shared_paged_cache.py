@@ -17,9 +17,9 @@ def inputs(rand, sequences, shortest, longest, heads, kv_heads, dim):
     """Queries are scaled so that a few tokens take most of the attention, as in trained models, at any length of context."""
     lengths = lengths_of(sequences, shortest, longest)
     pages = [-(-length // PAGE) for length in lengths]
-    order, table = rand.permutation(sum(pages), dtype=torch.int32), []
-    for own in order.split(pages):  # what is behind a sequence's own pages is never its own: page 0 of the pool
-        table.append(torch.nn.functional.pad(own, (0, pages[-1] - len(own))))
+    order = rand.permutation(sum(pages), dtype=torch.int32)
+    # What is behind a sequence's own pages is never its own: page 0 of the pool.
+    table = [torch.nn.functional.pad(own, (0, pages[-1] - len(own))) for own in order.split(pages)]
     return {
         "q": rand.normal(sequences, heads, dim, dtype=BF16, std=3.0),
         "keys": rand.normal(sum(pages), PAGE, kv_heads, dim, dtype=BF16),

@@ -1,9 +1,9 @@
-"""The prompt of a new request through a model of Llama's widths."""
+"""The prompt of a new request, and random weights, for a model of Llama's widths."""
 
 import torch
 
 from common.models.config import Config
-from common.models.decoder import forward, fused_attention, hidden_states, logits
+from common.models.decoder import fused_attention, hidden_states, logits, shapes
 
 
 def config_of(layers, hidden):
@@ -11,6 +11,14 @@ def config_of(layers, hidden):
     heads = hidden // 128
     sizes = {"heads": heads, "kv_heads": max(1, heads // 4), "head_dim": 128, "intermediate": hidden * 7 // 2}
     return Config(vocabulary=8 * hidden, hidden=hidden, layers=layers, **sizes)
+
+
+def weights_of(config, rand):
+    """Random weights that keep activations at unit scale; norms are near one."""
+    moments = {
+        name: {"mean": 1.0, "std": 0.1} if name.endswith("norm") else {"std": shape[-1] ** -0.5} for name, shape in shapes(config).items()
+    }
+    return {name: rand.normal(*shape, dtype=config.dtype, **moments[name]) for name, shape in shapes(config).items()}
 
 
 def prefill(weights, config, tokens, keys, values):
@@ -22,8 +30,3 @@ def prefill(weights, config, tokens, keys, values):
 
     positions = torch.arange(len(tokens), device=tokens.device)
     return logits(weights, config, hidden_states(weights, config, tokens, positions, attend)[-1])
-
-
-def plain_prefill(weights, config, tokens):
-    """The same logits in plain arithmetic."""
-    return forward(weights, config, tokens)[-1]

@@ -1,36 +1,16 @@
 """Decode steps of nanochat while requests come and go: step i decodes one token for each of the first `sizes[i]` slots of a static cache.
 
-The weights are random, in float32 so that answers can be held to a narrow tolerance. The last position of the cache is no request's: padding may write there. Tokens are given, not sampled, so that
+The weights are random, in float32 so that answers can be held to a narrow tolerance. The last position of the cache is no request's:
+padding may write there. Tokens are given, not sampled, so that
 the answers of a step do not hang on a rounding in the one before.
 """
 
-import dataclasses
-
 import torch
+from shared_batch_sizes import config_of, positions_of, sizes_of
 from shared_decode_step import plain_decode
 
 from common import Spec, Workload
-from common.models.config import nanochat
 from common.models.decoder import shapes
-
-
-def config_of(layers, vocabulary):
-    """nanochat at that depth and vocabulary, in float32."""
-    return dataclasses.replace(nanochat(layers), vocabulary=vocabulary, dtype=torch.float32)
-
-
-def sizes_of(steps, slots):
-    """The size of the batch of each step: it rises and falls between 1 and `slots`."""
-    return [1 + 7 * (i + 1) * (i + 2) % slots for i in range(steps)]
-
-
-def positions_of(steps, slots, capacity):
-    """Where each slot's token of each step lies, [steps][slots]: contexts of several lengths, and one more for each step taken part in."""
-    at, out = [(5 + i * 13) % (capacity - steps - 1) for i in range(slots)], []
-    for size in sizes_of(steps, slots):
-        out.append(list(at))
-        at = [position + (i < size) for i, position in enumerate(at)]
-    return out
 
 
 def inputs(rand, layers, steps, slots, capacity, vocabulary):

@@ -13,6 +13,7 @@ from common.models.config import byte_lm
 from common.models.decoder import reference_logits
 from common.models.grow import grow, grown_config
 
+LARGE, SMALL = {"width": 16, "more_layers": 4}, {"width": 1, "more_layers": 0}
 FILES = ("inspect.py", "subprocess.py", "tarfile.py", "typing.py")
 
 
@@ -48,20 +49,11 @@ WORKLOAD = Workload(
         atol=0.13,  # bfloat16 on a CPU: see ch15:continuous_batching
         slo=Slo(ttft_ms=2000.0, tpot_ms=10.0),
     ),
-    time_at={
-        "requests": 96,
-        "prompt": 1536,
-        "longest": 96,
-        "slots": 16,
-        "budget": 256,
-        "width": 16,
-        "more_layers": 4,
-        "arrival_poisson": 0.8,
-    },  # fmt: skip
-    cpu_at={"requests": 8, "prompt": 64, "longest": 16, "slots": 4, "budget": 16, "width": 1, "more_layers": 0, "arrival_poisson": 0.0},
+    time_at={"requests": 96, "prompt": 1536, "longest": 96, "slots": 16, "budget": 256, "arrival_poisson": 0.8, **LARGE},
+    cpu_at={"requests": 8, "prompt": 64, "longest": 16, "slots": 4, "budget": 16, "arrival_poisson": 0.0, **SMALL},
     check_at=(
-        {"requests": 5, "prompt": 40, "longest": 8, "slots": 3, "budget": 12, "width": 1, "more_layers": 0, "arrival_poisson": 0.0},
-        {"requests": 6, "prompt": 64, "longest": 12, "slots": 4, "budget": 32, "width": 1, "more_layers": 1, "arrival_poisson": 0.0},
+        {"requests": 5, "prompt": 40, "longest": 8, "slots": 3, "budget": 12, "arrival_poisson": 0.0, **SMALL},
+        {"requests": 6, "prompt": 64, "longest": 12, "slots": 4, "budget": 32, "arrival_poisson": 0.0, **SMALL},
     ),
     constants=("weights",),
     goal="itl_ms.p95",

@@ -4,15 +4,13 @@ from shared_paged_cache import inputs, outputs, reference, work
 
 from common import Workload
 
-WIDTHS = {"heads": 32, "kv_heads": 8, "dim": 128}
-
 WORKLOAD = Workload(
     inputs=inputs,
     outputs=outputs,
     reference=reference,
     time_at={
-        "one": {"sequences": 1, "shortest": 65536, "longest": 65536, **WIDTHS},
-        "four": {"sequences": 4, "shortest": 32768, "longest": 32768, **WIDTHS},
+        "one": {"sequences": 1, "shortest": 65536, "longest": 65536, "heads": 32, "kv_heads": 8, "dim": 128},
+        "four": {"sequences": 4, "shortest": 32768, "longest": 32768, "heads": 32, "kv_heads": 8, "dim": 128},
     },
     cpu_at=None,  # Triton's interpreter checks a kernel, it does not race
     check_at=(

@@ -1,15 +1,14 @@
 """A decode worker: a new request's prompt is computed while `sequences` running requests decode `steps` tokens each. Llama's widths.
 
-Both use the same random weights, and each writes its own keys and values. Tokens are given, not sampled, so that the answers of a step do
-not hang on a rounding in the one before. bf16.
+Both use the same random weights. Tokens are given, not sampled, so that no answer hangs on a rounding in the step before. bf16.
 """
 
 import torch
 from shared_decode_step import plain_decode
-from shared_prefill import config_of, plain_prefill
+from shared_prefill import config_of, weights_of
 
 from common import Spec, Workload
-from common.models.decoder import shapes
+from common.models.decoder import forward, shapes
 
 
 def inputs(rand, layers, hidden, prompt, sequences, context, steps):
@@ -18,7 +17,7 @@ def inputs(rand, layers, hidden, prompt, sequences, context, steps):
     prompted = rand.integers(prompt, low=0, high=config.vocabulary)
     return {
         "config": config,
-        "weights": {name: rand.normal(*shape, dtype=config.dtype, std=shape[-1] ** -0.5) for name, shape in shapes(config).items()},
+        "weights": weights_of(config, rand),
         "prompted": prompted,
         "tokens": rand.integers(steps, sequences, low=0, high=config.vocabulary),
         "keys": rand.normal(*cache, dtype=config.dtype),
@@ -29,12 +28,11 @@ def inputs(rand, layers, hidden, prompt, sequences, context, steps):
 
 
 def reference(weights, config, prompted, tokens, keys, values, context):
-    first = plain_prefill(weights, config, prompted)
-    answers = [
-        torch.stack([plain_decode(weights, config, keys[:, i], values[:, i], ids[i], context + step) for i in range(len(ids))])
-        for step, ids in enumerate(tokens)
-    ]
-    return first, torch.stack(answers)
+    answers = []
+    for step, ids in enumerate(tokens):
+        rows = [plain_decode(weights, config, keys[:, i], values[:, i], ids[i], context + step) for i in range(len(ids))]
+        answers.append(torch.stack(rows))
+    return forward(weights, config, prompted)[-1], torch.stack(answers)
 
 
 def work(layers, hidden, prompt, sequences, context, steps):
@@ -47,8 +45,8 @@ def work(layers, hidden, prompt, sequences, context, steps):
 WORKLOAD = Workload(
     inputs=inputs,
     outputs=lambda hidden, sequences, steps, **_: {
-        "first": Spec((config_of(1, hidden).vocabulary,), torch.bfloat16),
-        "logits": Spec((steps, sequences, config_of(1, hidden).vocabulary), torch.bfloat16),
+        "first": Spec((8 * hidden,), torch.bfloat16),
+        "logits": Spec((steps, sequences, 8 * hidden), torch.bfloat16),
     },
     reference=reference,
     time_at={"layers": 4, "hidden": 4096, "prompt": 4096, "sequences": 16, "context": 2048, "steps": 12},
