@@ -45,8 +45,7 @@ def work(layers, hidden, prompt, sequences, context, steps):
 WORKLOAD = Workload(
     inputs=inputs,
     outputs=lambda hidden, sequences, steps, **_: {
-        "first": Spec((8 * hidden,), torch.bfloat16),
-        "logits": Spec((steps, sequences, 8 * hidden), torch.bfloat16),
+        name: Spec((*rows, 8 * hidden), torch.bfloat16) for name, rows in (("first", ()), ("logits", (steps, sequences)))
     },
     reference=reference,
     time_at={"layers": 4, "hidden": 4096, "prompt": 4096, "sequences": 16, "context": 2048, "steps": 12},

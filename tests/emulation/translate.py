@@ -29,6 +29,7 @@ _NOT_EMULATED = {
     "a launch through a configuration": re.compile(r"\bcudaLaunch(?:CooperativeKernel\w*|Kernel(?!Ex\b)\w*)\b"),
     "a launch from the device": re.compile(r"\bcudaStream(?:TailLaunch|FireAndForget)\b"),
     "a graph that is not captured": re.compile(r"\bcudaGraph(?:Add(?!Node\b)|Exec(?!Destroy|Update|_t))\w*\b"),
+    "an RDMA card": re.compile(r"\bibv_\w+"),
     "a grid-wide group": re.compile(r"\bthis_(?:grid|cluster)\b"),
 }
 

@@ -16,6 +16,7 @@ from common.python.errors import BenchmarkError, UnfitEnvironment
 from common.python.machine.description import (
     Gpu,
     Machine,
+    _rdma_cards,
     cache_folder,
     child_environment,
     describe_machine,
@@ -282,6 +283,8 @@ NO_MULTICAST = "needs nvls; NVLink multicast is off unless the machine's owner s
         (("nvls",), {"gpus": (gpu(),)}, NO_MULTICAST),
         (("nvls",), {"variables": {"NCCL_NVLS_ENABLE": "1"}}, NO_MULTICAST),
         (("nvls",), {"gpus": (gpu(),), "variables": {"NCCL_NVLS_ENABLE": "1"}}, ""),
+        (("package pytest", "package no_such"), {}, "needs the Python package no_such; not installed"),
+        (("gds",), {}, "needs gds; no CUDA device"),
         (
             ("tma", "gpus 4", "numa 2"),
             {},
@@ -296,6 +299,21 @@ def test_an_unmet_need_is_a_sentence(needs: tuple[str, ...], changes: dict[str, 
 def test_files_in_memory_are_on_nvme_only_if_some_drive_is_there() -> None:
     has_drive = any(Path("/sys/class/nvme").glob("nvme*"))
     assert unmet(("nvme",), machine(), Path("/dev/shm")) == ("" if has_drive else "needs 1 NVMe drive; this machine has 0")
+
+
+def test_nvshmem_is_where_torch_looks_for_it(tmp_path: Path) -> None:
+    here = machine(variables={"NVSHMEM_LIB_DIR": str(tmp_path)})
+    missing = "needs 1 NVSHMEM library for kernels (the package nvidia-nvshmem-cu13); this machine has 0"
+    assert unmet(("nvshmem",), here, PROJECT_ROOT) == missing
+    (tmp_path / "libnvshmem_device.bc").touch()
+    assert unmet(("nvshmem",), here, PROJECT_ROOT) == ""
+
+
+def test_rdma_cards_count_where_they_reach_the_memory_of_gpus(tmp_path: Path) -> None:
+    (tmp_path / "class/infiniband/mlx5_0").mkdir(parents=True)
+    assert _rdma_cards(tmp_path) == []
+    (tmp_path / "module/nvidia_peermem").mkdir(parents=True)
+    assert _rdma_cards(tmp_path) == ["mlx5_0"]
 
 
 def test_an_unknown_need_is_an_error() -> None:

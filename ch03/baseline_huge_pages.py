@@ -1,0 +1,9 @@
+"""Baseline: the first write to each 4 KiB page of the batch is a page fault."""
+
+import mmap
+
+from shared_batch import collated
+
+
+def prepare(dataset, order):
+    return lambda: collated(dataset, order, mmap.MADV_NORMAL)

@@ -1,0 +1,79 @@
+"""Chapter 3's pairs: which pages a batch has, and which CPUs a pod may use and for how many threads."""
+
+import gc
+import os
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from common.python.child.sides.inputs import Inputs
+from common.python.child.sides.loader import import_file, load_workload
+from tests.support.teeth import CPU, ROOT
+
+SETTING = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+MIB = 1 << 20
+
+
+def huge_bytes(tensor):
+    """How many bytes of the mapping that holds a tensor are in huge pages."""
+    address = tensor.data_ptr()
+    for part in re.split(r"^(?=[0-9a-f]+-[0-9a-f]+ )", Path("/proc/self/smaps").read_text(), flags=re.MULTILINE)[1:]:
+        first, last = (int(end, 16) for end in part.split()[0].split("-"))
+        if first <= address < last:
+            return 1024 * int(re.search(r"AnonHugePages:\s+(\d+)", part)[1])
+    raise AssertionError("the tensor lies in no mapping")
+
+
+@pytest.mark.skipif(not SETTING.exists() or "[madvise]" not in SETTING.read_text(), reason="huge pages are not given to who asks alone")
+@pytest.mark.parametrize(("side", "least", "most"), [("baseline", 0, 0), ("optimized", 12 * MIB, 16 * MIB)])
+def test_the_optimized_side_s_batch_is_in_huge_pages(side, least, most):
+    dataset = torch.rand(4096, 1024)
+    step = import_file(ROOT / f"ch03/{side}_huge_pages.py").prepare(dataset, torch.randperm(4096))
+    gc.collect()
+    assert least <= huge_bytes(step()) <= most
+
+
+@pytest.mark.parametrize("side", ["baseline", "optimized"])
+def test_every_batch_is_in_memory_of_its_own(side):
+    step = import_file(ROOT / f"ch03/{side}_huge_pages.py").prepare(torch.rand(64, 1024), torch.randperm(64))
+    first, second = step(), step()
+    assert first.data_ptr() != second.data_ptr()
+
+
+@pytest.mark.parametrize(
+    ("cpus", "pods", "expected"),
+    [
+        (range(16), 4, [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11], [12, 13, 14, 15]]),
+        ((1, 5, 9), 2, [[1], [5, 9]]),
+        ((3,), 3, [[3], [3], [3]]),
+    ],
+)
+def test_pods_share_out_the_cpus(cpus, pods, expected, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(cpus))
+    given = {}
+    for side in ("baseline", "optimized"):
+        module = import_file(ROOT / f"ch03/{side}_moe.py")
+        monkeypatch.setattr(module, "launched", lambda inputs, shape, cpu_sets, side=side: given.setdefault(side, cpu_sets))
+        module.prepare(None, None, None, None, None, pods, 1, 1, 1, 1, 1)
+    assert given["optimized"] == expected
+    assert given["baseline"] == [set(cpus)] * pods
+
+
+def test_a_pod_runs_on_its_cpus_with_a_thread_for_each_and_ends_with_its_launcher():
+    workload = load_workload(ROOT / "ch03/workload_moe.py")
+    shape = workload.check_at[1]
+    values = Inputs(workload, shape, 1, CPU, ROOT).values
+    launcher = import_file(ROOT / "ch03/shared_pods.py")
+    started = []
+    pod = launcher.pod
+    launcher.pod = lambda *arguments: started.append(pod(*arguments)) or started[-1]
+    core = max(os.sched_getaffinity(0))
+    launched = launcher.launched(values, shape, [[core]] * shape["pods"])
+    next(launched)()
+    for process, _, _ in started:
+        assert os.sched_getaffinity(process.pid) == {core}
+        assert len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 1
+    next(launched, None)
+    assert [process.returncode for process, _, _ in started] == [0] * shape["pods"]
