@@ -14,11 +14,10 @@ from common.models.decoder import forward, shapes
 def inputs(rand, layers, hidden, prompt, sequences, context, steps):
     config = config_of(layers, hidden)
     cache, own = ((layers, *where, config.kv_heads, config.head_dim) for where in ((sequences, context + steps), (prompt,)))
-    prompted = rand.integers(prompt, low=0, high=config.vocabulary)
     return {
         "config": config,
         "weights": weights_of(config, rand),
-        "prompted": prompted,
+        "prompted": rand.integers(prompt, low=0, high=config.vocabulary),
         "tokens": rand.integers(steps, sequences, low=0, high=config.vocabulary),
         "keys": rand.normal(*cache, dtype=config.dtype),
         "values": rand.normal(*cache, dtype=config.dtype),
@@ -30,9 +29,8 @@ def inputs(rand, layers, hidden, prompt, sequences, context, steps):
 def reference(weights, config, prompted, tokens, keys, values, context):
     answers = []
     for step, ids in enumerate(tokens):
-        rows = [plain_decode(weights, config, keys[:, i], values[:, i], ids[i], context + step) for i in range(len(ids))]
-        answers.append(torch.stack(rows))
-    return forward(weights, config, prompted)[-1], torch.stack(answers)
+        answers += [plain_decode(weights, config, keys[:, i], values[:, i], ids[i], context + step) for i in range(len(ids))]
+    return forward(weights, config, prompted)[-1], torch.stack(answers).unflatten(0, tokens.shape)
 
 
 def work(layers, hidden, prompt, sequences, context, steps):
