@@ -9,7 +9,9 @@ from shared_decode_step import decode
 from shared_prefill import prefill
 
 
-def prepare(weights, config, prompted, tokens, keys, values, new_keys, new_values, context):
+def prepare(weights, config, prompted, tokens, keys, values, context):
+    own = (len(keys), len(prompted), *keys.shape[3:])
+    new_keys, new_values = keys.new_empty(own), values.new_empty(own)
     at = torch.full_like(tokens[0], context)
     decoding = torch.cuda.Stream(priority=-1)  # its few blocks take the next free SM, before those of the prefill
 
