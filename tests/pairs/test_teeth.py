@@ -47,6 +47,14 @@ OPTIONS = {
     "ch14:regional_compile": Options(bits=3),
     "ch14:torch_compile_large": Options(bits=3),
     "ch15:load_balancing": Options(small={("load", 0): "both sides write there how busy ranks are, and no answer depends on it"}),
+    "ch18:batch_invariant": Options(
+        small={("same", 0): "a side writes there how many logits kept their bits, and no answer depends on it"}
+    ),
+    "ch18:cudagraph_bucketing": Options(small={("weights.embedding", 0): "no step has a token of the rows that are dropped"}),
+    "ch18:flashmla": Options(bits=3),  # e4m3: queries, shares and averages are rounded to BF16, one after the other
+    "ch18:streams": Options(
+        bits=3, small={("weights.embedding", 0): "few tokens are of the rows that are dropped"}
+    ),  # e4m3: layers in BF16
     "ch16:awq": Options(bits=1, small=CALIBRATION | dict.fromkeys((("gate_up", 0), ("down", 1)), FOUR_BITS)),
     "ch16:gptq": Options(bits=1, small=CALIBRATION | dict.fromkeys((("x", 1), ("weight", 1)), FOUR_BITS)),
     "ch16:gpt_oss_120b_inference": Options(
