@@ -1,6 +1,6 @@
 """Optimized: weights stay in NVFP4 and are unpacked in the kernel."""
 # predicts: baseline 122 us = 6 * hidden * inner / dram_read + 6 * 2e-6 on h100    (bf16 weights; 2 us a kernel: assumed)
-# predicts: optimized 44.9 us = 3 * 0.5625 * hidden * inner / dram_read + 7 * 2e-6 on h100    (4 bits, and 8 for each 16 weights)
+# predicts: optimized 46.9 us = 3 * 0.5625 * hidden * inner / dram_read + 8 * 2e-6 on h100    (4 bits, and 8 for each 16 weights)
 # proves: kernel nvfp4_gemv
 
 import torch

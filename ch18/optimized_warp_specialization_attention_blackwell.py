@@ -10,4 +10,4 @@ from shared_triton_attention import attention
 
 
 def prepare(q, k, v):
-    return attention(q, k, v, roles=True, warps=4)
+    return attention(q, k, v, roles=True)

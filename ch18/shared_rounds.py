@@ -15,11 +15,11 @@ class Rounds:
         self.depth, self.width, self.nodes = depth, width, 1 + depth * width
         capacity += self.nodes + depth
         self.target, self.draft = (SlotCache(*model, slots, capacity, device) for model in (target, draft))
-        self.length, self.last, self.before, self.active = (torch.zeros(slots, dtype=torch.int64, device=device) for _ in range(4))
+        self.last, self.before, self.active = (torch.zeros(slots, dtype=torch.int64, device=device) for _ in range(3))
+        self.length = torch.ones_like(self.last)
         self.rows, self.at = torch.arange(slots, device=device)[:, None], torch.arange(capacity, device=device)
         self.graph = None
         if device.type == "cuda":
-            self.length += 1
             for _ in range(2):  # the first calls allocate what later ones use
                 self._round()
             torch.cuda.synchronize()
