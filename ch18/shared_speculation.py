@@ -1,10 +1,10 @@
-"""A server that decodes in rounds of speculation, and the workload of the pairs that compare their trees."""
+"""A server that decodes in rounds of speculation, and the inputs of the pairs that compare their trees."""
 
 import torch
-from shared_byte_server import ATOL, arrivals_at, grown_inputs, prompts, trained_logits
+from shared_byte_server import arrivals_at, grown_inputs, prompts
 from shared_rounds import Rounds
 
-from common import Metric, Serving, Slo, Traffic, Workload
+from common import Metric, Traffic
 from common.models.config import byte_lm_draft
 
 
@@ -49,19 +49,11 @@ def traffic(requests, prompt, longest, arrival_poisson, **_):
 
 LARGE = {"width": 16, "more_layers": 4, "intermediate": 65536}
 SMALL = {"width": 1, "more_layers": 0, "intermediate": 704}
-
-
-def workload():
-    """At the timed shape the larger model is grown to 6.8 billion weights; the draft is as trained."""
-    return Workload(
-        inputs=inputs,
-        serving=Serving(traffic, trained_logits, vocabulary=256, atol=ATOL, slo=Slo(ttft_ms=1000.0, tpot_ms=5.0)),
-        time_at={"requests": 16, "prompt": 256, "longest": 128, "slots": 4, "arrival_poisson": 0.0, **LARGE},
-        cpu_at={"requests": 6, "prompt": 128, "longest": 32, "slots": 2, "arrival_poisson": 0.0, **SMALL},
-        check_at=(
-            {"requests": 5, "prompt": 40, "longest": 14, "slots": 2, "arrival_poisson": 0.0, **SMALL},
-            {"requests": 6, "prompt": 33, "longest": 9, "slots": 4, "arrival_poisson": 0.0, **SMALL, "width": 4},
-        ),
-        constants=("weights", "draft_weights"),
-        goal="tpot_ms",
-    )
+SHAPES = {
+    "time_at": {"requests": 16, "prompt": 256, "longest": 128, "slots": 4, "arrival_poisson": 0.0, **LARGE},
+    "cpu_at": {"requests": 6, "prompt": 128, "longest": 64, "slots": 2, "arrival_poisson": 0.0, **SMALL},
+    "check_at": (
+        {"requests": 5, "prompt": 40, "longest": 14, "slots": 2, "arrival_poisson": 0.0, **SMALL},
+        {"requests": 6, "prompt": 33, "longest": 9, "slots": 4, "arrival_poisson": 0.0, **SMALL, "width": 4},
+    ),
+}

@@ -43,7 +43,7 @@ WORKLOAD = Workload(
         {"tokens": 19, "experts": 3, "top": 3, "hidden": 200},  # every expert gets every token; no multiple of a tile
     ),
     work=work,
-    rtol=0.02,
-    atol=0.03,
+    rtol=0.01,
+    atol=0.02,  # intermediate roundings to bf16 leave up to 0.012, of answers with a deviation of 0.7
     clock="launch",  # the baseline asks the device how many tokens an expert has
 )

@@ -4,6 +4,15 @@ Both were trained on Python's standard library. At the timed shape the larger on
 """
 # baseline: ch18/optimized_speculative_decoding.py
 
-from shared_speculation import workload
+from shared_byte_server import ATOL, trained_logits
+from shared_speculation import SHAPES, inputs, traffic
 
-WORKLOAD = workload()
+from common import Serving, Slo, Workload
+
+WORKLOAD = Workload(
+    inputs=inputs,
+    serving=Serving(traffic, trained_logits, vocabulary=256, atol=ATOL, slo=Slo(ttft_ms=1000.0, tpot_ms=5.0)),
+    **SHAPES,
+    constants=("weights", "draft_weights"),
+    goal="tpot_ms",
+)

@@ -16,7 +16,7 @@ TARGET = replace(
     presets.byte_lm(), vocabulary=37, hidden=32, layers=2, heads=2, kv_heads=1, head_dim=16, intermediate=48, dtype=torch.float32
 )
 DRAFT = replace(TARGET, hidden=16, layers=1, heads=1)
-NEW = 20  # tokens
+NEW = 12  # tokens
 
 
 def weights_of(config, seed):
@@ -71,10 +71,10 @@ def answers(prompts, draft, depth, width):
 
 
 @pytest.mark.parametrize("draft", [UNRELATED, NEARLY, MODEL], ids=["unrelated", "nearly", "itself"])
-@pytest.mark.parametrize(("depth", "width"), [(0, 1), (1, 1), (4, 1), (1, 5), (3, 2), (4, 4)])
+@pytest.mark.parametrize(("depth", "width"), [(0, 1), (1, 5), (4, 1), (3, 2)])
 def test_rounds_say_what_the_model_says(chapter, draft, depth, width):
     rng = random.Random(depth)
-    prompts = [[rng.randrange(37) for _ in range(rng.choice((1, 2, 7, 12)))] for _ in range(5)]
+    prompts = [[rng.randrange(37) for _ in range(rng.choice((1, 2, 7, 12)))] for _ in range(3)]
     said, _ = answers(prompts, draft, depth, width)
     assert said == [alone(prompt) for prompt in prompts]
 

@@ -42,6 +42,8 @@ PROVES_NOTHING = {
     "ch15:prefix_caching",  # which tokens of a prompt are computed
     "ch15:speculative_decoding",  # how many tokens a step computes
     "ch16:gptq",  # to which code a weight is rounded
+    "ch18:multi_draft_speculative",  # how many drafts a step checks
+    "ch18:speculative_decoding",  # how many tokens a round says
 }
 
 
