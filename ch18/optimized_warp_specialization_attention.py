@@ -18,7 +18,7 @@ ROWS, COLS, STAGES = 128, 128, 2
 
 @gluon.jit
 def load(from_q, from_k, from_v, held_q, ring_k, ring_v, ready_q, full_k, full_v, empty_k, empty_v, row, query, first, steps):
-    """The warp that loads: queries once, then keys and values whenever their slot of the ring is empty. `query`, `first`: rows of a head."""
+    """The warp that loads: queries once, then keys and values whenever their slot is empty. `query`, `first`: rows of a head."""
     STAGES: gl.constexpr = ring_k.shape[0]
     COLS: gl.constexpr = ring_k.shape[1]
     mbarrier.expect(ready_q, from_q.block_type.nbytes)

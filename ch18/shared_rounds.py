@@ -5,6 +5,7 @@ host, and all shapes are fixed, so on a GPU a round is captured in one CUDA grap
 """
 
 import torch
+from shared_draft_tree import agreed, drafted, seen
 from shared_slot_cache import SlotCache
 
 
@@ -46,50 +47,14 @@ class Rounds:
         self.graph.replay()
         return self.answer
 
-    def _seen(self, ancestors):
-        """[slots, queries, capacity]: what the cache holds, and each node's `ancestors`, [slots, queries, nodes]."""
-        behind = self.at - self.length[:, None]
-        inside = ((behind >= 0) & (behind < ancestors.shape[2]))[:, None]
-        index = behind.clamp(0, ancestors.shape[2] - 1)[:, None].expand(-1, ancestors.shape[1], -1)
-        return (behind < 0)[:, None] | inside & ancestors.gather(2, index)
-
-    def _drafted(self):
-        """Tokens and parents [slots, nodes] of a tree, and each node's ancestors with itself, [slots, nodes, nodes]."""
-        tokens, parents = [self.last[:, None]], [torch.zeros_like(self.last)[:, None]]
-        own = torch.eye(self.nodes, dtype=torch.bool, device=self.last.device).expand(len(self.last), -1, -1)
-        ancestors, scores, first = own[:, :1], torch.zeros_like(self.last, dtype=torch.float32)[:, None], 0
-        for level in range(self.depth):
-            if level == 0:  # the token before the newest may be a draft that its model has not read
-                positions = self.length[:, None] + self.at[:2] - 1
-                fed, places, seen = torch.stack((self.before, self.last), 1), positions, positions[..., None] >= self.at
-            else:
-                first = 1 + (level - 1) * self.width
-                fed, places = tokens[-1], self.length[:, None] + self.at[first : first + self.width]
-                positions, seen = (self.length + level)[:, None].expand_as(fed), self._seen(ancestors[:, first:])
-            likely = self.draft.step(fed, positions, places, seen, self.rows).float().log_softmax(-1)
-            likely = likely[:, -scores.shape[1] :] + scores[..., None]
-            scores, best = likely.flatten(1).topk(self.width)
-            parent = best // likely.shape[2] + first
-            tokens.append(best % likely.shape[2])
-            parents.append(parent)
-            new = 1 + level * self.width
-            ancestors = torch.cat((ancestors, ancestors[self.rows, parent] | own[:, new : new + self.width]), 1)
-        return torch.cat(tokens, 1), torch.cat(parents, 1), ancestors
-
     def _round(self):
-        tokens, parents, ancestors = self._drafted()
+        tokens, parents, ancestors = drafted(self)
         levels = ancestors.sum(2) - 1
         places = self.length[:, None] + self.at[: self.nodes]
-        logits = self.target.step(tokens, self.length[:, None] + levels, places, self._seen(ancestors), self.rows)
+        logits = self.target.step(tokens, self.length[:, None] + levels, places, seen(self, ancestors), self.rows)
         choices = logits.argmax(-1)
-        node, alive, path = torch.zeros_like(self.last)[:, None], True, []
-        for level in range(self.depth):  # the child, if any, that is the target's choice behind its parent
-            path.append(node)
-            children = slice(1 + level * self.width, 1 + (level + 1) * self.width)
-            agrees = (parents[:, children] == node) & (tokens[:, children] == choices.gather(1, node)) & alive
-            alive = agrees.any(1, keepdim=True)
-            node = torch.where(alive, agrees.int().argmax(1, keepdim=True) + children.start, node)
-        path = torch.cat((*path, node), 1)
+        path = agreed(self, tokens, parents, choices)
+        node = path[:, -1:]
         counts = ((levels.gather(1, node)[:, 0] + 1) * self.active).contiguous()
         said = choices.gather(1, path)
         if self.depth:
