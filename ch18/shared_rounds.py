@@ -42,10 +42,9 @@ class Rounds:
 
     def next(self):
         """Tokens [slots, depth + 1], how many of them count, [slots], and the logits that they are the likeliest of."""
-        if self.graph is None:
-            return self._round()
-        self.graph.replay()
-        return self.answer
+        if self.graph:
+            self.graph.replay()
+        return self.answer if self.graph else self._round()
 
     def _round(self):
         tokens, parents, ancestors = drafted(self)
@@ -54,13 +53,11 @@ class Rounds:
         logits = self.target.step(tokens, self.length[:, None] + levels, places, seen(self, ancestors), self.rows)
         choices = logits.argmax(-1)
         path = agreed(self, tokens, parents, choices)
-        node = path[:, -1:]
-        counts = ((levels.gather(1, node)[:, 0] + 1) * self.active).contiguous()
-        said = choices.gather(1, path)
+        counts = ((levels.gather(1, path[:, -1:])[:, 0] + 1) * self.active).contiguous()
         if self.depth:
             for cache in (self.target, self.draft):
                 cache.move(self.length[:, None] + path[:, 1:], places[:, :1] + self.at[1 : self.depth + 1], self.rows)
-        self.before.copy_(tokens.gather(1, node)[:, 0])
-        self.last.copy_(choices.gather(1, node)[:, 0])
+        self.before.copy_(tokens.gather(1, path[:, -1:])[:, 0])
+        self.last.copy_(choices.gather(1, path[:, -1:])[:, 0])
         self.length += counts
-        return said, counts, logits[self.rows, path]
+        return choices.gather(1, path), counts, logits[self.rows, path]
