@@ -48,6 +48,8 @@ PROVES_NOTHING = {
     "ch17:dynamic_routing",  # which engine answers
     "ch17:early_rejection",  # which requests start
     "ch17:routing_static",
+    "ch18:multi_draft_speculative",  # how many drafts a step checks
+    "ch18:speculative_decoding",  # how many tokens a round says
 }
 
 
