@@ -193,13 +193,17 @@ def _dropping(name: str, axis: int, least: int) -> Wrong:
 
 def _without(tree: Any, name: str, axis: int) -> Any:
     """`tree` with the first 1/64 of its leaf `name` along `axis` set to zero."""
-    head, _, rest = name.partition(".")
     if not name:
         changed = tree.clone()
         changed.narrow(axis, 0, math.ceil(changed.shape[axis] / SHARE)).fill_(0)
         return changed
     if isinstance(tree, Mapping):
-        return {key: _without(value, rest, axis) if str(key) == head else value for key, value in tree.items()}
+        named = {key: f"{key}." for key in tree}  # a key may have dots of its own
+        return {
+            key: _without(value, name[len(named[key]) :], axis) if f"{name}.".startswith(named[key]) else value
+            for key, value in tree.items()
+        }
+    head, _, rest = name.partition(".")
     return [_without(value, rest, axis) if str(i) == head else value for i, value in enumerate(tree)]
 
 
