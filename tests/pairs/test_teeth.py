@@ -37,6 +37,7 @@ OPTIONS = {
     "ch15:load_balancing": Options(small={("load", 0): "both sides write there how busy ranks are, and no answer depends on it"}),
     "ch19:kv_offload": Options(small=FEW_OWN_KEYS),
     "ch19:kv_prefetch_overlap": Options(small=FEW_OWN_KEYS),
+    "ch19:adaptive_parallelism": Options(bits=4),  # each rank rounds its part of a sum to BF16, then the sum is rounded
     "ch19:fp8_training": Options(  # e2m1: the optimized side declares e4m3
         bits=1,
         small={(f"weights.0.{name}", axis): "FP8 is off by as much as they add" for name, axis in (("v", 1), ("up", 1), ("down", 0))},
