@@ -1,8 +1,10 @@
 """One shuffled epoch from disk: every record of a file, in the order that a permutation gives."""
+# needs: disk
 
 import torch
 
 from common import Spec, Workload
+from common.disk_pace import disk
 
 
 def inputs(rand, records, record_bytes):
@@ -31,4 +33,5 @@ WORKLOAD = Workload(
     clock="host",
     place="host",
     cache="cold",  # no page of the file is in the page cache when a timed step begins
+    metrics=disk,
 )

@@ -21,7 +21,12 @@ PROVES_NOTHING = {
     "ch03:numa_unaware",  # and on which node
     "ch04:nccl_config",  # which communicator an all-reduce runs in
     "ch05:dataloader",  # which process decodes
+    "ch05:gpu_input_engine",  # which part of the GPU decompresses
+    "ch05:gpudirect_storage",  # which way a file's bytes take to the device
+    "ch05:gpudirect_storage_compat",
+    "ch05:io_uring",  # how many reads are in flight
     "ch05:sequential_io",  # how the host reads a file
+    "ch05:storage_cpu",  # and when
     "ch11:event_sync",  # whether the host waits for the device between two launches
     "ch11:stream_ordered_allocator",  # which call gives it memory
     "ch13:custom_allocator",  # and how free memory is joined
@@ -30,7 +35,13 @@ PROVES_NOTHING = {
     "ch14:dynamic_shapes",  # for which sizes something is compiled
     "ch14:regional_compile",  # what is compiled at once
     "ch15:continuous_batching",  # when a request starts
+    "ch15:disaggregated_inference",  # nor is any step traced that serves requests: on which SMs a prompt runs
+    "ch15:inference_monolithic",  # what a graph holds
+    "ch15:kv_cache_management",  # which memory a request holds
     "ch15:load_balancing",  # which rank has which expert
+    "ch15:prefix_caching",  # which tokens of a prompt are computed
+    "ch15:speculative_decoding",  # how many tokens a step computes
+    "ch16:gptq",  # to which code a weight is rounded
 }
 
 

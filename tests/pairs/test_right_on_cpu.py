@@ -11,6 +11,8 @@ import pytest
 
 from common.python.child.sides.loader import load_workload
 from common.python.errors import SideFailure
+from common.python.machine.needs import package_of, unmet_packages
+from common.python.machine.storage_needs import STORAGE, unmet_storage
 from common.python.pairs.directives import read_directives
 from common.python.project import PROJECT_ROOT
 from common.python.session.session import BUILD_CACHE
@@ -56,6 +58,16 @@ def name_of(side):
     return str(side.file.relative_to(PROJECT_ROOT)) if side.file.is_relative_to(PROJECT_ROOT) else side.file.name
 
 
+def unmet_here(side):
+    """Why this machine's CPU cannot run a Python side: a need of the GPU, or a package or something of storage that is not here."""
+    of_side, of_workload = (read_directives(file).needs for file in (side.file, side.pair.workload))
+    elsewhere = [need for need in of_side if need not in STORAGE and not package_of(need)]
+    if elsewhere:
+        return f"needs {', '.join(elsewhere)}"
+    reasons = [unmet_packages([*of_side, *of_workload]), *unmet_storage(of_side, gpu=False, folder=PROJECT_ROOT)]
+    return "; ".join(filter(None, reasons))
+
+
 def emulate(side):
     """Check a CUDA side in the emulation, at the shapes that are not too large. Raises AssertionError and NotEmulated."""
     notes = check_side(side.pair.workload, side.file, cache=BUILD_CACHE)
@@ -64,8 +76,8 @@ def emulate(side):
 
 @pytest.mark.parametrize("side", parameters(IN_PYTHON_OR_TRITON))
 def test_python_side(side, harness):
-    if needs := read_directives(side.file).needs:
-        pytest.skip(f"{name_of(side)} needs {', '.join(needs)}")
+    if reason := unmet_here(side):
+        pytest.skip(f"{name_of(side)} {reason}")
     if name_of(side) in ELSEWHERE:
         pytest.skip(ELSEWHERE[name_of(side)])
     shapes = shapes_of(side)

@@ -16,6 +16,7 @@ from common.python.child.sides.inputs import Inputs, leaves, tensor_digest
 from common.python.child.sides.loader import load_workload
 from common.python.child.sides.no_data import device_bytes
 from common.python.errors import BenchmarkError, SideFailure
+from common.python.machine.needs import unmet_packages
 from common.python.pairs.directives import read_directives
 from common.python.pairs.goals import GOALS
 from common.python.pairs.layout import place_of
@@ -49,8 +50,9 @@ class Describer:
         cpu_at = {} if workload.cpu_at is None else with_kwargs(workload.cpu_at, request.kwargs, path.name)
         for shape in [*workload.check_at, *timed.values(), *([cpu_at] if cpu_at else [])]:
             _try_shape(workload, shape, path.name)
-        _try_shards(workload, path.name)
-        inputs = _try_inputs(workload, path.name)
+        # Without a package that `inputs` may ask for nothing can be tried: the row is skipped, and says which.
+        lacking = bool(unmet_packages(read_directives(path).needs))
+        inputs = None if lacking else _try_inputs(workload, path.name)
         return messages.Described(
             nonce=request.nonce,
             goal=workload.goal,
@@ -63,11 +65,11 @@ class Describer:
             work={name: workload.work(**shape) for name, shape in timed.items()},
             cpu_work=workload.work(**cpu_at) if cpu_at else {},
             serving=workload.serving is not None,
-            assets=inputs.assets,
-            mismatch=_mismatch(workload, inputs, [Path(side) for side in request.sides.values()]),
-            places=_places(workload, inputs, path.name),
+            assets=inputs.assets if inputs else {},
+            mismatch=_mismatch(workload, inputs, [Path(side) for side in request.sides.values()]) if inputs else "",
+            places=_places(workload, inputs, path.name) if inputs else {},
             ranks=list(workload.ranks),
-            device_bytes=_weighed(workload, timed) if request.weigh and workload.place == "device" else {},
+            device_bytes=_weighed(workload, timed) if request.weigh and workload.place == "device" and not lacking else {},
         )
 
 
@@ -77,6 +79,7 @@ def _weighed(workload: Workload, timed: Mapping[str, Shape]) -> dict[str, messag
 
 
 def _try_inputs(workload: Workload, file: str) -> Inputs:
+    _try_shards(workload, file)
     shape = workload.check_at[0]
     with tempfile.TemporaryDirectory() as folder:
         inputs = Inputs(workload, shape, 0, torch.device("cpu"), Path(folder), _first_place(workload))

@@ -20,7 +20,8 @@ import psutil
 import pynvml
 
 from common.python.errors import UnfitEnvironment
-from common.python.machine.needs import FEATURES, parse_need, unmet_capability
+from common.python.machine.needs import FEATURES, package_of, parse_need, unmet_capability, unmet_packages
+from common.python.machine.storage_needs import STORAGE, unmet_storage
 from common.python.project import PROJECT_ROOT
 from common.python.results import Document
 
@@ -358,7 +359,7 @@ def unmet(needs: Sequence[str], machine: Machine, root: Path) -> str:
 
     Raises BenchmarkError for a need that is not known.
     """
-    counts = dict(parse_need(need) for need in needs)
+    counts = dict(map(parse_need, needs))
     features = [name for name in counts if name in FEATURES]
     reasons = []
     if features and not machine.gpus:
@@ -367,8 +368,9 @@ def unmet(needs: Sequence[str], machine: Machine, root: Path) -> str:
         reasons.append(unmet_capability(features, machine.gpus[0].capability))
     if "nvls" in counts and not (machine.gpus and allows_multicast(machine.variables)):
         reasons.append("needs nvls; NVLink multicast is off unless the machine's owner sets NCCL_NVLS_ENABLE=1")
+    reasons += [unmet_packages(needs), *unmet_storage(tuple(counts), gpu=bool(machine.gpus), folder=root)]
     for name, count in counts.items():
-        if name in FEATURES or name == "nvls":
+        if name in FEATURES or name == "nvls" or name in STORAGE or package_of(name):
             continue
         noun, available = _resource(name, machine, root)
         if available < count:

@@ -84,7 +84,7 @@ class Measurement:
         self._room = SETS_SHARE * min((gpu.memory_bytes for gpu in gpus), default=0)
         self._hold = plan.clock == "device" and plan.ranks == 1
         self._sustained = session.is_sustained(plan)
-        has_cores = plan.device == "cpu" or plan.ranks > 1  # of its workers' own
+        has_cores = plan.device == "cpu" or plan.ranks > 1 or plan.cores  # of its workers' own
         self._core = ANY_CORE if has_cores or plan.clock == "device" else fastest_core()
         self._checks: dict[str, list[Check]] = {side: [] for side in plan.sides}
         self._peaks: dict[str, int] = {}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from common.python.machine.needs import FEATURES
+from common.python.machine.needs import FEATURES, ON_GPU
 from common.python.pairs.claims import techniques
 from common.python.pairs.directives import first_line
 from common.python.pairs.discovery import Pair, Tree
@@ -53,7 +53,7 @@ def listed(pairs: Iterable[Pair], *, gpu: bool) -> list[Listed]:
 
 def _lacking(pair: Pair, needs: tuple[str, ...], gpu: bool) -> str:
     """What stands in the way, as far as file names and `needs:` tell; which features a GPU that is here has, a run finds out."""
-    on_gpu = [need for need in needs if need in FEATURES or need.partition(" ")[0] in ("gpus", "c2c", "nvls", "nvshmem", "rdma")]
+    on_gpu = [need for need in needs if need in FEATURES or need.partition(" ")[0] in ON_GPU]
     asked = f"needs {', '.join(on_gpu)}" if on_gpu else ""
     if gpu:
         return asked

@@ -24,6 +24,7 @@ from common.python.processes.fork_server import ForkServer
 from common.python.processes.messages import ShapeEntries
 from common.python.results import BASELINE
 from common.python.settings import Device, Settings
+from common.python.storage import ARTIFACTS
 from common.python.wording import at_shape, bytes_text
 
 CPU_SHAPE = "cpu"
@@ -112,10 +113,11 @@ class Plan:
     def cores(self) -> tuple[int, ...]:
         """The cores that each side may use, where these are several: all, for the harness waits while a side is timed.
 
-        Work of the host has them where a side of the row may have threads or processes.
+        Work of the host, and what is timed by the host's clock, has them where a side of the row may have threads or processes.
         """
         allowed = {name for directives in self.side_directives.values() for name in directives.allows}
-        is_parallel = self.described.place == "host" and self.ranks == 1 and allowed & {"threads", "processes"}
+        is_of_host = self.described.place == "host" or self.described.clock == "host"
+        is_parallel = is_of_host and self.ranks == 1 and allowed & {"threads", "processes"}
         return tuple(sorted(os.sched_getaffinity(0))) if is_parallel else ()
 
     def compiles(self, side: str) -> bool:
@@ -225,7 +227,7 @@ def _plan(
         work = {CPU_SHAPE: described.cpu_work}
     usable = machine if device == "cuda" else machine.model_copy(update={"gpus": ()})
     directives = (workload_directives, *side_directives.values())
-    skip = _skip_reason(selection, directives, usable, device if only_checked else here, settings.root)
+    skip = _skip_reason(selection, directives, usable, device if only_checked else here, files_folder(settings))
     skip = skip or (_not_of_traces(settings) if described.serving else "")
     digests = {side: digest_of(selection.pair.workload, selection.pair.sides[side]) for side in selection.sides}
     gpus = machine.gpus[:ranks] if ranks > 1 else gpus_for(directives, machine)
@@ -287,11 +289,17 @@ def _not_of_traces(settings: Settings) -> str:
     return f"{flag} is about steps, and a step of this row serves a trace of requests" if flag else ""
 
 
+def files_folder(settings: Settings) -> Path:
+    """The folder, one that exists, under which a run with these settings puts the input files of its sides."""
+    wanted = settings.artifacts_dir or ARTIFACTS
+    return next(folder for folder in (wanted.absolute(), *wanted.absolute().parents) if folder.is_dir())
+
+
 def _skip_reason(
-    selection: Selection, directives: Sequence[Directives], machine: Machine, device: Literal["cuda", "cpu"], root: Path
+    selection: Selection, directives: Sequence[Directives], machine: Machine, device: Literal["cuda", "cpu"], files: Path
 ) -> str:
     needs = tuple(need for each in directives for need in each.needs)
-    reason = unmet(needs, machine, root)
+    reason = unmet(needs, machine, files)
     if not reason and device == "cpu" and any(selection.pair.sides[side].suffix == ".cu" for side in selection.sides):
         reason = "no CUDA device"
     instead = next((each.instead for each in directives if each.instead), "")

@@ -150,3 +150,13 @@ def test_a_value_takes_the_type_it_replaces(old, text, value):
 
 def test_entries_that_are_not_named_stay():
     assert with_kwargs({"n": 1, "m": 2}, {"m": "3"}, "w.py") == {"n": 1, "m": 3}
+
+
+def test_inputs_are_not_tried_where_a_package_that_the_workload_needs_is_not_installed(tmp_path):
+    write_pair(tmp_path, inputs="lambda rand, n: __import__('no_such_package')")
+    with pytest.raises(Exception, match="no_such_package"):
+        describe(tmp_path)
+    workload = tmp_path / "demo" / "workload_double.py"
+    workload.write_text("# needs: package no_such_package\n" + workload.read_text())
+    described = describe(tmp_path)
+    assert (list(described.timed), described.assets, described.mismatch, described.places) == (["default"], {}, "", {})

@@ -283,6 +283,8 @@ NO_MULTICAST = "needs nvls; NVLink multicast is off unless the machine's owner s
         (("nvls",), {"gpus": (gpu(),)}, NO_MULTICAST),
         (("nvls",), {"variables": {"NCCL_NVLS_ENABLE": "1"}}, NO_MULTICAST),
         (("nvls",), {"gpus": (gpu(),), "variables": {"NCCL_NVLS_ENABLE": "1"}}, ""),
+        (("package pytest", "package no_such"), {}, "needs the Python package no_such; not installed"),
+        (("gds",), {}, "needs gds; no CUDA device"),
         (
             ("tma", "gpus 4", "numa 2"),
             {},

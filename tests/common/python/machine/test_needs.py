@@ -1,9 +1,11 @@
 """What a `needs:` line may say, and what each compute capability answers."""
 
+import sys
+
 import pytest
 
 from common.python.errors import BenchmarkError
-from common.python.machine.needs import FEATURES, parse_need, unmet_capability
+from common.python.machine.needs import FEATURES, package_of, parse_need, unmet_capability, unmet_packages
 
 # The architectures that have each feature, out of Ampere, Ada, Hopper, two Blackwells of the data centre and one of the desk.
 HAVE = {
@@ -38,8 +40,32 @@ def test_counts_are_read():
 
 @pytest.mark.parametrize(
     ("need", "expected"),
-    [("wgma", "expected wgmma"), ("gpus", "a count"), ("gpus two", "a count"), ("gpus 0", "a count"), ("tma 2", "without"), ("", "one of")],
+    [
+        ("package", "a package as Python imports it"),
+        ("package 2kv", "a package as"),
+        ("package kvikio 2", "a package as"),
+        ("wgma", "expected wgmma"),
+        ("gpus", "a count"),
+        ("gpus two", "a count"),
+        ("gpus 0", "a count"),
+        ("tma 2", "without"),
+        ("", "one of"),
+    ],
 )
 def test_what_is_not_a_need_is_an_error_also_behind_an_unmet_one(need, expected):
     with pytest.raises(BenchmarkError, match=expected):
         unmet_capability(["tcgen05", need], (9, 0))
+
+
+def test_a_package_is_a_need_by_the_name_that_python_imports():
+    assert parse_need("package nvidia.nvcomp") == ("package nvidia.nvcomp", 1)
+    assert (package_of("package nvidia.nvcomp"), package_of("disk")) == ("nvidia.nvcomp", "")
+    assert unmet_capability(["package no_such_package"], (8, 0)) == ""
+
+
+def test_a_package_that_is_not_installed_is_named_and_none_is_imported(monkeypatch):
+    monkeypatch.delitem(sys.modules, "wave", raising=False)
+    assert unmet_packages(["disk", "package wave", "package xml.dom"]) == ""
+    assert "wave" not in sys.modules
+    assert unmet_packages(["package wave", "package no_such"]) == "needs the Python package no_such; not installed"
+    assert unmet_packages(["package no_such.inner", "package no_such"]) == "needs the Python packages no_such.inner, no_such; not installed"

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -234,6 +235,7 @@ def test_a_cuda_side_needs_a_device(plans, tmp_path):
 UNMET = {
     "wgmma": "needs wgmma; no CUDA device",
     "gpus 2": "needs 2 GPUs; this machine has 0",
+    "package no_such_package": "needs the Python package no_such_package; not installed",
     "tma, numa 99": "needs tma; no CUDA device; needs 99 NUMA nodes; this machine has 1",
 }
 
@@ -242,6 +244,12 @@ UNMET = {
 def test_an_unmet_need_is_the_reason(plans, tmp_path, need):
     write_pair(tmp_path, optimized=with_line(OPTIMIZED, f"needs: {need}"))
     assert [plan.skip for plan in plans()] == [UNMET[need]]
+
+
+def test_a_row_of_a_disk_is_skipped_where_its_files_would_be_in_memory(plans, tmp_path):
+    write_pair(tmp_path, optimized=with_line(OPTIMIZED, "needs: disk"))
+    reason = "needs a disk; /dev/shm is on tmpfs, which keeps files in memory"
+    assert [plan.skip for plan in plans(artifacts_dir=Path("/dev/shm/absent/run"))] == [reason]
 
 
 def test_a_gpu_of_another_kind_is_told_and_so_is_what_to_try_instead(on_a_gpu, tmp_path):
@@ -446,11 +454,20 @@ def test_a_launch_line_that_does_not_fit_is_the_rows_to_tell(plans, tmp_path, ar
 
 
 @pytest.mark.parametrize(
-    ("place", "allows", "several"),
-    [("host", "processes", True), ("host", "threads", True), ("host", "sync", False), ("device", "threads", False)],
+    ("place", "clock", "allows", "several"),
+    [
+        ("host", "device", "processes", True),
+        ("host", "device", "threads", True),
+        ("host", "device", "sync", False),
+        ("device", "device", "threads", False),
+        ("device", "host", "threads", True),
+        ("device", "host", "sync", False),
+    ],
 )
-def test_sides_with_threads_or_processes_have_all_cores_where_the_work_is_the_hosts(tmp_path, place, allows, several):
+def test_sides_with_threads_or_processes_have_all_cores_by_the_hosts_clock_and_where_the_work_is_the_hosts(
+    tmp_path, place, clock, allows, several
+):
     plan = a_plan(tmp_path)
     sides = {"baseline": Directives(), "optimized": Directives(allows=(allows,))}
-    plan = replace(plan, described=plan.described.model_copy(update={"place": place}), side_directives=sides)
+    plan = replace(plan, described=plan.described.model_copy(update={"place": place, "clock": clock}), side_directives=sides)
     assert plan.cores == (tuple(sorted(os.sched_getaffinity(0))) if several else ())
