@@ -23,6 +23,7 @@ CACHED = {
 }
 MIXTURE = ("gate_up", "gate_up_bias", "down", "down_bias")
 FOUR_BITS = "an answer moves less by it than by rounding weights to 4 bits"
+FEW_OWN_KEYS = {("weights.layers.1.k", 0): "most keys are of the history, and few of the messages that this weight makes"}
 OPTIONS = {
     "ch02:grace_coherent_memory": Options(small={("crossing", 0): "a side writes there what it measured, and no answer depends on it"}),
     "ch04:nccl": Options(bits=4),  # each rank rounds its part to BF16, then the sum is rounded, then the residual is added
@@ -79,6 +80,12 @@ OPTIONS = {
         small={(name, 0): "the first of 8 experts, which the only token of that shape does not take" for name in MIXTURE},
     ),
     "ch18:nvfp4_inference": Options(bits=1, small=dict.fromkeys((("x", 1), ("norm", 0), ("gate_up", 1), ("down", 1)), FOUR_BITS)),
+    "ch19:kv_offload": Options(small=FEW_OWN_KEYS),
+    "ch19:kv_prefetch_overlap": Options(small=FEW_OWN_KEYS),
+    "ch19:adaptive_parallelism": Options(bits=4),  # each rank rounds its part of a sum to BF16, then the sum is rounded
+    "ch19:fp8_training": Options(  # e2m1: the optimized side declares e4m3
+        bits=1,
+        small={(f"weights.0.{name}", axis): "FP8 is off by as much as they add" for name, axis in (("v", 1), ("up", 1), ("down", 0))},
 }
 
 # Shapes with a longer reduction than any check shape has, by target: a tolerance might hide there what it shows at those.
