@@ -1,6 +1,6 @@
 """Optimized: NVFP4 pages: 9 bytes per 16 elements, not 32."""
-# predicts: baseline 0.345 ms = 4 * sequences * context * kv_heads * dim / dram_read + 10e-6 on h100  (2 bytes an element; 10 us of small kernels)
-# predicts: optimized 0.104 ms = 2 * sequences * context * kv_heads * 9 * dim / 16 / dram_read + 10e-6 on h100  (4 bits, and a scale per 16)
+# predicts: baseline 0.345 ms = 4 * sequences * context * kv_heads * dim / dram_read + 10e-6 on h100  (2 bytes an element)
+# predicts: optimized 0.104 ms = 2 * sequences * context * kv_heads * 9 * dim / 16 / dram_read + 10e-6 on h100  (and scales)
 # proves: fewer /LDG\.E\.128|LDGSTS\.E\.BYPASS\.LTC128B\.128/ in attend
 
 from shared_nvfp4 import quantized

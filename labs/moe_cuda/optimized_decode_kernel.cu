@@ -1,5 +1,5 @@
 // Optimized: bulk copies stream the chosen experts' rows in place.
-// predicts: baseline 206 us = 12 * top * hidden * inner / dram_copy + 6 * top * hidden * inner / dram_read + 14e-6 on h100  (a copy, then a read)
+// predicts: baseline 206 us = 12 * top * hidden * inner / dram_copy + 6 * top * hidden * inner / dram_read + 14e-6 on h100
 // predicts: optimized 68.1 us = 6 * top * hidden * inner / dram_read + 6e-6 on h100  (one read; 3 us a kernel to fill its ring)
 // proves: bulk_copy_g2s
 // proves: mbarrier_expect_tx

@@ -1,5 +1,5 @@
 // Optimized: look-back: a tile gets its prefix from those before.
-// predicts: baseline 0.537 ms = 4 * n / dram_read + 8 * n / dram_copy + 20e-6 on h100  (two passes; 20 us for the scan of the sums and gaps)
+// predicts: baseline 0.537 ms = 4 * n / dram_read + 8 * n / dram_copy + 20e-6 on h100  (two passes; 20 us for the sums and gaps)
 // predicts: optimized 0.360 ms = 8 * n / dram_copy + 10e-6 on h100  (one pass; 10 us assumed for the memset and the last look-backs)
 // proves: kernels == 1
 // proves: atom_global_return

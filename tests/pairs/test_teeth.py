@@ -40,6 +40,7 @@ OPTIONS = {
     "ch14:torch_compile_large": Options(bits=3),
     "ch15:load_balancing": Options(small={("load", 0): "both sides write there how busy ranks are, and no answer depends on it"}),
     "labs/async_input_pipeline:async_input_pipeline": Options(bits=4),  # features and five hidden layers are rounded to BF16 in turn
+    "labs/one_kernel_many_languages:one_kernel_many_languages": Options(bits=2),  # answers are rounded to e4m3's three
     "labs/kv_cache_compression:kv_cache_nvfp4": Options(
         bits=0,  # powers of two: the optimized side's e2m1 has one bit more, within a block
         small=dict.fromkeys((("q", 2), ("k", 2), ("keys", 3)), "a 64th of a head's elements is less than NVFP4 rounds"),
