@@ -1,6 +1,6 @@
 """A freed slot takes the next request in the next step."""
-# predicts: baseline output_tokens_per_s 4187 = requests * 72 / (1214 * 2.25e-3 + 0.020) on h100  (steps of 2.25 ms, then prefill)
-# predicts: optimized output_tokens_per_s 6507 = requests * 72 / (778 * 2.25e-3 + 0.020) on h100  (the same step, fewer of them)
+# predicts: baseline output_tokens_per_s 4122 = requests * 36 / (612 * 2.25e-3 + 0.020) on h100  (steps of 2.25 ms, then prefill)
+# predicts: optimized output_tokens_per_s 6435 = requests * 36 / (389 * 2.25e-3 + 0.020) on h100  (the same step, fewer of them)
 
 import torch
 

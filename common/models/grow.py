@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from common.models.config import Config
-from common.models.decoder import init
+from common.models.decoder import init, shapes
 from common.models.layers import Weights
 
 
@@ -50,6 +50,25 @@ def grow(weights: Weights, config: Config, grown: Config, rand: Any) -> dict[str
         if name.endswith("norm"):  # a mean over more elements is smaller by what the norm's weight makes up for
             tensor[: config.hidden] *= shrink
     return out
+
+
+def shrink(weights: Weights, config: Config, grown: Config) -> dict[str, torch.Tensor]:
+    """The weights of `config` within those of `grown`, as `grow` put them there: a function that is cheap to compute, and the same.
+
+    Products are views of `weights`; norms are scaled back, which is exact.
+    """
+    larger = math.sqrt(grown.hidden / config.hidden)
+    return {
+        name: _within(weights[name], shape, name) * larger if name.endswith("norm") else _within(weights[name], shape, name)
+        for name, shape in shapes(config).items()
+    }
+
+
+def _within(tensor: torch.Tensor, shape: tuple[int, ...], name: str) -> torch.Tensor:
+    """The first elements of every dimension; of gates and ups those of each half."""
+    if name.endswith((".gate_up", ".gate_up_bias")):
+        return torch.cat([_within(half, (shape[0] // 2, *shape[1:]), "") for half in tensor.chunk(2)])
+    return tensor[tuple(slice(extent) for extent in shape)]
 
 
 def _place(into: torch.Tensor, tensor: torch.Tensor, name: str) -> None:

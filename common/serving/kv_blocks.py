@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 import torch
 
@@ -105,13 +105,19 @@ class KvBlocks:
 
     def fork(self, parent: Hashable, child: Hashable) -> None:
         """A new sequence `child` with the tokens of `parent`, in the same blocks. Raises ValueError for a name that is taken."""
-        if child in self._tables:
-            raise ValueError(f"sequence {child!r} is known already; expected a new name")
         length = self._lengths[parent]
-        blocks = self._tables[parent][: self._blocks_for(length)]
+        self._adopt(child, self._tables[parent][: self._blocks_for(length)], length)
+
+    def adopt(self, sequence: Hashable, blocks: Sequence[int]) -> None:
+        """A new sequence that begins with the tokens of full `blocks`, which somebody holds. Raises ValueError for a name that is taken."""
+        self._adopt(sequence, blocks, len(blocks) * self.block_tokens)
+
+    def _adopt(self, sequence: Hashable, blocks: Sequence[int], length: int) -> None:
+        if sequence in self._tables:
+            raise ValueError(f"sequence {sequence!r} is known already; expected a new name")
         for block in blocks:
             self.pool.share(block)
-        self._tables[child], self._lengths[child] = list(blocks), length
+        self._tables[sequence], self._lengths[sequence] = list(blocks), length
 
     def truncate(self, sequence: Hashable, length: int) -> None:
         """Forget the tokens from `length` on, as after rejected drafts. The blocks stay with the sequence."""

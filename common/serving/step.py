@@ -31,6 +31,14 @@ def step(
     return batch.forward(weights, config, torch.cat(list(chunks)), feed)
 
 
+def step_over_all(
+    weights: Weights, config: Config, blocks: KvBlocks, sequences: Sequence[Hashable], chunks: Sequence[torch.Tensor]
+) -> torch.Tensor:
+    """The same, but logits behind every token of the chunks, in their order: [tokens, vocabulary]. Drafts are verified so."""
+    batch = Batch(blocks, sequences, [len(chunk) for chunk in chunks])
+    return batch.forward(weights, config, torch.cat(list(chunks)), every=True)
+
+
 @dataclass(frozen=True)
 class _Group:
     """Sequences whose queries are padded to the longest chunk, and their keys to the longest context.
@@ -69,8 +77,10 @@ class Batch:
         self._plan = plan
         self._masks: dict[tuple[int, int | None], torch.Tensor] = {}
 
-    def forward(self, weights: Weights, config: Config, tokens: torch.Tensor, feed: FeedForward = feed_forward) -> torch.Tensor:
-        """Logits behind each sequence's last token, [sequences, vocabulary], for the batch's `tokens`, [tokens]."""
+    def forward(
+        self, weights: Weights, config: Config, tokens: torch.Tensor, feed: FeedForward = feed_forward, *, every: bool = False
+    ) -> torch.Tensor:
+        """Logits behind each sequence's last token, [sequences, vocabulary], for the batch's `tokens`, [tokens]; or behind `every` one."""
         sent = self._plan.sent(tokens.device)
         positions, slots, last = (sent[i][0] for i in (self._positions, self._slots, self._last))
         groups = [
@@ -90,7 +100,7 @@ class Batch:
             return out
 
         x = hidden_states(weights, config, tokens, positions, attend, feed)
-        return logits(weights, config, x[last])
+        return logits(weights, config, x if every else x[last])
 
     def _written(
         self, config: Config, layer: int, slots: torch.Tensor, k: torch.Tensor, v: torch.Tensor | None

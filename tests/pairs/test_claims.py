@@ -35,7 +35,13 @@ PROVES_NOTHING = {
     "ch14:dynamic_shapes",  # for which sizes something is compiled
     "ch14:regional_compile",  # what is compiled at once
     "ch15:continuous_batching",  # when a request starts
+    "ch15:disaggregated_inference",  # nor is any step traced that serves requests: on which SMs a prompt runs
+    "ch15:inference_monolithic",  # what a graph holds
+    "ch15:kv_cache_management",  # which memory a request holds
     "ch15:load_balancing",  # which rank has which expert
+    "ch15:prefix_caching",  # which tokens of a prompt are computed
+    "ch15:speculative_decoding",  # how many tokens a step computes
+    "ch16:gptq",  # to which code a weight is rounded
 }
 
 

@@ -14,6 +14,14 @@ from tests.pairs.wrong_answers import Options, Untestable, taken
 
 # What the workloads do not tell, by target.
 STAMPED = Options(small={("stamps", 0): "the kernels write the clock there, and no answer depends on it"})
+CALIBRATION = {("samples", axis): "codes of 4 bits are chosen by them, and the answer is not made of them" for axis in (0, 1)}
+CACHED = {
+    (f"caches.{layer}.{each}", axis): "a token among many, or an element of a score"
+    for layer in (0, 1)
+    for each in (0, 1)
+    for axis in (2, 3)
+}
+FOUR_BITS = "an answer moves less by it than by rounding weights to 4 bits"
 OPTIONS = {
     "ch02:grace_coherent_memory": Options(small={("crossing", 0): "a side writes there what it measured, and no answer depends on it"}),
     "ch04:nccl": Options(bits=4),  # each rank rounds its part to BF16, then the sum is rounded, then the residual is added
@@ -45,6 +53,20 @@ OPTIONS = {
         bits=0,  # powers of two: the optimized side's e2m1 has one bit more, within a block
         small=dict.fromkeys((("q", 2), ("k", 2), ("keys", 3)), "a 64th of a head's elements is less than NVFP4 rounds"),
     ),
+    "ch16:awq": Options(bits=1, small=CALIBRATION | dict.fromkeys((("gate_up", 0), ("down", 1)), FOUR_BITS)),
+    "ch16:gptq": Options(bits=1, small=CALIBRATION | dict.fromkeys((("x", 1), ("weight", 1)), FOUR_BITS)),
+    "ch16:gpt_oss_120b_inference": Options(
+        bits=3,  # e4m3: two layers in BF16 are off by as much as inputs of two bits less
+        small={
+            (f"weights.{name}", axis): "a part of 64 of a sum"
+            for name, axis in (("0.v_bias", 0), ("0.sinks", 0), ("0.router", 1), ("0.feed_forward_norm", 0), ("1.v_bias", 0))
+        },
+    ),
+    "ch16:inference_optimizations": Options(
+        bits=1, small=CACHED | dict.fromkeys((("weights.1.qkv", 0), ("weights.1.down", 1)), "one of 64 parts of a sum in e4m3")
+    ),
+    "ch16:piece_graphs": Options(bits=3, small=CACHED),
+    "ch16:paged_attention_blackwell": Options(small={("k", 2): "one element of a key moves a score less than rounding all to e4m3 does"}),
 }
 
 # Shapes with a longer reduction than any check shape has, by target: a tolerance might hide there what it shows at those.

@@ -9,7 +9,7 @@ import torch
 from common.models import config as presets
 from common.models.config import Experts
 from common.models.decoder import forward, fused_attention, init, reference_logits, shapes
-from common.models.grow import grow, grown_config
+from common.models.grow import grow, grown_config, shrink
 from common.models.layers import causal_attention, expert_capacity, route, run_experts
 
 TINY = presets.tiny()
@@ -154,6 +154,16 @@ def test_bfloat16_weights_grow_without_rounding():
     grown = grow(weights, plain, grown_config(plain, width=4), generator(7))
     assert torch.equal(grown["norm"][:128] * 2, weights["norm"])
     assert torch.equal(grown["layers.0.q"][:128, :128], weights["layers.0.q"])
+
+
+@pytest.mark.parametrize("more", [{"width": 4}, {"layers": 3}, {"width": 16, "layers": 1, "intermediate": 500}])
+def test_a_grown_model_shrinks_to_what_it_was(more):
+    plain = presets.byte_lm_draft()
+    weights = init(plain, generator())
+    config = grown_config(plain, **more)
+    shrunk = shrink(grow(weights, plain, config, generator(7)), plain, config)
+    assert shrunk.keys() == weights.keys()
+    assert all(torch.equal(shrunk[name], tensor) for name, tensor in weights.items())
 
 
 def test_a_width_that_would_round_is_refused():

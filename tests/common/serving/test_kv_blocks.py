@@ -165,3 +165,19 @@ def test_latent_attention_keeps_one_tensor():
     blocks = KvBlocks(latent, blocks=2, device="cpu", dtype=torch.float32)
     assert blocks.values is None
     assert blocks.keys.shape == (1, 2, 16, 1, 576)
+
+
+def test_adopted_blocks_are_held_by_both_and_written_by_neither():
+    blocks = blocks_of(4)
+    blocks.append("a", 8)
+    blocks.adopt("b", blocks.table("a")[:1])
+    assert blocks.length("b") == 4
+    blocks.append("b", 1)
+    assert blocks.table("b")[0] == blocks.table("a")[0]
+    assert blocks.table("b")[1] not in blocks.table("a")
+    blocks.release("a")
+    blocks.release("b")
+    assert blocks.pool.free == 4
+    with pytest.raises(ValueError, match="block 0 is free"):
+        blocks.adopt("c", [0])
+    assert "c" not in blocks

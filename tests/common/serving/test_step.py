@@ -10,9 +10,10 @@ import torch
 from common.models import config as presets
 from common.models.config import Experts, Latent
 from common.models.decoder import forward, init
+from common.serving.decode_step import DecodeStep
 from common.serving.dense_cache import DenseCache, dense_step
 from common.serving.kv_blocks import KvBlocks, OutOfBlocks
-from common.serving.step import step
+from common.serving.step import step, step_over_all
 
 TINY = presets.tiny()
 CONFIGS = {
@@ -137,3 +138,56 @@ def test_a_step_on_a_gpu_is_the_forward(name):
     second = step(weights, config, blocks, [0, 2], [text[0, 20:21], text[2, :31]])
     found, right = torch.cat((first, second)), torch.stack((expected[0, 19], expected[1, 8], expected[0, 20], expected[2, 30]))
     torch.testing.assert_close(found, right, rtol=1e-3, atol=1e-2 * right.std().item())
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_logits_behind_every_token_are_the_forward(name):
+    text, expected = alone(name)
+    blocks = KvBlocks(CONFIGS[name], blocks=40, block_tokens=4, device="cpu")
+    step_over_all(WEIGHTS[name], CONFIGS[name], blocks, [0], [text[0, :7]])
+    found = step_over_all(WEIGHTS[name], CONFIGS[name], blocks, [0, 1], [text[0, 7:12], text[1, :9]])
+    close(found, torch.cat((expected[0, 7:12], expected[1, :9])))
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_a_decode_step_says_what_the_forward_says(name):
+    """Two of three slots are taken, one is freed and taken by another sequence."""
+    config, weights = CONFIGS[name], WEIGHTS[name]
+    text, _ = alone(name)
+    blocks = KvBlocks(config, blocks=40, block_tokens=4, device="cpu")
+    decode = DecodeStep(weights, config, blocks, 3, 40)
+    said = {}
+
+    def enter(slot, sequence, count):
+        blocks.reserve(sequence, 40)
+        logits = step(weights, config, blocks, [sequence], [text[sequence, :count]])
+        decode.enter(slot, sequence, logits[0].argmax())
+        said[slot] = [*text[sequence, :count].tolist(), int(logits.argmax())]
+
+    def run(times):
+        for _ in range(times):
+            decode.run()
+            for slot, tokens in said.items():
+                close(decode.logits[slot], forward(weights, config, torch.tensor(tokens))[-1])
+                tokens.append(int(decode.tokens[slot]))
+
+    enter(2, 0, 11)
+    enter(0, 1, 3)
+    run(6)
+    decode.leave(2)
+    del said[2]
+    blocks.release(0)
+    enter(1, 2, 8)
+    run(5)
+    for slot, sequence in ((0, 1), (1, 2)):
+        decode.leave(slot)
+        blocks.release(sequence)
+    assert blocks.pool.free == 39
+
+
+def test_a_sequence_with_too_many_blocks_enters_no_slot():
+    blocks = KvBlocks(TINY, blocks=9, block_tokens=4, device="cpu")
+    decode = DecodeStep(WEIGHTS["windows and sinks"], TINY, blocks, 1, 8)
+    blocks.reserve("a", 9)
+    with pytest.raises(ValueError, match="sequence 'a' has 3 blocks; expected at most 2"):
+        decode.enter(0, "a", torch.tensor(1))

@@ -6,11 +6,14 @@ import torch
 from common.python.child.sides.inputs import Inputs, leaves
 from common.python.child.sides.loader import load_workload
 from common.python.child.sides.no_data import device_bytes
+from common.python.machine.needs import unmet_packages
+from common.python.pairs.directives import read_directives
 from common.python.pairs.workload import Spec, Workload
 from tests.pairs.tree import pairs_of
 from tests.support.teeth import CPU
 
 N = 1 << 10
+READ_THEIR_VALUES = {"gpu_input"}  # how many bytes it has depends on how well they compress
 WORKLOADS = sorted({pair.workload for pair in pairs_of()})
 
 
@@ -50,6 +53,8 @@ def test_inputs_that_read_their_values_are_not_known():
 
 @pytest.mark.parametrize("path", WORKLOADS, ids=lambda path: path.stem)
 def test_inputs_of_the_tree_are_what_they_are_said_to_be(path, tmp_path):
+    if reason := unmet_packages(read_directives(path).needs):
+        pytest.skip(reason)
     workload = load_workload(path)
     if workload.place == "host":
         pytest.skip("its inputs are not on a GPU")
@@ -57,5 +62,8 @@ def test_inputs_of_the_tree_are_what_they_are_said_to_be(path, tmp_path):
     told = device_bytes(workload, shape, {})
     made = Inputs(workload, shape, 1, CPU, tmp_path, (0, ranks)).values
     storages = {leaf.untyped_storage().data_ptr(): leaf.untyped_storage().nbytes() for _, leaf in leaves(made) if torch.is_tensor(leaf)}
+    if path.stem.removeprefix("workload_") in READ_THEIR_VALUES:
+        assert told is None
+        return
     assert told is not None
     assert told.referee == pytest.approx(sum(storages.values()), rel=0.01)

@@ -1,0 +1,153 @@
+"""Demo: one stream of requests to both engines of ch15:disaggregated_inference, and what each request waits for.
+
+    ./setup.sh python ch15/disaggregated_inference.py --requests 12 --per-second 6
+
+Prints TTFT and ITL of both engines, and checks every token against the model. Exit 1 where one is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import statistics
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import baseline_disaggregated_inference as colocated
+import optimized_disaggregated_inference as disaggregated
+import torch
+from shared_byte_server import grown_inputs, prompts, trained_logits
+
+from common.python.pairs.serving import Request
+from common.tensor_files import read_tensors
+
+ASSETS = Path(__file__).parents[1] / "common/models/assets"
+SERVED = {"slots": 8, "decode_sms": 32}
+
+
+class Drawn:
+    """What `grown_inputs` asks for: normal values and the trained weights."""
+
+    def __init__(self, device):
+        self._device = device
+        self._generator = torch.Generator(device).manual_seed(0)
+
+    def normal(self, *shape, dtype, mean, std):
+        return torch.empty(shape, dtype=dtype, device=self._device).normal_(mean, std, generator=self._generator)
+
+    def asset(self, name):
+        return read_tensors((ASSETS / f"{name}.safetensors").read_bytes(), self._device)
+
+
+class Clients:
+    """Requests of a Poisson process, and when their tokens were there. On a GPU an event per call says when."""
+
+    def __init__(self, options, device):
+        rng = random.Random(options.seed)
+        self._on_gpu = device.type == "cuda"
+        lengths = [rng.randint(options.prompt * 4 // 5, options.prompt) for _ in range(options.requests)]
+        self._all = [Request(i, list(prompts(rng, length)), options.longest) for i, length in enumerate(lengths)]
+        self._wanted = [rng.randint(options.longest // 4, options.longest) for _ in self._all]
+        gaps = [0.0, *(rng.expovariate(options.per_second) for _ in self._all[1:])]
+        self._due = [sum(gaps[: i + 1]) for i in range(len(gaps))]
+        self._calls = []  # requests, tokens, and when
+        self._counts = [0] * len(self._all)
+        self._handed = 0
+
+    def begin(self):
+        self._began = self._now()
+        self._clock = time.monotonic()
+
+    def _now(self):
+        if not self._on_gpu:
+            return time.monotonic()
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def poll(self):
+        first, passed = self._handed, time.monotonic() - self._clock
+        self._handed = sum(due <= passed for due in self._due)
+        return self._all[first : self._handed]
+
+    def wait(self):
+        while not (found := self.poll()) and self._handed < len(self._all):
+            time.sleep(1e-4)
+        return found
+
+    def emit(self, requests, tokens, logits):
+        del logits
+        self._calls.append(([request.id for request in requests], tokens, self._now()))
+        for request in requests:
+            self._counts[request.id] += 1
+        return {request.id for request in requests if self._counts[request.id] == self._wanted[request.id]}
+
+    def answers(self):
+        """Of each request its prompt, its tokens, and their times in ms after it was due."""
+        said = [(request.prompt, [], []) for request in self._all]
+        for ids, tokens, when in self._calls:
+            passed = self._began.elapsed_time(when) if self._on_gpu else 1e3 * (when - self._began)
+            for i, token in zip(ids, tokens.tolist(), strict=True):
+                said[i][1].append(token)
+                said[i][2].append(passed - 1e3 * self._due[i])
+        return said
+
+
+def served(engine, options, inputs, device):
+    """The answers of an engine, which serves the trace twice: the first time loads what it needs."""
+    for _ in range(2):
+        clients = Clients(options, device)
+        given = {"prompt": options.prompt, "longest": options.longest, "arrivals": clients, "emit": clients.emit, "device": device}
+        names = engine.prepare.__code__.co_varnames[: engine.prepare.__code__.co_argcount]
+        serve = engine.prepare(**{name: value for name, value in {**inputs, **SERVED, **given}.items() if name in names})
+        clients.begin()
+        serve()
+        if device.type == "cuda":
+            torch.cuda.synchronize()
+    return clients.answers()
+
+
+def wrong(answers, inputs, device):
+    """How many tokens are not what the model says behind those before them, but for ties."""
+    count = 0
+    for prompt, said, _ in answers:
+        logits = trained_logits(**inputs, tokens=torch.tensor([*prompt, *said[:-1]], device=device), first=len(prompt) - 1)
+        below = logits.amax(-1) - logits.gather(-1, torch.tensor(said, device=device)[:, None])[:, 0]
+        count += int((below > 5e-4 * logits.std(-1)).sum())
+    return count
+
+
+def percentile(values, share):
+    return statistics.quantiles(values, n=100, method="inclusive")[round(100 * share) - 1]
+
+
+def main(arguments=None):
+    """Serve, print and check."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--requests", type=int, default=24)
+    parser.add_argument("--per-second", type=float, default=20.0)
+    parser.add_argument("--prompt", type=int, default=640, help="tokens of the longest prompt")
+    parser.add_argument("--longest", type=int, default=64, help="tokens of the longest answer")
+    parser.add_argument("--width", type=int, default=0, help="1, 4 or 16 times byte_lm's; default: 16 on a GPU, 1 on a CPU")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    inputs = grown_inputs(Drawn(device), options.width or (16 if device.type == "cuda" else 1), 0, dtype=torch.float32)
+    print(f"{options.requests} requests at {options.per_second:g} per second on {device.type}; times in ms")
+    print(f"{'engine':<15}{'TTFT p50':>10}{'TTFT p95':>10}{'ITL p50':>10}{'ITL p95':>10}")
+    failed = 0
+    for name, engine in (("colocated", colocated), ("disaggregated", disaggregated)):
+        answers = served(engine, options, inputs, device)
+        first = [times[0] for _, _, times in answers]
+        later = [b - a for _, _, times in answers for a, b in pairwise(times)]
+        figures = [percentile(values, share) for values in (first, later) for share in (0.5, 0.95)]
+        print(f"{name:<15}" + "".join(f"{figure:>10.1f}" for figure in figures))
+        failed += wrong(answers, inputs, device)
+    print("all tokens are the model's" if not failed else f"{failed} tokens are not the model's")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

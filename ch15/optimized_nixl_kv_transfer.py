@@ -1,0 +1,28 @@
+"""Pages are written into the peer's pool; a counter tells it."""
+# predicts: baseline 16.5 ms = 2 * layers * pages * page * 2 / 53e9 + 1.3e-3 on h100  (50 GB/s up, 54 down; one gather, two scatters)
+# predicts: optimized 1.95 ms = 2 * layers * pages * page / 350e9 + 0.8e-3 on h100  (NVLink at 350 GB/s is a guess; two gathers, a scatter)
+# proves: calls cudaStreamSynchronize == 0
+
+import torch.distributed as dist
+
+from common.serving.transfer import create_window
+
+
+def prepare(pool, table, places, rank, backend):
+    layers, count = len(pool), len(table)
+    window, handle = create_window(backend, (2 * layers, count, pool.shape[2]), pool.dtype, pool.device)
+    handles = [None, None]
+    dist.all_gather_object(handles, handle)
+    peer = window.open(handles[1 - rank]).part(rank * layers, layers)
+    own = window.pages[rank * layers :][:layers]
+    expected = 0
+
+    def step():
+        nonlocal expected
+        peer.write(pool, table, places)
+        own.index_copy_(1, places, pool.index_select(1, table))
+        expected += count
+        window.wait(expected)
+        return window.pages
+
+    return step

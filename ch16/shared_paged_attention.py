@@ -1,0 +1,46 @@
+"""A decode step over paged keys and values in bf16 or e4m3: append a token a sequence, attend over all of them, combine the parts.
+
+Pages are [pages, kv heads, PAGE tokens, dim]. In e4m3 each token and head has a scale of its own, [pages, kv heads, PAGE] in float32.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from shared_paged_attend import attend
+from shared_paged_cache import PAGE, append
+
+TILE = 64  # tokens that a program has in flight at once
+
+
+@triton.jit
+def combine(parts, tops, sums, y, DIM: tl.constexpr, SPLITS: tl.constexpr):
+    """A head's answer from those over the parts of its context."""
+    head, part, lane = tl.program_id(0), tl.arange(0, SPLITS), tl.arange(0, DIM)
+    at = head * SPLITS + part
+    top = tl.load(tops + at)
+    weight = tl.exp2(top - tl.max(top, 0))
+    total = tl.sum(weight * tl.load(sums + at), 0)
+    value = tl.load(parts + at[:, None] * DIM + lane[None, :])
+    tl.store(y + head * DIM + lane, (tl.sum(value * weight[:, None], 0) / total).to(y.dtype.element_ty))
+
+
+def decoder(q, k, v, keys, values, k_scales, v_scales, table, context):
+    """A step over pages that belong to the side: [sequences, heads, dim] in q's dtype. Scales are None for pages in bf16."""
+    (sequences, heads, dim), kv_heads, pages = q.shape, k.shape[1], table.shape[1]
+    splits = min(16, triton.next_power_of_2(triton.cdiv(context, TILE)))
+    parts = torch.empty(sequences, heads, splits, dim, device=q.device)
+    tops, sums = torch.empty(2, sequences, heads, splits, device=q.device)
+    y = torch.empty_like(q)
+    sizes = {"DIM": dim, "PAGE": PAGE, "FP8": k_scales is not None}
+    unit = dim**-0.5 * 1.4426950408889634  # log2(e): shares are powers of two
+
+    def step():
+        cache = (keys, values, k_scales, v_scales, table)
+        append[sequences, kv_heads](k, v, *cache, context, pages, **sizes, num_warps=1)
+        attend[sequences, kv_heads, splits](
+            q, *cache, parts, tops, sums, context, pages, unit, GROUP=heads // kv_heads, TILE=TILE, **sizes, num_warps=4, num_stages=3
+        )
+        combine[sequences * heads,](parts, tops, sums, y, DIM=dim, SPLITS=splits, num_warps=4)
+        return y
+
+    return step

@@ -1,0 +1,59 @@
+"""Eight sequences decode a token each through layers of gpt-oss-120b: its published shapes, but 2 of its 36 layers, and random weights.
+
+Experts come in MXFP4, as published: 4 bits a weight and a power of two for each 32. All their values exist in bf16, so both sides
+compute the same. Which experts a token takes is an input, or rounding might choose another one; the router's shares are computed.
+"""
+
+from functools import partial
+
+import torch
+from shared_gpt_oss import decoder
+from shared_gpt_oss_layers import config_of, one_by_one, weights_of
+from shared_mxfp4 import drawn
+
+from common import Spec, Workload
+
+BF16 = torch.bfloat16
+SMALL = {"layers": 2, "hidden": 64, "heads": 8, "experts": 8, "sequences": 8}
+
+
+def inputs(rand, layers, hidden, heads, experts, sequences, context):
+    config = config_of(layers, hidden, heads, experts)
+    rows = {"gate_up": 2 * hidden, "down": hidden}
+    bias = {"dtype": BF16, "std": 0.5}
+    return {
+        "x": rand.normal(sequences, hidden, dtype=BF16),
+        "weights": weights_of(rand, config),
+        "packed": [
+            {k: [*drawn(rand, experts, n, hidden), rand.normal(experts, n, **bias)] for k, n in rows.items()} for _ in range(layers)
+        ],
+        "chosen": rand.place(rand.normal(layers, sequences, experts).topk(4).indices, "device"),
+        "keys": rand.normal(layers, sequences, config.kv_heads, context, config.head_dim, dtype=BF16),
+        "values": rand.normal(layers, sequences, config.kv_heads, context, config.head_dim, dtype=BF16),
+    }
+
+
+def reference(x, weights, packed, chosen, keys, values, layers, hidden, heads, experts):
+    mixture = partial(one_by_one, packed)
+    return decoder(config_of(layers, hidden, heads, experts), x, weights, chosen, keys, values, mixture)()
+
+
+def work(layers, hidden, heads, experts, sequences, context):
+    """Attention's weights, and the packed ones of as many experts as differ in the mean."""
+    used, attention = experts * (1 - (1 - 4 / experts) ** sequences), 64 * hidden * (2 * heads + heads // 4)
+    flops = 2 * layers * sequences * (attention + 12 * hidden * hidden)
+    return {"bf16": flops, "dram_read": layers * (used * 0.53125 * 3 * hidden * hidden + 2 * attention)}
+
+
+WORKLOAD = Workload(
+    inputs=inputs,
+    outputs=lambda layers, hidden, heads, experts, sequences, context: {"y": Spec((sequences, hidden), BF16)},
+    reference=reference,
+    constants=("weights", "packed", "keys", "values"),
+    time_at={"layers": 2, "hidden": 2880, "heads": 64, "experts": 128, "sequences": 8, "context": 2048},
+    cpu_at=None,  # Triton's interpreter checks a kernel, it does not race
+    check_at=({**SMALL, "context": 5}, {**SMALL, "context": 130}, {**SMALL, "layers": 1, "hidden": 1056, "sequences": 2, "context": 40}),
+    work=work,
+    rtol=2**-6,
+    atol=0.1,  # errors have a deviation of 0.012, and further tails than normal ones
+)
