@@ -19,12 +19,14 @@ def inputs(rand, sequences, context, heads, kv_heads, dim):
     drawn = {name: rand.normal(sequences, kv_heads, dim, dtype=BF16) for name in "kv"}
     drawn |= {name: rand.normal(*cache, dtype=BF16) for name in ("keys", "values")}
     table = rand.permutation(sequences * pages, dtype=torch.int32).view(sequences, pages)
-    at = rand.integers(sequences, kv_heads, heads // kv_heads, low=0, high=context)
-    at[..., 0] = context - 1  # one query of a group looks for the newest token
-    sequence, head = (torch.arange(n, device=at.device) for n in (sequences, kv_heads))
-    page = table.long()[sequence[:, None, None], at // PAGE]
-    key = torch.where((at == context - 1)[..., None], drawn["k"][:, :, None], drawn["keys"][page, head[:, None], at % PAGE])
-    q = 1.4 * key.flatten(1, 2) + rand.normal(sequences, heads, dim, dtype=BF16, std=0.2)
+    group = heads // kv_heads
+    at = rand.integers(sequences, heads, low=0, high=context)
+    head = torch.arange(heads, device=at.device)
+    newest = (head % group == 0) | (at == context - 1)  # one query of a group looks for the newest token
+    slot = (table.long().gather(1, at // PAGE) * kv_heads + head // group) * PAGE + at % PAGE
+    older = drawn["keys"].view(-1, dim).index_select(0, slot.flatten()).view(sequences, heads, dim)
+    key = torch.where(newest.unsqueeze(-1), drawn["k"].repeat_interleave(group, dim=1), older)
+    q = 1.4 * key + rand.normal(sequences, heads, dim, dtype=BF16, std=0.2)
     return {"q": q, **drawn, "table": table}
 
 
