@@ -134,7 +134,7 @@ def _wrong_answers(workload: Workload, side: str, options: Options, cases: list[
             yield f"{label} in output {position}", _spoiling(position, spoil)
     yield from _less_work(largest, cases, options)
     if any(output.dtype.is_floating_point for output in largest.right):
-        bits = options.bits or _bits_below(workload, side, largest)
+        bits = _bits_below(workload, side, largest) if options.bits is None else options.bits
         if any(dtype.is_floating_point for dtype in _dtypes(largest)):
             yield f"inputs of {bits} bits", lambda case: case.answer(rounded(case.values, bits))
         else:
