@@ -39,9 +39,17 @@ PROVES_NOTHING = {
     "ch15:inference_monolithic",  # what a graph holds
     "ch15:kv_cache_management",  # which memory a request holds
     "ch15:load_balancing",  # which rank has which expert
+    "ch18:scheduling",  # how many tokens of a prompt a step takes
     "ch15:prefix_caching",  # which tokens of a prompt are computed
     "ch15:speculative_decoding",  # how many tokens a step computes
+    "ch16:monitoring",  # nor are those of these two
+    "ch16:radix_attention",
     "ch16:gptq",  # to which code a weight is rounded
+    "ch17:dynamic_routing",  # which engine answers
+    "ch17:early_rejection",  # which requests start
+    "ch17:routing_static",
+    "ch18:multi_draft_speculative",  # how many drafts a step checks
+    "ch18:speculative_decoding",  # how many tokens a round says
 }
 
 

@@ -134,7 +134,7 @@ def _wrong_answers(workload: Workload, side: str, options: Options, cases: list[
             yield f"{label} in output {position}", _spoiling(position, spoil)
     yield from _less_work(largest, cases, options)
     if any(output.dtype.is_floating_point for output in largest.right):
-        bits = options.bits or _bits_below(workload, side, largest)
+        bits = _bits_below(workload, side, largest) if options.bits is None else options.bits
         if any(dtype.is_floating_point for dtype in _dtypes(largest)):
             yield f"inputs of {bits} bits", lambda case: case.answer(rounded(case.values, bits))
         else:
@@ -193,13 +193,17 @@ def _dropping(name: str, axis: int, least: int) -> Wrong:
 
 def _without(tree: Any, name: str, axis: int) -> Any:
     """`tree` with the first 1/64 of its leaf `name` along `axis` set to zero."""
-    head, _, rest = name.partition(".")
     if not name:
         changed = tree.clone()
         changed.narrow(axis, 0, math.ceil(changed.shape[axis] / SHARE)).fill_(0)
         return changed
     if isinstance(tree, Mapping):
-        return {key: _without(value, rest, axis) if str(key) == head else value for key, value in tree.items()}
+        named = {key: f"{key}." for key in tree}  # a key may have dots of its own
+        return {
+            key: _without(value, name[len(named[key]) :], axis) if f"{name}.".startswith(named[key]) else value
+            for key, value in tree.items()
+        }
+    head, _, rest = name.partition(".")
     return [_without(value, rest, axis) if str(i) == head else value for i, value in enumerate(tree)]
 
 

@@ -1,0 +1,40 @@
+"""A decoder of Llama's layers: its configuration, its weights as parts of one flat tensor, and decode steps of given tokens."""
+
+import math
+
+from common.models.config import Config
+from common.models.decoder import shapes
+from common.serving.dense_cache import DenseCache, dense_step
+
+
+def config_of(dtype, *, layers, hidden, inner, heads, kv_heads, vocabulary, **_):
+    """Llama's layer, without weights of norms, and one matrix for embedding and head; other entries of a shape are left alone."""
+    sizes = {"heads": heads, "kv_heads": kv_heads, "head_dim": hidden // heads, "intermediate": inner}
+    return Config(vocabulary=vocabulary, hidden=hidden, layers=layers, **sizes, tied=True, learned_norms=False, dtype=dtype)
+
+
+def elements_of(config):
+    return sum(math.prod(shape) for shape in shapes(config).values())
+
+
+def views(flat, config):
+    """The weights by name, in a flat tensor that may be longer."""
+    found, start = {}, 0
+    for name, shape in shapes(config).items():
+        found[name] = flat[start : start + math.prod(shape)].view(shape)
+        start += math.prod(shape)
+    return found
+
+
+class Decoding:
+    """Decode steps over a cache that outlives the weights: keys and values of earlier tokens stay what older weights made them."""
+
+    def __init__(self, config, sequences, steps, device):
+        self.config, self.cache = config, DenseCache(config, sequences=sequences, capacity=steps, device=device)
+
+    def begin(self):
+        self.cache.length = 0
+
+    def run(self, weights, tokens):
+        """Logits behind each row of `tokens`, [steps, sequences]: a list of [sequences, vocabulary]."""
+        return [dense_step(weights, self.config, self.cache, row[:, None])[:, 0] for row in tokens]

@@ -1,0 +1,8 @@
+"""Library: FlashInfer's paged decode."""
+# needs: gpus 1
+
+from shared_flashinfer import decoder
+
+
+def prepare(q, keys, values, table, lengths):
+    return decoder(q, keys, values, table, lengths)

@@ -1,0 +1,38 @@
+"""The kernels of latent decode attention: 64 heads attend to one cached vector per token, which is both key and value."""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def attend_latent(q, latent, parts, sums, context, span, heads, unit, RANK: tl.constexpr, ROPE: tl.constexpr, ROWS: tl.constexpr,
+                  TILE: tl.constexpr):  # fmt: skip
+    """ROWS heads over part program_id(2) of a sequence: a tile of latents is loaded once, multiplied for scores, then for the average."""
+    sequence, group, part, count = tl.program_id(0), tl.program_id(1), tl.program_id(2), tl.num_programs(2)
+    head, lane, turned = group * ROWS + tl.arange(0, ROWS), tl.arange(0, RANK), RANK + tl.arange(0, ROPE)
+    inside_heads = (head < heads)[:, None]
+    WIDTH: tl.constexpr = RANK + ROPE
+    first = (sequence * heads + head)[:, None] * WIDTH
+    query = tl.load(q + first + lane[None, :], mask=inside_heads, other=0.0)
+    query_turned = tl.load(q + first + turned[None, :], mask=inside_heads, other=0.0)
+    top = tl.full((ROWS,), -float("inf"), tl.float32)
+    total = tl.zeros((ROWS,), tl.float32)
+    average = tl.zeros((ROWS, RANK), tl.float32)
+    last = tl.minimum(part * span + span, context)
+    for start in range(part * span, last, TILE):
+        token = start + tl.arange(0, TILE)
+        inside = token < last
+        at = (sequence.to(tl.int64) * context + token) * WIDTH
+        kept = tl.load(latent + at[:, None] + lane[None, :], mask=inside[:, None], other=0.0)
+        kept_turned = tl.load(latent + at[None, :] + turned[:, None], mask=inside[None, :], other=0.0)
+        scores = tl.dot(query, tl.trans(kept)) + tl.dot(query_turned, kept_turned)
+        scores = tl.where(inside[None, :], scores * unit, -float("inf"))
+        higher = tl.maximum(top, tl.max(scores, 1))
+        share, fade = tl.exp2(scores - higher[:, None]), tl.exp2(top - higher)
+        total = total * fade + tl.sum(share, 1)
+        average = average * fade[:, None] + tl.dot(share.to(kept.dtype), kept)
+        top = higher
+    some = tl.where(total > 0, total, 1.0)
+    at = (sequence * heads + head) * count + part
+    tl.store(sums + at, top + tl.log2(some), mask=head < heads)
+    tl.store(parts + at[:, None] * RANK + lane[None, :], average / some[:, None], mask=inside_heads)

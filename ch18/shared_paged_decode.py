@@ -1,0 +1,38 @@
+"""Decode attention over paged keys and values: one program per key head, or several over parts of the context."""
+
+import torch
+import triton
+from shared_paged_attend import attend, merge
+
+TILE = 64  # tokens that a program multiplies at once
+PROGRAMS = 4 * 132  # what the SMs of an H100 hold at once, four each
+
+
+def span_of(tokens, programs):
+    """Tokens of a part, a multiple of the tile, so that `programs` times the parts fill the GPU."""
+    parts = max(1, PROGRAMS // programs)
+    return -(-tokens // (parts * TILE)) * TILE
+
+
+def decoder(q, keys, values, table, lengths, span):
+    """A step: [sequences, heads, dim] in q's dtype. `span` is how many tokens a program attends to, in the order of the context.
+
+    q [sequences, heads, dim]; keys and values [pages, page tokens, kv heads, dim]; table int32 [sequences, pages of the longest];
+    lengths int32 [sequences], at least 1 each. Where one part holds the longest sequence, nothing is merged.
+    """
+    (sequences, heads, dim), (_, page, kv_heads, _), pages = q.shape, keys.shape, table.shape[1]
+    count = triton.cdiv(pages * page, span)
+    y = torch.empty_like(q)
+    parts = torch.empty(sequences, heads, count, dim, device=q.device) if count > 1 else y
+    sums = torch.empty(sequences, heads, count, device=q.device)
+    unit = dim**-0.5 * 1.4426950408889634  # log2(e): exponentials are powers of two
+
+    def step():
+        sizes = {"DIM": dim, "GROUP": heads // kv_heads, "PAGE": page, "TILE": TILE}
+        grid = (sequences, kv_heads, count)
+        attend[grid](q, keys, values, table, lengths, parts, sums, span, pages, unit, **sizes, num_warps=4, num_stages=3)
+        if count > 1:
+            merge[sequences * heads,](parts, sums, y, count, DIM=dim, COUNT=triton.next_power_of_2(count), num_warps=4)
+        return y
+
+    return step

@@ -1,0 +1,17 @@
+"""A language model of bytes serves four requests at a time; the optimized side may use a model of a tenth of its size to draft.
+
+Both were trained on Python's standard library. At the timed shape the larger one is grown to 6.8 billion weights.
+"""
+
+from shared_byte_server import ATOL, trained_logits
+from shared_speculation import SHAPES, inputs, traffic
+
+from common import Serving, Slo, Workload
+
+WORKLOAD = Workload(
+    inputs=inputs,
+    serving=Serving(traffic, trained_logits, vocabulary=256, atol=ATOL, slo=Slo(ttft_ms=1000.0, tpot_ms=5.0)),
+    **SHAPES,
+    constants=("weights", "draft_weights"),
+    goal="tpot_ms",
+)

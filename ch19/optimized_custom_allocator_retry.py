@@ -1,0 +1,39 @@
+"""Optimized: take all at once; when out of memory, halve and retry."""
+# predicts: baseline 15.4 ms = documents / 8 * 5 * 6e-6  (the host launches five kernels per batch, 6 us each)
+# predicts: optimized 2.60 ms = documents * tokens**2 * 4 * 7 / 2.9e12  (scores are written three times and read four times)
+# proves: launches < 0.2 x baseline
+
+import torch
+from shared_pooled import budget_of, pooled
+
+
+def answered(x, y, batch, compute):
+    """Fill `y` in batches of at most `batch` documents, halved whenever memory runs out. Returns the size that fitted.
+
+    Raises torch.OutOfMemoryError if a single document does not fit.
+    """
+    done = 0
+    while done < len(x):
+        part = slice(done, done + batch)
+        try:
+            y[part] = compute(x[part])
+        except torch.OutOfMemoryError:
+            if batch == 1:
+                raise
+            batch = -(-batch // 2)
+            continue  # outside of the handler, whose traceback keeps the attempt's tensors alive
+        done += batch
+    return batch
+
+
+def prepare(x, megabytes):
+    y = torch.empty(x.shape[0], x.shape[2], dtype=x.dtype, device=x.device)
+    batch = len(x)
+
+    def step():
+        nonlocal batch
+        with budget_of(megabytes, x.device):
+            batch = answered(x, y, batch, pooled)  # the next step starts from what fitted
+        return y
+
+    return step

@@ -1,0 +1,25 @@
+"""Self-attention of documents with their scores materialized, within a budget of device memory."""
+
+import contextlib
+
+import torch
+
+
+def pooled(x):
+    """The mean over tokens of what attention makes of them, [documents, width], for x [documents, tokens, width]."""
+    scores = torch.softmax(x @ x.mT * x.shape[-1] ** -0.5, dim=-1)
+    return (scores @ x).mean(dim=1)
+
+
+@contextlib.contextmanager
+def budget_of(megabytes, device):
+    """PyTorch's allocator may take `megabytes` more than is in use now; beyond, it raises torch.OutOfMemoryError. No limit on a CPU."""
+    if device.type != "cuda":
+        yield
+        return
+    total = torch.cuda.get_device_properties(device).total_memory
+    torch.cuda.set_per_process_memory_fraction(min((torch.cuda.memory_allocated(device) + megabytes * 1e6) / total, 1.0), device)
+    try:
+        yield
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0, device)

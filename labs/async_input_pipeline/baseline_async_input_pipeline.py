@@ -1,0 +1,22 @@
+"""Baseline: read a batch, copy it to the device, score it; then the next."""
+
+from pathlib import Path
+
+import torch
+from shared_scores import score
+
+
+def prepare(file, weights, head, batches, rows, width, classes):
+    host = torch.empty(rows, width, dtype=torch.uint8)
+    scores = torch.empty(batches, rows, classes, dtype=head.dtype, device=head.device)
+    synchronize = torch.get_device_module(head.device).synchronize
+
+    def step():
+        with Path(file).open("rb", buffering=0) as records:
+            for out in scores:
+                records.readinto(host.numpy())
+                score(host.to(head.device), weights, head, out)
+        synchronize()
+        return scores.flatten(0, 1)
+
+    return step
