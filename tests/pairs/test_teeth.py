@@ -62,6 +62,7 @@ OPTIONS = {
     "labs/kv_cache_compression:kv_cache_nvfp4": Options(
         bits=0,  # powers of two: the optimized side's e2m1 has one bit more, within a block
         small=dict.fromkeys((("q", 2), ("k", 2), ("keys", 3)), "a 64th of a head's elements is less than NVFP4 rounds"),
+    ),
     "ch16:awq": Options(bits=1, small=CALIBRATION | dict.fromkeys((("gate_up", 0), ("down", 1)), FOUR_BITS)),
     "ch16:gptq": Options(bits=1, small=CALIBRATION | dict.fromkeys((("x", 1), ("weight", 1)), FOUR_BITS)),
     "ch16:gpt_oss_120b_inference": Options(
@@ -91,6 +92,7 @@ OPTIONS = {
     "ch19:fp8_training": Options(  # e2m1: the optimized side declares e4m3
         bits=1,
         small={(f"weights.0.{name}", axis): "FP8 is off by as much as they add" for name, axis in (("v", 1), ("up", 1), ("down", 0))},
+    ),
 }
 
 # Shapes with a longer reduction than any check shape has, by target: a tolerance might hide there what it shows at those.
