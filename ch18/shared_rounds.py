@@ -42,9 +42,7 @@ class Rounds:
 
     def next(self):
         """Tokens [slots, depth + 1], how many of them count, [slots], and the logits that they are the likeliest of."""
-        if self.graph:
-            self.graph.replay()
-        return self.answer if self.graph else self._round()
+        return (self.graph.replay(), self.answer)[1] if self.graph else self._round()
 
     def _round(self):
         tokens, parents, ancestors = drafted(self)
@@ -54,9 +52,8 @@ class Rounds:
         choices = logits.argmax(-1)
         path = agreed(self, tokens, parents, choices)
         counts = ((levels.gather(1, path[:, -1:])[:, 0] + 1) * self.active).contiguous()
-        if self.depth:
-            for cache in (self.target, self.draft):
-                cache.move(self.length[:, None] + path[:, 1:], places[:, :1] + self.at[1 : self.depth + 1], self.rows)
+        for cache in (self.target, self.draft) if self.depth else ():
+            cache.move(self.length[:, None] + path[:, 1:], places[:, :1] + self.at[1 : self.depth + 1], self.rows)
         self.before.copy_(tokens.gather(1, path[:, -1:])[:, 0])
         self.last.copy_(choices.gather(1, path[:, -1:])[:, 0])
         self.length += counts
