@@ -1,10 +1,11 @@
 """A training step of the byte-level model of the tree on one GPU, in float32: forward, backward, and AdamW late in training."""
 
 import torch
-from shared_trainer import BETAS, DECAY, EPSILON, RATE, config_of, leaves_of, loss_of
+from shared_trainer import config_of
+from shared_training_reference import reference
 
 from common import Spec, Workload
-from common.models.decoder import DenseAttention, shapes
+from common.models.decoder import shapes
 
 STEPS = 2000  # done so far: AdamW's corrections of its averages depend on it
 
@@ -23,22 +24,6 @@ def inputs(rand, width, layers, sequences, tokens):
         "counts": STEPS + rand.integers(1, low=0, high=9).float().expand(len(sizes)).clone(),
         "text": rand.integers(sequences, tokens + 1, low=0, high=256, dtype=torch.int64),
     }
-
-
-def reference(weights, averages, squares, counts, text, width, layers):
-    """Loshchilov and Hutter, arXiv:1711.05101, algorithm 2, on gradients of attention written out."""
-    config = config_of(width, layers)
-    leaves = leaves_of(weights, config)
-    loss = loss_of(leaves, config, text, DenseAttention(leaves, config))
-    gradients = torch.autograd.grad(loss, list(leaves.values()))
-    counts += 1
-    for i, gradient in enumerate(gradients):
-        weights[i].mul_(1 - RATE * DECAY)
-        averages[i].mul_(BETAS[0]).add_(gradient, alpha=1 - BETAS[0])
-        squares[i].mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
-        mean, square = averages[i] / (1 - BETAS[0] ** counts[i]), squares[i] / (1 - BETAS[1] ** counts[i])
-        weights[i].addcdiv_(mean, square.sqrt() + EPSILON, value=-RATE)
-    return loss.detach()
 
 
 def work(width, layers, sequences, tokens):
