@@ -42,6 +42,9 @@ PROVES_NOTHING = {
     "ch15:prefix_caching",  # which tokens of a prompt are computed
     "ch15:speculative_decoding",  # how many tokens a step computes
     "ch16:gptq",  # to which code a weight is rounded
+    "ch17:dynamic_routing",  # which engine answers
+    "ch17:early_rejection",  # which requests start
+    "ch17:routing_static",
 }
 
 

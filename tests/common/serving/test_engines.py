@@ -1,0 +1,35 @@
+"""What a front knows of its engines' load, and that engines in processes say what the model says."""
+
+from dataclasses import replace
+
+import torch
+
+from common.models import config as presets
+from common.models.decoder import forward, init
+from common.serving.engines import Load, started
+
+CONFIG = replace(presets.tiny(), sinks=False)
+
+
+def test_two_engines_answer_as_the_model_does():
+    weights = init(CONFIG, torch.Generator().manual_seed(3))
+    prompts = {name: list(range(5 + name, 14 + 2 * name)) for name in range(5)}
+    said = {name: [] for name in prompts}
+    open_names = set(prompts)
+    with started(weights, CONFIG, 2, 2, 40, torch.device("cpu")) as fleet:
+        for name, prompt in prompts.items():
+            fleet.send(name % 2, name, prompt)
+        assert fleet.loads == [
+            Load(3, sum(len(prompts[name]) for name in (0, 2, 4)), 0),
+            Load(2, sum(len(prompts[name]) for name in (1, 3)), 0),
+        ]
+        while open_names:
+            for answer in fleet.poll(0.01):
+                for name, token, row in zip(answer.names, answer.tokens, answer.logits, strict=True):
+                    expected = forward(weights, CONFIG, torch.tensor(prompts[name] + said[name]))[-1]
+                    torch.testing.assert_close(row, expected, rtol=1e-4, atol=1e-4)
+                    said[name].append(token)
+                    if len(said[name]) == 4:
+                        fleet.forget(name)
+                        open_names.remove(name)
+        assert fleet.loads == [Load(), Load()]
