@@ -83,7 +83,7 @@ def judged(folder, name, device):
     except (ValueError, KeyError):
         return "ERROR", (found.stderr or found.stdout).strip()[-500:], 0.0
     timings = list(row["timings"].values())
-    return row["status"], row["reason"], timings[0]["speedups"]["optimized"]["value"] if timings else 0.0
+    return row["status"], row["reason"], timings[0]["speedups"]["optimized"]["estimate"] if timings else 0.0
 
 
 def judge_of(pair, name, out, device):

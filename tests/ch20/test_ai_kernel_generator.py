@@ -1,6 +1,7 @@
 """ch20/ai_kernel_generator.py: what it proposes, what it accepts, and that both sides of its pair are one source with other constants."""
 
 import importlib.util
+import subprocess
 
 import pytest
 
@@ -65,3 +66,24 @@ def test_a_candidate_is_a_pair_that_the_harness_is_asked_about(generator, start,
 def test_a_target_without_anything_to_change_is_refused_in_a_sentence(generator, target, found):
     with pytest.raises(SystemExit, match=found):
         generator.start_of(target)
+
+
+@pytest.mark.parametrize(
+    ("printed", "found"),
+    [
+        (
+            '{"rows": [{"target": "a:k", "status": "PASSED", "reason": "",'
+            ' "timings": {"default": {"speedups": {"optimized": {"estimate": 1.5, "low": 1.4, "high": 1.6}}}}}]}',
+            ("PASSED", "", 1.5),
+        ),
+        (
+            '{"rows": [{"target": "a:k", "status": "WRONG_RESULT", "reason": "off by 3", "timings": {}}]}',
+            ("WRONG_RESULT", "off by 3", 0.0),
+        ),
+        ("no document", ("ERROR", "no document", 0.0)),
+    ],
+)
+def test_what_the_harness_says_is_what_an_attempt_has(generator, tmp_path, monkeypatch, printed, found):
+    run = subprocess.CompletedProcess([], 0, stdout=printed, stderr="")
+    monkeypatch.setattr(generator.subprocess, "run", lambda *args, **kwargs: run)
+    assert generator.judged(tmp_path, "k", "auto") == found
