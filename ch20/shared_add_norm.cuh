@@ -9,6 +9,33 @@ struct alignas(2 * WIDTH) Pack {
     __nv_bfloat16 of[WIDTH];
 };
 
+template <int WIDTH>
+struct Word;  // as many bytes as a Pack, which one instruction loads
+template <>
+struct Word<1> {
+    using type = unsigned short;
+};
+template <>
+struct Word<2> {
+    using type = unsigned;
+};
+template <>
+struct Word<4> {
+    using type = uint2;
+};
+template <>
+struct Word<8> {
+    using type = uint4;
+};
+
+template <int WIDTH>
+__device__ Pack<WIDTH> load(const Pack<WIDTH>* from) {
+    typename Word<WIDTH>::type word = *(const typename Word<WIDTH>::type*)from;
+    Pack<WIDTH> pack;
+    memcpy(&pack, &word, sizeof(word));
+    return pack;
+}
+
 template <int THREADS>
 __device__ float sum_over_block(float value) {
     __shared__ float sums[THREADS / 32];
@@ -48,16 +75,18 @@ __global__ void add_norm(const Pack<WIDTH>* x, const Pack<WIDTH>* r, const Pack<
 #pragma unroll
     for (int k = 0; k < KEPT; ++k) {
         int i = k * THREADS + threadIdx.x;
-        if (i < packs) s[row + i] = kept[k] = add<WIDTH>(x[row + i], r[row + i], squares);
+        if (i < packs) s[row + i] = kept[k] = add<WIDTH>(load<WIDTH>(x + row + i), load<WIDTH>(r + row + i), squares);
     }
-    for (int i = KEPT * THREADS + threadIdx.x; i < packs; i += THREADS) s[row + i] = add<WIDTH>(x[row + i], r[row + i], squares);
+    for (int i = KEPT * THREADS + threadIdx.x; i < packs; i += THREADS)
+        s[row + i] = add<WIDTH>(load<WIDTH>(x + row + i), load<WIDTH>(r + row + i), squares);
     float factor = rsqrtf(sum_over_block<THREADS>(squares) / (packs * WIDTH) + eps);
 #pragma unroll
     for (int k = 0; k < KEPT; ++k) {
         int i = k * THREADS + threadIdx.x;
-        if (i < packs) y[row + i] = scale<WIDTH>(kept[k], w[i], factor);
+        if (i < packs) y[row + i] = scale<WIDTH>(kept[k], load<WIDTH>(w + i), factor);
     }
-    for (int i = KEPT * THREADS + threadIdx.x; i < packs; i += THREADS) y[row + i] = scale<WIDTH>(s[row + i], w[i], factor);
+    for (int i = KEPT * THREADS + threadIdx.x; i < packs; i += THREADS)
+        y[row + i] = scale<WIDTH>(load<WIDTH>(s + row + i), load<WIDTH>(w + i), factor);
 }
 
 template <int THREADS, int WIDTH, int KEPT>

@@ -33,6 +33,6 @@ WORKLOAD = Workload(
     ),
     work=lambda rows, width, inner: {"h2d": 2 * rows * width, "d2h": 2 * rows * width, "bf16": 6 * rows * width * inner},
     rtol=2**-8,  # y is rounded to BF16
-    atol=0.03,  # and so are both products, silu and what it is multiplied by
+    atol=0.045,  # and so are both products, silu and what it is multiplied by
     constants=("gate_up", "down"),
 )
