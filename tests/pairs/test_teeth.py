@@ -96,6 +96,7 @@ OPTIONS = {
     "labs/fast_nanochat:fast_nanochat_ultimate": Options(bits=1, small=NANOCHAT_FP8),
     **dict.fromkeys((f"labs/ultimate_moe_inference:{name}" for name in LAYERS), GPT_OSS_LAYERS),
     "ch16:paged_attention_blackwell": Options(small={("k", 2): "one element of a key moves a score less than rounding all to e4m3 does"}),
+    "ch20:pipeline_sequential": Options(bits=4),  # every layer rounds to BF16 three times a token, and the next starts from that
     "ch17:pipeline_parallel_inference": Options(bits=3),  # e4m3: layers in BF16 are off by as much as inputs of a bit less
     "ch17:prefill_decode_disagg_multigpu": Options(bits=3),
     "ch17:prefill_decode_prefetch": Options(bits=3),

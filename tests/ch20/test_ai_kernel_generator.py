@@ -1,0 +1,86 @@
+"""ch20/ai_kernel_generator.py: what it proposes, what it accepts, and that both sides of its pair are one source with other constants."""
+
+import importlib.util
+import subprocess
+
+import pytest
+
+from common.python.project import PROJECT_ROOT
+
+FOLDER = PROJECT_ROOT / "ch20"
+
+
+@pytest.fixture(scope="module")
+def generator():
+    spec = importlib.util.spec_from_file_location("ai_kernel_generator", FOLDER / "ai_kernel_generator.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def start():
+    return (FOLDER / "baseline_ai_kernel_generator.cu").read_text()
+
+
+def below_comments(source):
+    return source[source.index("#include") :]
+
+
+def test_the_optimized_side_is_the_start_with_other_constants(generator, start):
+    found = (FOLDER / "optimized_ai_kernel_generator.cu").read_text()
+    constants = generator.constants_of(found)
+    assert constants != generator.constants_of(start)
+    assert below_comments(generator.with_constants(start, constants)) == below_comments(found)
+    assert all(value in generator.choices_of(start)[name] for name, value in constants.items())
+
+
+def test_a_search_climbs_to_the_best_neighbour_and_tries_nothing_twice(generator, start):
+    def judge(number, source):
+        constants = generator.constants_of(source)
+        return "PASSED", "", constants["WIDTH"] + min(constants["KEPT"], 2) - abs(constants["THREADS"] - 512) / 1024
+
+    made = list(generator.search(start, judge, 200))
+    best = max(made, key=lambda attempt: attempt.speedup)
+    assert (best.constants["THREADS"], best.constants["WIDTH"]) == (512, 8)
+    assert best.constants["KEPT"] >= 2
+    assert len({tuple(attempt.constants.values()) for attempt in made}) == len(made)
+
+
+def test_a_refused_candidate_is_kept_and_is_no_parent(generator, start):
+    """However fast it claims to be."""
+    made = list(generator.search(start, lambda number, source: ("WRONG_RESULT", "off by 3", 100.0), 5))
+    assert [(attempt.parent, attempt.status) for attempt in made] == [(0, "WRONG_RESULT")] * 5
+
+
+def test_a_candidate_is_a_pair_that_the_harness_is_asked_about(generator, start, tmp_path, monkeypatch):
+    monkeypatch.setattr(generator, "judged", lambda folder, name, device: (sorted(p.name for p in folder.rglob("*.*")), name, device))
+    files, *_ = generator.judge_of(FOLDER, "ai_kernel_generator", tmp_path, "auto")(7, start)
+    assert {f"{side}_ai_kernel_generator.cu" for side in ("baseline", "optimized")} | {"shared_add_norm.cuh"} < set(files)
+    assert (tmp_path / "attempt_007" / "kernels" / "optimized_ai_kernel_generator.cu").read_text() == start
+
+
+@pytest.mark.parametrize(
+    ("target", "found"), [("ch20:no_such", "no ch20/baseline_no_such.cu"), ("ch06:add", "no constant in baseline_add.cu")]
+)
+def test_a_target_without_anything_to_change_is_refused_in_a_sentence(generator, target, found):
+    with pytest.raises(SystemExit, match=found):
+        generator.start_of(target)
+
+
+TIMED = '{"rows": [{"target": "a:k", "status": "PASSED", "reason": "", "timings": {"": {"speedups": {"optimized": {"estimate": 1.5}}}}}]}'
+REFUSED = '{"rows": [{"target": "a:k", "status": "WRONG_RESULT", "reason": "off by 3", "timings": {}}]}'
+
+
+@pytest.mark.parametrize(
+    ("printed", "found"),
+    [
+        (TIMED, ("PASSED", "", 1.5)),
+        (REFUSED, ("WRONG_RESULT", "off by 3", 0.0)),
+        ("no document", ("ERROR", "no document", 0.0)),
+    ],
+)
+def test_what_the_harness_says_is_what_an_attempt_has(generator, tmp_path, monkeypatch, printed, found):
+    run = subprocess.CompletedProcess([], 0, stdout=printed, stderr="")
+    monkeypatch.setattr(generator.subprocess, "run", lambda *args, **kwargs: run)
+    assert generator.judged(tmp_path, "k", "auto") == found
