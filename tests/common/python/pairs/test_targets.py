@@ -78,7 +78,7 @@ def finished(tmp_path_factory):
         "ch15:wide_ep": "ch15/baseline_expert_parallelism.py",
         "ch17:prefill_decode_disagg": "ch15/baseline_inference_monolithic.py",
     }
-    elsewhere = {"ch12:cuda_graphs_router", "ch15:moe_inference", "ch15:speculative_decoding"}
+    elsewhere = {"ch12:cuda_graphs_router", "ch15:moe_inference"}
     root = write(tmp_path_factory.mktemp("finished"), pair_files(*(set(catalogue()) - elsewhere)))
     write(root, ["ch12/optimized_cuda_graphs_router.cu"])
     for target, baseline in borrowed.items():
