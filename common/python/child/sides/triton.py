@@ -38,6 +38,10 @@ _NO_CUDA = "not linked with support for cuda"
 _ADDRESS = 1 << 20  # where every storage begins: aligned as the allocator would
 
 
+class SeenOnGpus(Exception):
+    """Why nothing can be told of a step where no GPU runs it."""
+
+
 class StandInDriver:
     """A Triton driver of a GPU of `capability` that is not there; `launches` fills while `recording`."""
 
@@ -68,6 +72,10 @@ class StandInDriver:
     def get_current_stream(self, _device: int) -> int:
         """The default one."""
         return 0
+
+    def get_device_interface(self) -> Any:
+        """What a side would time its own steps by, which no GPU runs here. Raises SeenOnGpus."""
+        raise SeenOnGpus("it times its own steps, and what it then takes is seen on GPUs")
 
     def get_benchmarker(self) -> Callable[..., list[float]]:
         """One that finds all configurations equally fast."""
@@ -120,11 +128,22 @@ class _Operations(TorchDispatchMode):
 def compile_ahead(request: messages.Ahead) -> Observed:
     """One step of the side, as if on a GPU; Triton stays without its own driver. Lets through what the side and the compiler raise.
 
-    A step of several ranks waits for the others, so nothing is told of it.
+    Nothing is told of a step of several ranks, which waits for the others, of one that a side times to choose among several, and of one
+    that torch.compile would have to compile for a GPU that is not there.
     """
     if load_workload(Path(request.workload)).ranks:
-        missed = "it runs in several ranks, whose steps are seen on GPUs"
-        return Observed(nonce=request.nonce, launches=[], spans=[], cubins=[], missed=missed, imported=_imported_files())
+        return _untold(request, "it runs in several ranks, whose steps are seen on GPUs")
+    try:
+        return _observe_somehow(request)
+    except SeenOnGpus as reason:
+        return _untold(request, str(reason))
+    except RuntimeError as error:
+        if type(error).__name__ != "BackendCompilerFailed":  # of torch._dynamo, which only a side that needs it imports
+            raise
+        return _untold(request, "torch.compile makes its kernels, which are seen on GPUs")
+
+
+def _observe_somehow(request: messages.Ahead) -> Observed:
     try:
         return _observe(request, torch.device("cuda", 0), "")
     except RuntimeError as error:
@@ -134,6 +153,10 @@ def compile_ahead(request: messages.Ahead) -> Observed:
     return _observe(
         request, torch.device("cpu"), "its step was made as on a CPU, for this PyTorch knows no CUDA; the rest is seen on a GPU"
     )
+
+
+def _untold(request: messages.Ahead, why: str) -> Observed:
+    return Observed(nonce=request.nonce, launches=[], spans=[], cubins=[], missed=why, imported=_imported_files())
 
 
 def _observe(request: messages.Ahead, device: torch.device, missed: str) -> Observed:
@@ -165,6 +188,13 @@ def _imported_files() -> list[str]:
     return sorted(file for file in files if Path(file).is_absolute() and not file.startswith(installed) and "-packages/" not in file)
 
 
+def _with_gradient(tensor: torch.Tensor, requires_grad: bool = True) -> torch.Tensor:
+    """Autograd asks PyTorch for the GPU of a tensor, and a PyTorch that knows none ends the process."""
+    if tensor.device.type == "cuda" and torch.version.cuda is None:
+        raise RuntimeError(_NO_CUDA)
+    return torch.Tensor.requires_grad_(tensor, requires_grad)
+
+
 @contextmanager
 def _stand_in_for_cuda(capability: tuple[int, int]) -> Iterator[None]:
     """Answers of torch.cuda that a `prepare` may ask for, and addresses of tensors that have none."""
@@ -179,6 +209,7 @@ def _stand_in_for_cuda(capability: tuple[int, int]) -> Iterator[None]:
     with (
         mock.patch.multiple(torch.cuda, **answers),
         mock.patch.object(FakeTensor, "data_ptr", lambda tensor: _ADDRESS + tensor.storage_offset() * tensor.itemsize),
+        mock.patch.object(FakeTensor, "requires_grad_", _with_gradient),
     ):
         yield
 

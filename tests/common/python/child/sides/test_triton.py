@@ -113,3 +113,31 @@ def test_a_side_of_several_ranks_is_seen_on_gpus_alone(triton_server, tmp_path):
         observed = child.ask(request, messages.Observed, 120)
     assert observed.missed == "it runs in several ranks, whose steps are seen on GPUs"
     assert not observed.launches
+
+
+TIMES_ITSELF = SIDE.replace("    def step():", "    triton.testing.do_bench(lambda: x + y)\n\n    def step():").replace(
+    "import triton.language as tl", "import triton.language as tl\nimport triton.testing"
+)
+COMPILES = SIDE.replace("    def step():", "    double = torch.compile(lambda x: 2 * x + 1)\n\n    def step():").replace(
+    "BODY", "double(y)"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "missed"),
+    [
+        (TIMES_ITSELF, "it times its own steps, and what it then takes is seen on GPUs"),
+        (COMPILES, "torch.compile makes its kernels, which are seen on GPUs"),
+    ],
+    ids=["times itself", "compiles"],
+)
+def test_what_only_a_gpu_can_tell_of_a_step_is_left_to_it(observe, source, missed):
+    observed = observe(n=1024, source=source)
+    assert (observed.missed, observed.launches) == (missed, [])
+
+
+@pytest.mark.skipif(torch.version.cuda is not None, reason="this PyTorch knows CUDA")
+def test_autograd_on_a_gpu_that_pytorch_does_not_know_does_not_end_the_process(observe):
+    trains = SIDE.replace("    def step():", "    leaf = x.detach().requires_grad_()\n\n    def step():")
+    observed = observe("torch.autograd.grad((leaf * y).sum(), [leaf])[0]", n=1024, source=trains)
+    assert "aten.sum" in observed.missed
