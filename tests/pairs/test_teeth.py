@@ -106,8 +106,14 @@ OPTIONS = {
         small={(name, 0): "the first of 8 experts, which the only token of that shape does not take" for name in MIXTURE},
     ),
     "ch18:nvfp4_inference": Options(bits=1, small=dict.fromkeys((("x", 1), ("norm", 0), ("gate_up", 1), ("down", 1)), FOUR_BITS)),
+    "ch19:dynamic_quantized_cache": Options(
+        bits=0,  # powers of two: the optimized side declares 4 bits
+        small=dict.fromkeys((("q", 2), ("k", 2), ("keys", 3)), "a 64th of a head's elements is less than 4 bits round")
+        | {(name, 2): "few queries look for one of the tokens that are dropped" for name in ("keys", "values")},
+    ),
     "ch19:kv_offload": Options(small=FEW_OWN_KEYS),
     "ch19:kv_prefetch_overlap": Options(small=FEW_OWN_KEYS),
+    "ch19:memory_double_buffering": Options(bits=4),  # each layer rounds to BF16 five times, and the next starts from that
     "ch19:adaptive_parallelism": Options(bits=4),  # each rank rounds its part of a sum to BF16, then the sum is rounded
     "ch19:fp8_training": Options(  # e2m1: the optimized side declares e4m3
         bits=1,
