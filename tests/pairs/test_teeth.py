@@ -114,6 +114,7 @@ OPTIONS = {
     "ch19:kv_offload": Options(small=FEW_OWN_KEYS),
     "ch19:kv_prefetch_overlap": Options(small=FEW_OWN_KEYS),
     "ch19:memory_double_buffering": Options(bits=4),  # each layer rounds to BF16 five times, and the next starts from that
+    "ch19:token_precision_switching": Options(bits=3),  # e4m3: INT8 of the optimized side is off by as much as inputs of two bits more
     "ch19:adaptive_parallelism": Options(bits=4),  # each rank rounds its part of a sum to BF16, then the sum is rounded
     "ch19:fp8_training": Options(  # e2m1: the optimized side declares e4m3
         bits=1,
