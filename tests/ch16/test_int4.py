@@ -1,22 +1,17 @@
 """Weights of 4 bits: what rounding and packing promise, and what GPTQ gains."""
 
-import sys
-
 import pytest
 import torch
 
+from tests.support.chapters import modules_of
 from tests.support.teeth import ROOT
 
 
 @pytest.fixture(autouse=True)
 def chapter(monkeypatch):
     """The chapter's shared modules can be imported, and are forgotten afterwards."""
-    known = set(sys.modules)
-    monkeypatch.syspath_prepend(str(ROOT / "ch16"))
-    yield
-    for name in set(sys.modules) - known:
-        if name.startswith("shared_"):
-            del sys.modules[name]
+    with modules_of(ROOT / "ch16", monkeypatch):
+        yield
 
 
 def weights(rows, k, seed=0):

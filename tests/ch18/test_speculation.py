@@ -1,7 +1,6 @@
 """Rounds of speculation say what the model alone would say, whatever the drafts; NVFP4 rounds to its nearest values."""
 
 import random
-import sys
 from dataclasses import replace
 
 import pytest
@@ -10,8 +9,8 @@ import torch
 from common.models import config as presets
 from common.models.decoder import forward, init
 from common.python.project import PROJECT_ROOT
+from tests.support.chapters import modules_of
 
-CHAPTER = PROJECT_ROOT / "ch18"
 TARGET = replace(
     presets.byte_lm(), vocabulary=37, hidden=32, layers=2, heads=2, kv_heads=1, head_dim=16, intermediate=48, dtype=torch.float32
 )
@@ -33,12 +32,8 @@ NEARLY = ({name: w + 0.02 * torch.randn(w.shape, generator=torch.Generator().man
 @pytest.fixture
 def chapter(monkeypatch):
     """The chapter's modules can be imported, and are forgotten afterwards."""
-    monkeypatch.syspath_prepend(str(CHAPTER))
-    known = set(sys.modules)
-    yield
-    for name in set(sys.modules) - known:
-        if name.startswith("shared_"):
-            del sys.modules[name]
+    with modules_of(PROJECT_ROOT / "ch18", monkeypatch):
+        yield
 
 
 def alone(prompt):
