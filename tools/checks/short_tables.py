@@ -132,7 +132,8 @@ def _step_row(measured: MeasuredPair, before: str, after: str, converted: bool) 
     path = measured.pair.sides[after]
     link = f"[{after}]({os.path.relpath(path, measured.pair.workload.parent)})"
     gains = _by_model(measured, lambda expected: _gain(expected, before, after)) if before else ""
-    return [link, idea_cell(path, converted), gains, _by_model(measured, lambda expected: _share(expected, after))]
+    own = path.parent == measured.pair.workload.parent  # a step from elsewhere has the form of the page there
+    return [link, idea_cell(path, converted and own), gains, _by_model(measured, lambda expected: _share(expected, after))]
 
 
 def _by_model(measured: MeasuredPair, figure: Callable[[Expectation], str]) -> str:

@@ -144,6 +144,13 @@ def test_a_ladder_has_a_table_of_its_steps_and_the_library_last(ladder):
     ]
 
 
+def test_a_step_from_elsewhere_may_be_longer_than_a_converted_chapters_own(ladder):
+    (ladder / "README.md").write_text(FORM + README)
+    (ladder.parent / "ch08/baseline_copy.cu").write_text(f"// Baseline: {LONG}.\n")
+    assert pages.main([], ladder.parent) == 0
+    assert row_of(ladder, "baseline_copy")[1] == "a tile that lies in shared memory, whose rows every lane of…"
+
+
 def test_a_ladder_of_several_shapes_gives_its_figures_in_the_order_that_it_names(ladder):
     first = an_expectation(units=recorded_ladder(LADDER_NS, count=24))
     second = first.model_copy(update={"rungs": {side: rung for side, rung in first.rungs.items() if side != "once"}})

@@ -173,7 +173,15 @@ def _macro_texts(source: Path, macro: str) -> list[str]:
         text = _COMMENT.sub(" ", source.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise _mismatch(label_of(source), f"{error}; expected a readable UTF-8 text file") from error
-    return [_fold(found) for found in re.findall(rf"^[ \t]*{macro}\s*\(([^)]*)\)", text, re.MULTILINE)]
+    found = [_fold(found) for found in re.findall(rf"^[ \t]*{macro}\s*\(([^)]*)\)", text, re.MULTILINE)]
+    return found + [one for included in _included_sides(source, text) for one in _macro_texts(included, macro)]
+
+
+def _included_sides(source: Path, text: str) -> list[Path]:
+    """The .cu files that `text` includes: a side may be another pair's, with claims of its own."""
+    names = re.findall(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+\.cu)"', text, re.MULTILINE)
+    places = [next((folder / name for folder in source.parents if (folder / name).is_file()), None) for name in names]
+    return [place for place in places if place and place.resolve() != source.resolve()]
 
 
 def _fold(text: str) -> str:

@@ -108,6 +108,15 @@ def test_a_file_with_no_launch_or_two_is_refused(tmp_path, text):
 GOOD = "const float* x, float* y, int64_t* total, int* counter, float* partial, int rows, float scale, bool negate, int64_t big"
 
 
+def test_the_signature_of_an_included_side(tmp_path):
+    (tmp_path / "ch02").mkdir()
+    (tmp_path / "ch02/lent.cu").write_text("PREPARE(int rows, void** state) {}\nLAUNCH(float* y, int rows, cudaStream_t stream) {}")
+    path = source(tmp_path, '// LAUNCH() is in the other.\n#include "ch02/lent.cu"\n#include "ch02/absent.cu"')
+    assert source_signature(path) == "float* y, int rows, cudaStream_t stream"
+    assert read_signatures(path) == read_signatures(tmp_path / "ch02/lent.cu")
+    assert "found 2 LAUNCH" in reason(source_signature, source(tmp_path, '#include "ch02/lent.cu"\nLAUNCH(float* y) {}'))
+
+
 def test_every_kind_of_name_can_be_bound(tmp_path):
     signatures = check(tmp_path, f"{GOOD}, const __nv_fp8_e4m3* codes, cudaStream_t stream")
     assert [argument.name for argument in signatures.launch][:3] == ["x", "y", "total"]
