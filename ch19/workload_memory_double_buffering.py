@@ -37,6 +37,7 @@ WORKLOAD = Workload(
         {"layers": 5, "tokens": 7, "width": 96, "inner": 160},
     ),
     work=lambda layers, tokens, width, inner: {"bf16": 4 * layers * tokens * width * inner, "h2d": 4 * layers * width * inner},
-    rtol=0.01,  # the stream is rounded to BF16 twice a layer
-    atol=0.06,
+    # The stream is rounded to BF16 twice a layer: on a CPU four layers are off by 0.015 in the root mean square, at most by 0.11 of 2e6.
+    rtol=0.01,
+    atol=0.1,
 )
