@@ -44,6 +44,6 @@ WORKLOAD = Workload(
     ),
     work=work,
     rtol=0.01,
-    atol=0.03,  # intermediate roundings to bf16 leave up to 0.012, of answers with a deviation of 0.7
+    atol=0.04,  # roundings to bf16 between products leave up to 0.025, of answers with a deviation of 0.7
     clock="launch",  # the baseline asks the device how many tokens an expert has
 )
