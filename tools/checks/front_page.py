@@ -13,6 +13,7 @@ from common.python.errors import BenchmarkError
 from common.python.gate.expectations import key_text, read_expectations
 from common.python.machine.description import Machine
 from common.python.pairs.discovery import Pair, discover
+from common.python.pairs.goals import TIME
 from common.python.report.run_folder import load
 from common.python.report.terminal import print_results
 from common.python.results import OPTIMIZED
@@ -92,13 +93,16 @@ class Best:
 
 
 def best_of(pairs: list[Pair]) -> Best | None:
-    """The accepted result that came closest to the ceiling of its GPU: a large ratio may only mean a slow baseline."""
+    """The accepted result that came closest to the ceiling of its GPU: a large ratio may only mean a slow baseline.
+
+    Of rows whose goal is time: of another goal, the speedup says nothing.
+    """
     found = []
     for pair in pairs:
         for path in sorted(pair.workload.parent.glob("expectations_*.json")):
             file = read_expectations(path)
             for shape, expected in file.pairs.get(pair.name, {}).items():
-                if share := expected.sides[OPTIMIZED].share:
+                if expected.goal == TIME and (share := expected.sides[OPTIMIZED].share):
                     speedup = expected.speedup.estimate
                     found.append(Best(share.share, speedup, pair.name, pair.sides[OPTIMIZED], shape, key_text(file.gpu)))
     return max(found, key=lambda best: best.share, default=None)

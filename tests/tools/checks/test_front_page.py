@@ -58,6 +58,15 @@ def test_the_best_result_is_the_one_closest_to_the_ceiling(tmp_path):
     assert best_of([]) is None
 
 
+def test_a_row_with_another_goal_than_time_is_never_the_best(tmp_path):
+    pairs = a_tree(tmp_path, latency=0.93, fast=0.7)
+    path = tmp_path / "ch07" / "expectations_h200.json"
+    accepted = json.loads(path.read_text())
+    accepted["pairs"]["latency"]["default"]["goal"] = "urgent_latency_us"
+    path.write_text(json.dumps(accepted))
+    assert best_of(list(pairs)).name == "fast"
+
+
 def test_results_of_two_gpu_models_name_theirs_and_those_of_one_do_not(tmp_path):
     a_tree(tmp_path, fast=0.93)
     shutil.copytree(tmp_path / "ch07", tmp_path / "ch08")
