@@ -18,5 +18,5 @@ WORKLOAD = Workload(
     work=work,
     goal="setup",
     rtol=2**-6,  # bfloat16 rounds what each operator writes, and 12 layers carry that on in the residual stream:
-    atol=0.14,  # as in model_eager
+    atol=0.08,  # on a CPU their 400 000 values are off by up to 0.05 more than rtol allows, of values near 1.1
 )

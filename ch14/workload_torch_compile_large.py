@@ -18,5 +18,5 @@ WORKLOAD = Workload(
     work=work,
     clock="launch",
     rtol=2**-6,  # bfloat16 rounds what each operator writes, and the layers carry that on in the residual stream:
-    atol=0.14,  # as in model_eager
+    atol=0.08,  # as in model_eager, whose twelve layers are off by up to 0.05 more than rtol allows
 )
