@@ -24,7 +24,7 @@ WORKLOAD = Workload(
         "dram_read": 4 * chunks * points,
         "dram_write": 4 * chunks * points,
     },
-    # Two factors. With one rounding a step their product was off by at most 2.44e-4 at degree 6144, in 114 draws of 131,072 points on a CPU.
+    # Two factors. With a rounding a step their product was off by up to 2.44e-4 at degree 6144, in 114 draws of 131,072 points on a CPU.
     rtol=0.0,
     atol=4e-4,
     clock="launch",
