@@ -93,8 +93,10 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         machine = describe_machine(settings.root)
         for note in request.notes:
             watcher.note(note)
-        gpu = first_gpu(settings, machine)
-        stack.enter_context(lock(gpu.uuid if gpu else "cpu", f"benchmark_cli {settings.command}"))
+        if settings.measures:  # what only verifies spoils no time of its own; it has to be left out of nobody's
+            gpu = first_gpu(settings, machine)
+            purpose = f"benchmark_cli {settings.command}"
+            stack.enter_context(lock(gpu.uuid if gpu else "cpu", purpose, min(settings.wait, deadline - time.monotonic())))
         _require_fitness(settings, machine, watcher)
         server = stack.enter_context(fork_server(settings, machine))
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
