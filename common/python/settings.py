@@ -61,6 +61,7 @@ class Settings(BaseModel):
     dry_run: bool = False
     sweep: dict[str, tuple[str, ...]] = {}
     against: str | None = None
+    changed_since: str | None = None
     sustained: bool = False
     sanitize: tuple[str, ...] = ()
     gate: float = 0.5

@@ -19,6 +19,7 @@ import typer
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.pairs.discovery import Tree, discover
 from common.python.pairs.targets import in_directory, select
+from common.python.run.defaults import defaults_here
 
 if TYPE_CHECKING:
     from common.python.run.listing import Listed
@@ -221,6 +222,23 @@ def noise(
         console.print(sentence, soft_wrap=True)
 
 
+@app.command("prune")
+def prune_old(
+    keep: Annotated[int, typer.Option("--keep", min=0, help="How many of the newest runs stay however old they are.")] = 20,
+    days: Annotated[float, typer.Option("--days", min=0.0, help="What was written or read in so many days stays.")] = 30.0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, remove nothing.")] = False,
+) -> None:
+    """Remove old runs in artifacts/ and builds that nobody used; ceilings, noise and folders with names of their own stay."""
+    from common.python.machine.description import cache_folder
+    from common.python.run.prune import prune
+    from common.python.storage import ARTIFACTS
+
+    found = prune(ARTIFACTS, cache_folder(), keep=keep, days=days, dry_run=dry_run)
+    for path in found.paths:
+        print(path)
+    print(f"{'would remove' if dry_run else 'removed'} {len(found.paths)} folders and files, {found.size / 2**20:.1f} MiB")
+
+
 def _device(name: str) -> Any:
     from common.python.settings import Device
 
@@ -286,10 +304,10 @@ def run_command_line(arguments: list[str]) -> int:
         else:
             _add_suite_commands()
         _refuse_empty_root(arguments)
-        code = app(arguments, prog_name="benchmark_cli", standalone_mode=False)
+        code = app(arguments, prog_name="benchmark_cli", standalone_mode=False, default_map=defaults_here(Path.cwd()))
         return int(code or ExitCode.GOOD)
     except BenchmarkError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {error}" if error.exit_code else str(error), file=sys.stderr)
         return int(ExitCode.FULL_DISK if _fills_disk(error) else error.exit_code)
     except typer.TyperException as error:
         if sentence := _usage_error(error, arguments):

@@ -32,6 +32,7 @@ _FREE_ON_RESUME = {
     "seed",
     "verbose",
     "wait",
+    "changed_since",
 }
 
 

@@ -146,6 +146,15 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         "",
     ),
     "against": (str | None, _option("--against", panel=_MEASURING, text="Git revision whose optimized side is the baseline."), None),
+    "changed_since": (
+        str | None,
+        _option(
+            "--changed-since",
+            panel=_SELECTING,
+            text="Of the targets, those whose files, or what they import or include, differ from this git revision; none: exit 0.",
+        ),
+        None,
+    ),
     "timeout_multiplier": (
         float,
         _option(
@@ -241,6 +250,7 @@ _VERIFYING = (
     "kwargs",
     "seed",
     "ranks",
+    "changed_since",
     "dry_run",
     "timeout_multiplier",
     "suite_timeout",
@@ -251,7 +261,7 @@ _VERIFYING = (
     "verbose",
 )
 _NOT_REPEATED = {"targets", "seed", "dry_run", "suite_timeout", "profile", "ncu_metric_set", "llm_analysis", "gate", "accept_regressions"}
-_NOT_REPEATED |= {"require_expectations", "fail_on", "artifacts_dir", "resume", "json_output", "verbose", "wait"}
+_NOT_REPEATED |= {"require_expectations", "fail_on", "artifacts_dir", "resume", "json_output", "verbose", "wait", "changed_since"}
 _IN_TIMED_CALL = ", in a timed call: "
 
 

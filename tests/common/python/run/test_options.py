@@ -54,6 +54,7 @@ FLAGS = {
     "--sustained": {"sustained": True},
     "--burst": {"sustained": False},
     "--sweep n=1,2": {"sweep": {"n": ("1", "2")}},
+    "--changed-since main": {"changed_since": "main"},
     "--against HEAD~1": {"against": "HEAD~1"},
     "--timeout-multiplier 0.5": {"timeout_multiplier": 0.5},
     "--suite-timeout 60": {"suite_timeout": 60},
