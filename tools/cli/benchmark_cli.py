@@ -222,6 +222,34 @@ def noise(
         console.print(sentence, soft_wrap=True)
 
 
+@app.command("history")
+def show_history(
+    target: Annotated[str | None, typer.Argument(help="ch07:transpose, or a folder, ch07. Default: every row.", show_default=False)] = None,
+    runs: Annotated[Path | None, typer.Option("--runs", help="The folder of runs. Default: artifacts.", show_default=False)] = None,
+    page: Annotated[Path | None, typer.Option("--html", help="Write a page with charts there.", show_default=False)] = None,
+    root: Root = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list and nothing else.")] = False,
+) -> None:
+    """Show rows over time: each run's speedup with its commit, driver and machine, and what changed where it moved."""
+    from common.python.project import PROJECT_ROOT
+    from common.python.report import history
+    from common.python.storage import ARTIFACTS, write_whole
+
+    found, problems = history.history(runs or ARTIFACTS, target, (root or PROJECT_ROOT).resolve())
+    if as_json:
+        print(json.dumps(history.as_json(found), indent=2))
+    else:
+        for series in found:
+            print(series.name)
+            _print_columns([history.HEADS, *history.lines_of_series(series)])
+            print()
+    for problem in problems:
+        print(f"left out: {problem}", file=sys.stderr)
+    if page:
+        write_whole(page, history.page(found))
+        print(page, file=sys.stderr if as_json else sys.stdout)
+
+
 @app.command("prune")
 def prune_old(
     keep: Annotated[int, typer.Option("--keep", min=0, help="How many of the newest runs stay however old they are.")] = 20,
