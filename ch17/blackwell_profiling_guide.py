@@ -113,9 +113,8 @@ def main(arguments=None):
     chosen = parser.parse_args(arguments)
     machine, pairs = describe_machine(PROJECT_ROOT), {pair.target: pair for pair in discover(PROJECT_ROOT).pairs}
     steps = [(number, step) for number, step in enumerate(STEPS, start=1) if chosen.step in (None, number)]
-    print(
-        f"Profiling Blackwell, on {', '.join(gpu.name for gpu in machine.gpus) or 'a machine without a GPU'}. Nobody has measured these steps on a Blackwell GPU."
-    )
+    here = ", ".join(gpu.name for gpu in machine.gpus) or "a machine without a GPU"
+    print(f"Profiling Blackwell, on {here}. Nobody has measured these steps on a Blackwell GPU.")
     able = [tell(number, step, machine, pairs) for number, step in steps]
     print(f"{sum(able)} of {len(able)} steps can be done here; ch17/comprehensive_profiling_toolkit.py tools says what the tools are for")
     return int(ExitCode.GOOD if any(able) else ExitCode.NOTHING_MEASURED)
