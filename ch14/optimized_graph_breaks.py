@@ -1,7 +1,6 @@
 """Optimized: torch.where for the branch: one graph, no wait for a value."""
 # predicts: baseline 1.9 ms = layers * (3 * 25e-6 + 15e-6 + 6 * 1.3 * launch)  (25 us a graph, 15 us a wait: assumed)
 # predicts: optimized 0.404 ms = layers * 4 * 1.3 * launch + 0.1e-3  (one graph's guards and call: assumed)
-# proves: launches < baseline
 # proves: calls cudaStreamSynchronize == 0
 
 import torch

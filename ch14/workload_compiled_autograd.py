@@ -36,5 +36,5 @@ WORKLOAD = Workload(
         "dram_write": 4 * layers * width * width,
     },
     rtol=1e-4,  # sums of float32 products in another order than float64's, carried on through the layers' derivatives
-    atol=1e-4,
+    atol=6e-3,  # gradients are of size 11; float32 loses 2e-3 of some at a width of 2048 already
 )

@@ -22,7 +22,13 @@ def captured(call):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         answer = call()
-    return lambda: (graph.replay(), answer)[1]
+
+    def replay():
+        graph.replay()
+        return answer
+
+    replay.reads = call  # a graph keeps addresses alone: what it reads must live as long as it does
+    return replay
 
 
 def prepare(x, weights, caches, heads, context):

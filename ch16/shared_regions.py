@@ -15,4 +15,10 @@ def captured(call, pool):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, pool=pool):
         answer = call()
-    return lambda: (graph.replay(), answer)[1]
+
+    def replay():
+        graph.replay()
+        return answer
+
+    replay.reads = call  # a graph keeps addresses alone: what it reads must live as long as it does
+    return replay

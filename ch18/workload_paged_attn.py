@@ -14,9 +14,9 @@ WORKLOAD = Workload(
     time_at={"sequences": 64, "shortest": 4096, "longest": 8192, "heads": 32, "kv_heads": 8, "dim": 128},
     cpu_at=None,  # Triton's interpreter checks a kernel, it does not race
     check_at=(
-        {"sequences": 1, "shortest": 1, "longest": 1, "heads": 1, "kv_heads": 1, "dim": 16},
+        {"sequences": 1, "shortest": 1, "longest": 1, "heads": 1, "kv_heads": 1, "dim": 64},
         {"sequences": 3, "shortest": 7, "longest": 33, "heads": 8, "kv_heads": 2, "dim": 64},  # a page with one token
-        {"sequences": 2, "shortest": 17, "longest": 200, "heads": 12, "kv_heads": 2, "dim": 32},  # some tiles, the last of them short
+        {"sequences": 2, "shortest": 17, "longest": 200, "heads": 16, "kv_heads": 2, "dim": 128},  # some tiles, the last of them short
     ),
     constants=("table", "lengths"),
     work=work,

@@ -14,9 +14,9 @@ WORKLOAD = Workload(
     },
     cpu_at=None,  # Triton's interpreter checks a kernel, it does not race
     check_at=(
-        {"sequences": 1, "shortest": 1, "longest": 1, "heads": 1, "kv_heads": 1, "dim": 16},
+        {"sequences": 1, "shortest": 1, "longest": 1, "heads": 1, "kv_heads": 1, "dim": 64},
         {"sequences": 2, "shortest": 7, "longest": 300, "heads": 8, "kv_heads": 2, "dim": 64},  # most parts of one sequence are empty
-        {"sequences": 1, "shortest": 257, "longest": 257, "heads": 6, "kv_heads": 2, "dim": 32},
+        {"sequences": 1, "shortest": 257, "longest": 257, "heads": 4, "kv_heads": 2, "dim": 128},
     ),
     constants=("table", "lengths"),
     work=work,

@@ -20,4 +20,10 @@ def captured(run, device):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         answer = run()
-    return lambda: (graph.replay(), answer)[1]
+
+    def replay():
+        graph.replay()
+        return answer
+
+    replay.reads = run  # a graph keeps addresses alone: what it reads must live as long as it does
+    return replay
