@@ -1,9 +1,9 @@
-// Baseline: the loop of a CPU program, moved into a kernel: one thread adds all elements, one after the other.
+// Baseline: one thread adds all elements in a loop, as on a CPU.
 // allows: grid
 #include "common/cuda/launch.cuh"
 
 __global__ void add(const float* a, const float* b, float* c, int n) {
-    // For all that the compiler knows c is a or b, so no load passes the store before it: a thread waits for every element.
+    // The compiler must assume that c may overlap a or b, so each load waits for the store before it.
     for (int i = 0; i < n; i++) c[i] = a[i] + b[i];
 }
 

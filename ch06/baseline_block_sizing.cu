@@ -1,4 +1,4 @@
-// Baseline: a block a row, a thread an entry: rows of 100 make blocks of 100 threads, whose fourth warp has 4 lanes at work of 32.
+// Baseline: a block per row: of 100 entries, the last warp has 4.
 #include "common/cuda/launch.cuh"
 
 constexpr int DEGREE = 128;

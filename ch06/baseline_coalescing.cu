@@ -1,4 +1,4 @@
-// Baseline: x counts rows, as in x[r][c]: the 32 threads of a warp are on 32 rows, and each access touches 32 sectors for 32 floats.
+// Baseline: lanes on neighbouring rows: 32 sectors per access.
 #include "common/cuda/launch.cuh"
 
 constexpr int WIDE = 32, HIGH = 8;  // threads of a block

@@ -1,4 +1,4 @@
-// Baseline: a thread an element, so the lanes of a warp take turns: the 16 even ones run f while 16 wait, then the 16 odd ones run g.
+// Baseline: even lanes run f while odd lanes wait, then the reverse.
 // has: /\bBSSY\b/
 #include "common/cuda/launch.cuh"
 

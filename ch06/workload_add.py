@@ -1,10 +1,12 @@
 """Add two vectors: c[i] = a[i] + b[i].
 
-Expected 24000x, and 10524x on an H200 (2026-11-24). Alone, a thread took 61.2 ms, not 97: 467 ns for 8 elements, and 325 where a and b lay
-in the L2 (nsys, 42.2 ms). 600 ns are what loaded memory takes; this one is idle, and may bring the next 8 elements along, as it gives 64
-bytes at a time: that is open, as the L2's hits were not counted, and dram__bytes.sum, 9.7 MB, is a, b and a little of c either way. All
-threads took 5.8 us, not 4, 49 % of the ceiling: they are one wave (launch__waves_per_multiprocessor is 1), c may be a, so each waits for 4
-elements in turn, and memory is 32 % busy meanwhile (gpu__dram_throughput), the L2 50 (lts__throughput).
+Predicted: one thread waits 600 ns for DRAM once in 8 elements, a sector, and 20 ns for the L1 for each other one.
+
+Measured: RESULTS.md. The baseline is faster than predicted, and all threads together are slower.
+
+Why: 600 ns is the latency of a loaded memory, and one thread loads nothing. That a request brings the next sector along is a hypothesis.
+The optimized side is one wave (launch__waves_per_multiprocessor is 1), and each thread waits for 4 elements one after the other.
+DRAM is 32 % busy then (gpu__dram_throughput; H200, 2026-11-24), the L2 50 % (lts__throughput).
 """
 
 import torch

@@ -1,10 +1,14 @@
 """Moving weighted average: y[i] = sum over k of weights[k] * x[i + k], for 129 weights.
 
-Expected 1.6x, and 1.42x on an H200: four weights that all lanes share take shared memory two turns, not one (counted in ch07's
-smem_tiling). So 129 turns for x and 65 for weights are 194, and some 200 with those that fill the tile; a warp takes an SM 205 cycles, 292
-in the baseline. That is what stops it at 20 % of its ceiling: 1.5 turns for an FMA of 32 lanes, and l1tex__throughput is 99 %. In the
-baseline it is 96, and 292 cycles are too few for two turns of 31 in 32 windows: one that lies across two lines of the L1 takes one turn
-too, so that the tile saves none, and the weights all.
+Predicted: 258 wavefronts of the L1 per warp, 129 for x and 129 for weights, become 129 + 33 = 162, as four weights come in one access.
+
+Measured: RESULTS.md. The gain is smaller than predicted.
+
+Why: a 16-byte access that all lanes share takes two wavefronts, not one (counted in ch07:smem_tiling). So 129 + 65 are 194, and some 200
+with those that fill the tile. A warp takes 205 cycles of an SM, and 292 in the baseline (H200).
+l1tex__throughput is 99 % then, and 96 % in the baseline: wavefronts set the time of both.
+An unaligned read of 128 bytes costs the L1 one wavefront, not two, so the tile of x saves none: the gain is that of the weights.
+Vectorized accesses are chapter 7's lesson.
 """
 
 import torch

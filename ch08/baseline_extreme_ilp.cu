@@ -1,4 +1,4 @@
-// Baseline: all 64 warps of an SM, each with one load of 16 bytes a lane under way: 32 KB in flight.
+// Baseline: 64 warps per SM with one load in flight each: 32 KB.
 // scratch: float partial[1056]
 #include "shared_grid_sum.cuh"
 

@@ -1,11 +1,11 @@
-// Baseline: all 64 warps of an SM, and a float of each array for every lane: 16 KB in flight, and no SM can hold another warp.
+// Baseline: a float of each array per thread: 16 KB in flight.
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 256;
 
 __global__ void triad(const float* __restrict__ x, const float* __restrict__ z, float* __restrict__ y, int n, float factor) {
     int i = blockIdx.x * THREADS + threadIdx.x;
-    // 8 bytes in, 4 out: 2048 threads an SM have 16 KB on their way.
+    // 8 bytes read, 4 written: 2048 threads per SM have 16 KB of reads in flight.
     if (i < n) y[i] = fmaf(factor, z[i], x[i]);
 }
 

@@ -1,4 +1,4 @@
-// Baseline: Horner's rule, one tap after the other: each needs two FMAs in a row, 8 cycles, in which its warp issues 4 FMAs.
+// Baseline: Horner's rule: one chain of dependent FMAs per thread.
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 128;  // 16384 points are 512 warps: an H200 has 528 schedulers, so a warp has one to itself

@@ -1,4 +1,4 @@
-// Baseline: how many features a point has is known only when it runs, so the loop over them stays, and x is loaded again for every center.
+// Baseline: a loop of any length: x is loaded again for every center.
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 256;

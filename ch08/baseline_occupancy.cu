@@ -1,4 +1,4 @@
-// Baseline: a block of 256 threads keeps the table in 96 KB of shared memory. An SM has room for two such blocks: 16 of its 64 warps.
+// Baseline: blocks of 256 threads, two per SM: 16 warps of 64.
 #include <cstdint>
 
 #include "common/cuda/launch.cuh"

@@ -1,4 +1,4 @@
-// Baseline: a thread has 16 x 16 results, for the most FMAs a load: 256 sums, where a thread can have 255 registers.
+// Baseline: 16 x 16 sums per thread, more than 255 registers: spills.
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 16;  // each way: 256 a block

@@ -1,4 +1,4 @@
-// Baseline: the gain is loaded where a value is above the threshold, and no thread knows whether it is before the value is here.
+// Baseline: a branch: the gain is loaded after the value has arrived.
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 256;

@@ -1,5 +1,5 @@
-// Optimized: 16 warps an SM, a quarter of what it can hold; each asks for its next eight such loads while the last eight come: 64 KB.
-// expects: 1.05x, 650 ns of 4.7 TB/s are 23 KB an SM: 32 KB in flight nearly do, however many warps it takes to have them there
+// Optimized: 16 warps per SM with 8 loads in flight each: 64 KB.
+// guess: 1.05x, DRAM needs 23 KB in flight per SM (4.7 TB/s * 650 ns / 132), and 32 KB nearly do
 // proves: grid < baseline
 // proves: more /\bLDG\.E\.128\b/
 // scratch: float partial[264]

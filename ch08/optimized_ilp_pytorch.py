@@ -1,5 +1,6 @@
-"""Optimized: 8 segments of time need nothing of each other but what is left at their ends: an operation takes a step in all of them."""
-# expects: 7x, 512 launches of 9.6 us, one after the other, against 72: 64 steps, the powers of decay, and 7 times what a segment left
+"""Optimized: 8 segments of time side by side: 72 launches, not 512."""
+# predicts: baseline 4.92 ms = steps * 9.6e-6  (the host's time per launch, assumed)
+# predicts: optimized 0.691 ms = 72 * 9.6e-6  (64 steps, the powers of decay, 7 corrections)
 # proves: launches < 0.2 x baseline
 
 from itertools import pairwise

@@ -1,5 +1,5 @@
-// Optimized: __launch_bounds__ asks for room for 4 blocks of 512 threads, all 64 warps: the compiler finds 32 registers to be enough.
-// expects: 1.2x, a row is 1000 instructions of 16 warps, 4000 cycles, and 3500 of memory: four blocks overlap the two better than two
+// Optimized: __launch_bounds__ caps registers at 32: 64 warps per SM.
+// guess: 1.2x, a row's instructions and its memory traffic take about as long: four blocks overlap the two better than two
 // proves: registers <= 32
 // has: spills == 0
 #include "common/cuda/launch.cuh"

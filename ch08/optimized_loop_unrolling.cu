@@ -1,5 +1,5 @@
-// Optimized: a kernel for every number of features that occurs; its loop over them is unrolled, so x stays in registers for all centers.
-// expects: 2x, a feature takes one load and not two, which go one a cycle an SM, and 3 instructions and not 5 and a part of a loop
+// Optimized: a known number of features: unrolled, x stays in registers.
+// predicts: optimized = 0.5 x baseline  (one load per feature instead of two; an SM starts one per cycle)
 // proves: fewer /\bBRA\b/ in nearest
 #include "common/cuda/launch.cuh"
 

@@ -1,5 +1,6 @@
-"""Optimized: a row is cut into parts of up to 4096 entries, each a row to softmax: thousands of blocks, and then a factor a part."""
-# expects: 6x, 4 SMs at 64 bytes a cycle do 4 passes over 268 MB in 2.4 ms; at 4.3 TB/s 6 passes take 0.4 ms
+"""Optimized: rows cut into parts of 4096: thousands of blocks."""
+# predicts: baseline 2.4 ms on h200  (4 passes over 268 MB by 4 SMs at 64 bytes per cycle)
+# predicts: optimized 0.4 ms on h200  (6 passes over 268 MB at 4.3 TB/s)
 # proves: grid > 100 x baseline
 
 import math

@@ -1,5 +1,6 @@
-// Optimized: every thread loads the gain and computes both answers; the threshold only selects one, so both loads fly at once.
-// expects: 1.7x, 11.6 bytes an element in two trips of 650 ns for 2048 threads an SM, 2.4 TB/s, or 12 bytes in one, which is 4.3 TB/s
+// Optimized: both answers computed, then selected: two loads in flight.
+// predicts: baseline 0.323 ms = 2 * 650e-9 * n / (2048 * sm_count)  (two trips to DRAM of 650 ns, assumed, for 2048 threads per SM)
+// predicts: optimized 0.187 ms = 12 * n / dram_copy
 // proves: counter smsp__thread_inst_executed_pred_on_per_inst_executed.ratio > 1.1 x baseline
 #include "common/cuda/launch.cuh"
 

@@ -1,5 +1,5 @@
-"""Optimized: the sequences go by length, the longest first, so those with a step to take are the first rows, and only they take it."""
-# expects: 1.9x, a length is as likely as any other, so half of the steps exist, and are half of the flops; their rows of x are copied once
+"""Optimized: sequences sorted by length: only those that go on step."""
+# predicts: optimized = 0.526 x baseline  (half of the steps exist, so half of the flops; rows of x are copied once)
 # proves: kernel Sort
 # allows: sync
 

@@ -1,7 +1,10 @@
 """Sum of an array of float32: y[0] = sum over i of x[i].
 
-Expected 1.05x, and 1.03x on an H200: the baseline is at 96 % of the ceiling, so that 1.04x was all there was to gain. Memory is 92 % busy,
-95 in the optimized side, and 92 under CUB's sum (gpu__dram_throughput).
+The pair shows that either way is enough: 64 warps with one load each, or 16 warps with eight loads each.
+
+Predicted: a guess. Measured: RESULTS.md; there was hardly anything to gain, as the baseline is near the ceiling.
+
+Why: DRAM is 92 % busy in the baseline, 95 % in the optimized side, 92 % in CUB's sum (gpu__dram_throughput, H200).
 """
 
 import torch

@@ -1,11 +1,14 @@
 """Frequency response of a FIR filter at given points of the unit circle: y[i] = sum over k of h[k] z[i]^k, complex, in float32.
 
-Expected 1.7x, and 1.37x on an H200. The schedule is the expected one: stalls of kind wait are 0.89 and 0.06 cycles for each of the 140
-instructions of 32 taps, which is what 264 and 147 cycles leave. 128 times 32 taps so are 17.1 us and 9.5. The rest was taken to be 1.6 us,
-25 cycles for every 32 taps, and is 4.9 in the baseline and 6.4 in the optimized side (gpu__time_duration, 22.0 and 15.9): the launch, two
-tiles that come from memory while nothing else is to do, and shared memory, which other kinds of stalls would tell apart. That rest, in
-which a scheduler has no other warp, is what stops the optimized side at 32 %: sm__throughput is 57 %, and Horner's rule takes 4 FMAs a tap
-where the work counts 2.
+Predicted: 32 taps take 264 cycles as one chain and 147 as four, as ptxas schedules them, and 25 more for shared memory.
+
+Measured: RESULTS.md. The chains are as predicted; what is beside them takes longer.
+
+Why: stalls of kind wait are 0.89 and 0.06 cycles for each of the 140 instructions of 32 taps (H200), as in the schedule.
+That is 17.1 us for 4096 taps, and 9.5. What is left was predicted as 1.6 us, and is 4.9 in the baseline and 6.4 in the optimized side
+(gpu__time_duration): the launch, two tiles that come from memory while nothing else can run, and shared memory. Their shares are unknown.
+The optimized side is far from its ceiling because a scheduler has one warp (sm__throughput is 57 %), and because Horner's rule takes
+4 FMAs per tap where the work counts 2.
 """
 
 import math

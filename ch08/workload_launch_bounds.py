@@ -1,9 +1,12 @@
 """Fourier transforms of many signals of 4096 complex points: y[r, j] = sum over k of x[r, k] exp(-2 pi i j k / 4096), in float32.
 
-Expected 1.2x, and 1.19x on an H200. What stops the optimized side at 74 % of its ceiling: a row's 4000 cycles of instructions are 251 us of
-the 342, and its bytes 251 as well. Neither is full, sm__throughput 77 % and gpu__dram_throughput 64, as a block does one at a time, between
-barriers, and four overlap them in part. cuFFT is at 96 % with less for an SM to do: its sm__throughput is 50 %,
-of 262 us.
+Predicted: a guess. A row takes an SM about 4000 cycles of instructions, and 65 536 bytes / (dram_copy / sm_count), also about 4000 cycles.
+How much of the two overlaps with two blocks per SM or with four, no equation says.
+
+Measured: RESULTS.md.
+
+Why the optimized side stays below its ceiling: a block does one after the other, between barriers, and four blocks overlap in part.
+sm__throughput is 77 % and gpu__dram_throughput 64 % (H200): neither is full. cuFFT needs fewer instructions: its sm__throughput is 50 %.
 """
 
 import torch

@@ -1,15 +1,17 @@
 """Gradient of a linear layer's weight: w[r, c] = sum over t of x[t, r] * g[t, c], in float32.
 
-Expected 2.3x, and 4.99x on an H200 (2026-11-22). The 2.3x let spills end in the L1. But a store to local memory goes on to the L2: the 566
-in the loop are 2264 bytes a thread for every 8 rows of x and g, 76 GB, 12.7 of the baseline's 17.9 ms at the 6 TB/s that the L2 takes in of
-whole sectors. It is 80 % busy (lts__throughput), the SM's pipes 27 (sm__throughput); in the optimized side 9 and 69. The L2's other 2 ms
-would be spills that miss the L1, where a block's 195 KB of them lie: that was not counted.
+The baseline is made to spill: 256 sums per thread exceed 255 registers by design. ch09:tiling is about choosing such a tile.
 
-What stops the optimized side at 75 % of its ceiling: registers leave room for two blocks an SM (launch__occupancy_limit_registers), and for
-every 8 rows of x and g all of a block's warps load, meet, multiply and meet again. Its pipes are 69 % busy, cuBLAS's 87 (sm__throughput).
+Predicted: cycles of the SM's memory pipe per 8 rows of x and g, with spills ending in the L1. Measured: RESULTS.md; the gain is larger.
 
-No side moves the 201 MB that are declared: x and g are 134 MB, more than the L2 of 60 MB, and each block reads all of its 4096 rows, so
-that some are fetched again: 399 MB in the optimized side, 577 in cuBLAS (dram__bytes.sum), at 2 to 5 % of what memory can do.
+Why: a store to local memory goes on to the L2. The 566 in the loop are 2264 bytes per thread for every 8 rows, 76 GB in all.
+At 6 TB/s, what the L2 takes of whole sectors, these are most of the baseline's time: lts__throughput is 80 %, sm__throughput 27 % (H200).
+In the optimized side they are 9 % and 69 %. Spills that miss the L1 would explain the rest; they were not counted.
+
+The optimized side stays below its ceiling: registers leave room for two blocks per SM (launch__occupancy_limit_registers), and all warps of
+a block load, meet, multiply and meet again. Its pipes are 69 % busy, cuBLAS's 87 % (sm__throughput).
+No side moves the 201 MB declared: x and g exceed the L2, so some rows are fetched again. It is 399 MB in the optimized side and 577 in
+cuBLAS (dram__bytes.sum), a few percent of what DRAM can do.
 """
 # traffic: x and g are 134 MB and the L2 holds 60: each block reads all of its 4096 rows, so some are fetched again
 

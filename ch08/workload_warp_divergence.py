@@ -1,8 +1,9 @@
 """Last state of a recurrent layer for sequences of different lengths: h = tanh(x[t] + h @ u) for every step that a sequence has.
 
-Expected 1.9x, and 1.59x on an H200: the baseline's 550 GFLOP go at 38.5 TFLOP/s, the optimized side's 279 at 31. Why is open, as no
-counters were read. What only the optimized side has: products of ever fewer rows, rows of x that are gathered, a sort, and one wait for the
-host.
+Predicted: half of the flops, less what copying rows of x costs. Measured: RESULTS.md; the gain is smaller.
+
+Why: the optimized side makes fewer flops per second. No counter was read, so the cause is not known.
+It alone has products of ever fewer rows, gathered rows of x, a sort, and one wait for the host.
 """
 
 import torch

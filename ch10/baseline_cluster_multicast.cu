@@ -1,4 +1,4 @@
-// Baseline: a block an SM walks over tiles of c. A warp loads what its own products need, a warpgroup multiplies, and the TMA stores.
+// Baseline: each block loads its own tiles of a and of b.
 // has: wgmma_f16_bf16
 // has: tma_load_tile
 // has: tma_store

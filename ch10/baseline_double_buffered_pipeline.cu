@@ -1,4 +1,4 @@
-// Baseline: one buffer. Threads load a step's tiles and store them to shared memory, all wait, all multiply on tensor cores, all wait.
+// Baseline: mma.sync on tensor cores; one buffer: load, then multiply.
 // has: mma_sync_f16_bf16
 // has: ldmatrix
 // has: spills == 0

@@ -1,4 +1,4 @@
-// Baseline: eight blocks a row leave their partial sums in global memory, and a second kernel adds them.
+// Baseline: 8 blocks per row, and a second kernel adds their sums.
 // scratch: float partial[rows * 8]
 #include "shared_block_reduce.cuh"
 

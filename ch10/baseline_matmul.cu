@@ -1,4 +1,4 @@
-// Baseline: a thread an element of c. It reads its row of a and its row of b from memory, 16 bytes at a time.
+// Baseline: each thread computes one element of c from global memory.
 #include "common/cuda/launch.cuh"
 #include "shared_cuda_cores.cuh"
 

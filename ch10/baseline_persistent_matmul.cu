@@ -1,4 +1,4 @@
-// Baseline: a cluster a tile. It starts when all its SMs are free, loads, multiplies and stores, and then the next one may start.
+// Baseline: a cluster per tile: it starts, multiplies, stores and ends.
 // has: tma_multicast
 // has: tma_store
 // has: wgmma_f16_bf16

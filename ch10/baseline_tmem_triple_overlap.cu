@@ -1,4 +1,4 @@
-// Baseline: one stage. Threads load a step's tiles and store them to shared memory, one multiplies into tensor memory, all wait.
+// Baseline: one stage: all load, one thread multiplies, all wait.
 // has: tcgen05_mma_f16_tf32
 // has: tcgen05_commit
 // has: tcgen05_ld

@@ -1,4 +1,4 @@
-// Baseline: two warpgroups share a tile. They multiply 64 of its rows each, then drain them, and the tensor cores wait meanwhile.
+// Baseline: two warpgroups share a tile: both multiply, then both drain.
 // has: tma_load_tile
 // has: tma_store
 // has: wgmma_f16_bf16

@@ -1,4 +1,4 @@
-"""Baseline: blocks that stay, a pipeline of loads, and warps that multiply a tile, drain it, and only then turn to the next."""
+"""Baseline: each warp multiplies a tile, drains it, and goes on."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Baseline: all warps convert a tile of weights, multiply it, and load the tile three steps ahead: each does everything."""
+"""Baseline: all warps load, convert and multiply."""
 
 import torch
 import triton

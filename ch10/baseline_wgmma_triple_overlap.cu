@@ -1,4 +1,4 @@
-// Baseline: one stage. Threads load a step's tiles and store them to shared memory, all wait, two warpgroups multiply, all wait.
+// Baseline: one stage: all threads load a step, then multiply it.
 // has: wgmma_f16_bf16
 #include "common/cuda/launch.cuh"
 #include "common/cuda/tma.cuh"

@@ -1,4 +1,4 @@
-// Optimized: the eight blocks of a cluster keep a row among them, and each puts its maximum and sum into the shared memory of all.
+// Optimized: a cluster keeps a row on chip: 2 DRAM passes, not 3.
 // expects: 1.4x, three passes of 542 MB over memory against two: 264 rows at once are 135 MB, and no L2 of 60 keeps them for a second read
 // proves: cluster_arrive
 // proves: cluster_wait

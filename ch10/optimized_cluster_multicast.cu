@@ -1,4 +1,4 @@
-// Optimized: blocks of a cluster, one below the other, share a tile of b: each loads a part of it into the shared memory of all.
+// Optimized: a cluster's 4 blocks share each tile of b: one L2 read.
 // expects: 1.87x at k = 8184, timed before: rows split lines, a step takes 180 requests, not 360; 1.04x at 8192: an H200 joins reads anyway
 // proves: tma_multicast
 // proves: cluster_arrive

@@ -1,4 +1,4 @@
-// Optimized: two buffers. While a step is multiplied, cp.async brings the next one into the other buffer, past the registers.
+// Optimized: two buffers: cp.async loads a step while one multiplies.
 // expects: 1.7x, a step took 1752 cycles to load, 256 to read first fragments and 1640 to multiply; now 190 to ask, 256 and 1640
 // proves: cp_async_16
 // proves: cp_async_commit

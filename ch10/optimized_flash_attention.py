@@ -1,4 +1,4 @@
-"""Optimized: PyTorch's attention, its backend forced to FlashAttention: one kernel in which a tile of scores lives and dies on chip."""
+"""Optimized: FlashAttention: scores never leave the chip."""
 # expects: 1.4x, 1.98 ms, in which 8.6 GB of scores pass DRAM, against 550 GFLOP at 380 TFLOP/s: it multiplies with mma.sync
 # proves: kernel flash_fwd
 

@@ -1,4 +1,4 @@
-// Optimized: no last wave of tiles that leaves SMs idle: its tiles, and those of the wave before, are divided by steps among all clusters.
+// Optimized: stream-K: the tail wave is split by K-steps over all SMs.
 // expects: 105x, the baseline makes 14 products a cycle, 18 L1 lines for 256; tensor cores 2048 at 3/4 of the clock; last step 1.03x
 // scratch: float partial[132 * 128 * 256]
 // scratch: int ready[132 * 2]

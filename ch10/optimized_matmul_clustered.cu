@@ -1,4 +1,4 @@
-// Optimized: blocks of a cluster, one below the other, share a tile of b: each loads a part of it into the shared memory of all.
+// Optimized: a cluster shares each tile of b, 256 columns wide again.
 // expects: 1.05x at 8192, 1.18x at 4096, 0.94x at the awkward shape: all of it the tile, 256 wide again; to share b spares the L2, no time
 // proves: tma_multicast
 // proves: cluster_arrive

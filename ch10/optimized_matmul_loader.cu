@@ -1,4 +1,4 @@
-// Optimized: a warpgroup of its own loads. Barriers say when a stage is full and when it is empty, and no thread waits for all others.
+// Optimized: one warpgroup only loads; mbarriers hand stages over.
 // expects: 1x, the TMA was three steps ahead before, and all threads met while the products of a step ran
 // proves: setmaxnreg_inc
 // proves: setmaxnreg_dec

@@ -1,4 +1,4 @@
-// Optimized: tiles in registers. A thread makes 8 x 8 of c: of what it reads from shared memory it multiplies each number 8 times.
+// Optimized: each thread keeps 8 x 8 sums: 8 uses per float read.
 // expects: 3x, for 8 products of each lane a warp's conversions took 8 cycles; its FMAs take 2, and 3/4 of the time are FMAs, as in cuBLAS
 // proves: more ffma
 // proves: registers > 2 x baseline

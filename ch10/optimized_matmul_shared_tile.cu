@@ -1,4 +1,4 @@
-// Optimized: tiles in shared memory. A block loads 16 rows of a and 16 of b once, whole lines of them, and each of its threads reads two.
+// Optimized: tiles in shared memory: a warp reads whole lines, once.
 // expects: 2.2x, for 8 products of each lane a warp needs 18 lines of the L1, a cycle each; of shared memory 6 cycles, to convert 8
 // proves: bar_sync
 // has: lds_128bit

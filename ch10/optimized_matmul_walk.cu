@@ -1,4 +1,4 @@
-// Optimized: a block an SM walks over the tiles of c: it starts once, and the next tile's operands arrive while this one is stored.
+// Optimized: one persistent block per SM loops over tiles of c.
 // expects: 1x, 1 us to start is gone from a tile's 92 at k = 8192, but 5 to store stay: half sectors, and both warpgroups at once
 // proves: grid <= 132
 // has: setmaxnreg_inc

@@ -1,4 +1,4 @@
-// Optimized: three stages. Two steps are on their way while one is multiplied, and its last part while the next step's first is read.
+// Optimized: three stages: two steps in flight while one multiplies.
 // expects: 1.3x, of 2086 cycles a step 190 went to ask for copies and 256 to read first fragments; both now go on under its products
 // proves: shared_memory > baseline
 // proves: /\bDEPBAR\.LE SB0, 0x1\b/

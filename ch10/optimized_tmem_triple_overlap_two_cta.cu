@@ -1,4 +1,4 @@
-// Optimized: two blocks multiply as one. Their tensor cores share 256 rows of a and of b, so an SM loads half of b's; the roles overlap.
+// Optimized: two SMs multiply as a pair: each loads half of b.
 // expects: 2.2x, a step takes two blocks of the baseline 1132 cycles of an SM; its part of a pair's, 32 KB at 64 bytes a cycle, takes 512
 // proves: tcgen05_mma_2cta
 // proves: tma_load_2cta

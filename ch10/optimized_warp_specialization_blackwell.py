@@ -1,4 +1,4 @@
-"""Optimized: the same loop with roles: a warp loads and a warp multiplies the next tile while eight others drain the last."""
+"""Optimized: warps with roles: a tile drains while the next multiplies."""
 # expects: 1.15x, at k = 1024 8192 cycles of products a tile and 1700 of draining, 512 of them hidden by the baseline; 1.02x at 8192
 # proves: /\bUSETMAXREG\b/
 # has: tcgen05_mma_f16_tf32

@@ -157,8 +157,20 @@ def written_ratio(measured: MeasuredPair) -> str:
 
 
 def _headline(terms: Iterable[PredictedTerm]) -> PredictedTerm | None:
-    """The term that is the ratio of the two sides; None where none was predicted for this model."""
-    return next((term for term in terms if term.predicted is not None and _IS_RATIO.fullmatch(term.subject)), None)
+    """The term that is the ratio of the two sides, or the optimized side's time as a multiple of the baseline's, turned over.
+
+    None where neither was predicted for this model.
+    """
+    known = [term for term in terms if term.predicted]
+    if ratio := next((term for term in known if _IS_RATIO.fullmatch(term.subject)), None):
+        return ratio
+    return next((_turned(term) for term in known if term.subject == OPTIMIZED and term.unit == f"x {BASELINE}"), None)
+
+
+def _turned(term: PredictedTerm) -> PredictedTerm:
+    """A share of the baseline's time as a speedup: 0.8 x baseline is 1.25x."""
+    predicted, measured = (1 / value if value else None for value in (term.predicted, term.measured))
+    return PredictedTerm(subject=term.subject, shape="", predicted=predicted, measured=measured, unit="x", missed=term.missed)
 
 
 def _expected_cell(measured: MeasuredPair, shape: str) -> str:

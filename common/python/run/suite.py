@@ -21,9 +21,10 @@ from common.python.gate.verdicts import NOISE_COMMAND, Standards, first_gpu
 from common.python.machine.ceilings import MachineCeilings, kept_ceilings
 from common.python.machine.description import Machine, child_environment, describe_machine, lock
 from common.python.machine.doctor import fitness, unfit
+from common.python.pairs.changed import touched
 from common.python.pairs.discovery import discover
 from common.python.pairs.sources import against, checkout
-from common.python.pairs.targets import Selection, select
+from common.python.pairs.targets import Selected, Selection, select
 from common.python.processes.fork_server import ForkServer
 from common.python.profile.explain import why_red
 from common.python.profile.runner import profile_red
@@ -93,8 +94,10 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         machine = describe_machine(settings.root)
         for note in request.notes:
             watcher.note(note)
-        gpu = first_gpu(settings, machine)
-        stack.enter_context(lock(gpu.uuid if gpu else "cpu", f"benchmark_cli {settings.command}"))
+        if settings.measures:  # what only verifies spoils no time of its own; it has to be left out of nobody's
+            gpu = first_gpu(settings, machine)
+            purpose = f"benchmark_cli {settings.command}"
+            stack.enter_context(lock(gpu.uuid if gpu else "cpu", purpose, min(settings.wait, deadline - time.monotonic())))
         _require_fitness(settings, machine, watcher)
         server = stack.enter_context(fork_server(settings, machine))
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -183,6 +186,10 @@ class _Request:
     def of(cls, settings: Settings, stack: ExitStack) -> Self:
         """The request of `settings`; what it needs on disk is there until `stack` closes."""
         selected = select(discover(settings.root), settings.targets)
+        if settings.changed_since is not None:
+            of_change = touched(selected.selections, settings.root, settings.changed_since)
+            told = f"--changed-since {settings.changed_since}: {len(of_change)} of {len(selected.selections)} targets"
+            selected = Selected(of_change, (*selected.notes, told))
         if settings.against is None:
             return cls(selected.selections, selected.notes, None)
         past = stack.enter_context(checkout(settings.root, settings.against))
