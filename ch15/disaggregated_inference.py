@@ -18,8 +18,8 @@ from pathlib import Path
 import baseline_disaggregated_inference as colocated
 import optimized_disaggregated_inference as disaggregated
 import torch
-from shared_byte_server import grown_inputs, prompts, trained_logits
 
+from common.models.byte_server import grown_inputs, prompts, trained_logits
 from common.python.pairs.serving import Request
 from common.tensor_files import read_tensors
 
