@@ -119,9 +119,7 @@ def main():
             }
             rows.append(row)
             figures = f"{row['us']:>11.1f}{row['gbit_per_s']:>9.1f}" if "us" in row else ""
-            print(
-                f"{backend:<10}{kind:<8}{size:>10}{count:>7}{figures}{'' if row['status'] == 'OK' else '  ' + row.get('why', row['status'])}"
-            )
+            print(f"{backend:<10}{kind:<8}{size:>10}{count:>7}{figures if row['status'] == 'OK' else '  ' + row.get('why', row['status'])}")
             if row["status"] == "SKIPPED":
                 break
     chosen.out.parent.mkdir(parents=True, exist_ok=True)
