@@ -3,9 +3,8 @@
 Both were trained on Python's standard library. At the timed shape the larger one is grown to 6.8 billion weights, the draft is as trained.
 """
 
-from shared_byte_server import ATOL, arrivals_at, grown_inputs, prompts, trained_logits
-
 from common import Serving, Slo, Traffic, Workload
+from common.models.byte_server import ATOL, arrivals_at, grown_inputs, prompts, trained_logits
 from common.models.config import byte_lm_draft
 
 
