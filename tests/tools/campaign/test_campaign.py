@@ -113,7 +113,15 @@ def test_a_run_leaves_its_files_where_the_campaign_looks(tmp_path):
 
 
 def test_each_gpu_gets_its_share_and_who_wants_to_be_alone_is(tmp_path, source, capsys):
-    lines = ["1 sleep 0.3", "1 sleep 0.31", "1 sleep 0.32", "1 alone sleep 0.33", "1 alone sleep 0.34", "1 all sleep 0.36", "1 each sleep 0.35"]
+    lines = [
+        "1 sleep 0.3",
+        "1 sleep 0.31",
+        "1 sleep 0.32",
+        "1 alone sleep 0.33",
+        "1 alone sleep 0.34",
+        "1 all sleep 0.36",
+        "1 each sleep 0.35",
+    ]
     assert carry_out(tmp_path, source, lines) == 0
     ran = logs(tmp_path)
 
