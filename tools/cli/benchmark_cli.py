@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import errno
 import functools
 import gc
 import itertools
@@ -336,7 +335,7 @@ def run_command_line(arguments: list[str]) -> int:
         return int(code or ExitCode.GOOD)
     except BenchmarkError as error:
         print(f"error: {error}" if error.exit_code else str(error), file=sys.stderr)
-        return int(ExitCode.FULL_DISK if _fills_disk(error) else error.exit_code)
+        return int(_code_of(error))
     except typer.TyperException as error:
         if sentence := _usage_error(error, arguments):
             print(f"error: {sentence}", file=sys.stderr)
@@ -347,10 +346,13 @@ def run_command_line(arguments: list[str]) -> int:
         gc.enable()
 
 
-def _fills_disk(error: BenchmarkError) -> bool:
-    """Whether `error` is of a file for which there was no room."""
-    cause = error.__cause__
-    return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+def _code_of(error: BenchmarkError) -> ExitCode:
+    """The exit code of an error: that of a full disk where a file found no room."""
+    if error.exit_code is not ExitCode.USAGE:
+        return error.exit_code
+    from common.python.storage import fills_disk
+
+    return ExitCode.FULL_DISK if fills_disk(error) else error.exit_code
 
 
 def _refuse_empty_root(arguments: list[str]) -> None:
