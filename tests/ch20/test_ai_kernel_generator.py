@@ -98,7 +98,7 @@ def test_the_page_shows_the_lineage_and_the_best_time(generator):
     made = [generator.Attempt(number, parent, {"WIDTH": number}, status, "<off>", speedup) for number, parent, status, speedup in told]
     text = generator.page("ch20:x", made)
     assert "start \u2192 1 \u2192 3." in text
-    assert text.count("<circle") == 3
+    assert text.count("<circle") == 4  # with the start
     assert text.count("<tr class=path>") == 2
     assert "&lt;off&gt;" in text
     page_of = sys.modules["shared_attempts_page"]
