@@ -1,4 +1,4 @@
-"""Baseline: every loss is read with .item() as it is made, so the host launches nothing until the GPU has caught up."""
+"""Baseline: each loss is read by .item(), so the GPU waits for the host."""
 # allows: sync
 
 import torch

@@ -1,4 +1,4 @@
-"""Baseline: one matmul at a time in a Python loop: a launch each, and each fills a few of the GPU's SMs."""
+"""Baseline: a Python loop: a launch per product, few SMs at work."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Baseline: the MLP's matmuls run in IEEE FP32, on the CUDA cores: PyTorch's default."""
+"""Baseline: IEEE FP32 products on the CUDA cores, PyTorch's default."""
 
 import torch
 from torch.nn.functional import gelu

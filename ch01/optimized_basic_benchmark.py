@@ -1,5 +1,6 @@
-"""Optimized: losses stay on the GPU until the loop is done, so the host runs ahead and the GPU never waits for it."""
-# expects: 1.3x, a batch keeps the GPU busy for 60 us; after every .item() it idles for 20 us: the host wakes, then launches
+"""Optimized: losses stay on the GPU until the loop ends: no waiting."""
+# predicts: baseline 2.56 ms = batches * 80e-6  (60 us of kernels, then 20 us idle after .item(): the host wakes, then launches)
+# predicts: optimized 1.92 ms = batches * 60e-6  (kernels alone)
 
 import torch
 from torch.nn.functional import cross_entropy

@@ -1,5 +1,6 @@
-"""Optimized: torch.bmm does all of them in one launch that fills the GPU."""
-# expects: 8.6x, 32 launches of 9.6 us against one, and then 1.1 GFLOP in 26 us: 80 % of 51 TFLOP/s
+"""Optimized: torch.bmm: all products in one launch that fills the GPU."""
+# predicts: baseline 0.307 ms = batch * 9.6e-6  (the host's time per launch, assumed)
+# predicts: optimized 0.0356 ms = 9.6e-6 + 26e-6  (one launch, then 1.1 GFLOP at 80 % of 51 TFLOP/s)
 # proves: launches == 1
 
 import torch

@@ -1,5 +1,6 @@
-"""Optimized: TF32 on: the same FP32 tensors, multiplied by the tensor cores with 10 bits of mantissa, summed in FP32."""
-# expects: 7.5x, 412 GFLOP at 51 TFLOP/s against 400, beside 0.06 ms of GELU on both sides; 1x on a CPU, which has no TF32
+"""Optimized: TF32: FP32 tensors multiplied by the tensor cores."""
+# predicts: baseline 8.14 ms = 6 * batch * width**2 / 51e12 + 0.06e-3  (FP32 products; two GELUs through DRAM)
+# predicts: optimized 1.09 ms = 6 * batch * width**2 / 400e12 + 0.06e-3  (TF32 tensor cores)
 # proves: kernel tf32
 
 import torch

@@ -1,8 +1,9 @@
 """Independent small FP32 matrix products: c[i] = a[i] @ b[i].
 
-Expected 8.6x, and 9.58x [9.30, 9.86] on an H200 (2026-11-23), by a host on which both sides take longer: cuBLAS divides a product of this
-size by k, and launches a second kernel that adds, so that one takes 16.1 us of host and not 9.6. The optimized side took 53.9 us, in which
-its kernel runs for 28.5 by nsys, not 26; what the host takes for one launch is the rest.
+Predicted: 32 launches of 9.6 us against one launch and its kernel. Measured: RESULTS.md. Both sides take longer, and the errors cancel.
+
+Why: cuBLAS splits a product of this size along k and launches a second kernel that adds, so a product takes 16.1 us of host.
+The optimized side's kernel runs for 28.5 us instead of 26 (nsys, H200, 2026-11-23); the rest of its time is the host's, for one launch.
 """
 
 import torch

@@ -1,4 +1,4 @@
-// Baseline: square, reduce and scale are a kernel each, with the squares in memory between them: 5 passes over DRAM.
+// Baseline: square, reduce, scale: three kernels, 5 passes over DRAM.
 // scratch: float squares[rows * cols]
 // scratch: float scales[rows]
 #include "common/cuda/launch.cuh"

@@ -1,4 +1,4 @@
-// Baseline: a kernel for each function, with the sines in memory between them: 4 passes over DRAM.
+// Baseline: a kernel per function, sines in memory: 4 passes over DRAM.
 // scratch: float sines[n]
 #include "common/cuda/launch.cuh"
 

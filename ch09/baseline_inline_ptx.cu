@@ -1,4 +1,4 @@
-// Baseline: sqrtf. It rounds as IEEE 754 asks: a first guess, a test for what the guess cannot take, a branch, and four more instructions.
+// Baseline: sqrtf: ten instructions and a branch for exact rounding.
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 256;  // points a block, and landmarks that it keeps in shared memory at a time

@@ -1,4 +1,4 @@
-// Baseline: CUDA cores. A thread makes 8 x 8 of c: it turns 16 bf16 of shared memory into floats and multiplies each with 8 others.
+// Baseline: CUDA cores: each BF16 is converted, then multiplied.
 #include "common/cuda/launch.cuh"
 #include "shared_bf16_tiles.cuh"
 

@@ -1,4 +1,4 @@
-// Baseline: tiles of a and b in shared memory, an element of c a thread: 2 floats of shared memory for every FMA.
+// Baseline: one result per thread: 2 floats of shared memory per FMA.
 #include "common/cuda/launch.cuh"
 
 constexpr int TILE = 32;  // 1024 threads; a float of either tile is used 32 times, by a thread each

@@ -1,10 +1,11 @@
-// Optimized: CUTLASS. Types say which tile, who shares it and who does what; the library makes a kernel of TMA, barriers and wgmma of it.
-// expects: 2.8x, 128 x 128 x 32 products take wgmma 256 cycles, and the baseline 704 in the L1
+// Optimized: CUTLASS builds a wgmma kernel for Hopper from types.
+// predicts: optimized = 0.36 x baseline  (256 cycles of wgmma for 128 x 128 x 32 products instead of 704 in the L1)
+// predicts@8192: optimized = 0.36 x baseline  (the same cycles)
 // proves: wgmma_f16_bf16
-// proves: tma_multicast
+// has: tma_multicast
 // proves: tma_store
-// proves: setmaxnreg_inc
-// proves: setmaxnreg_dec
+// has: setmaxnreg_inc
+// has: setmaxnreg_dec
 // has: tma_load_tile
 // has: mbarrier_expect_tx
 // has: spills == 0

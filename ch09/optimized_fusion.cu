@@ -1,5 +1,6 @@
-// Optimized: one kernel takes the root of a sine while it is in a register: 2 passes over DRAM.
-// expects: 2x, 16 bytes of DRAM traffic an element in 4 passes against 8 in 2; 50 instructions fit behind the 8, issued 5 cycles in 6
+// Optimized: one kernel, sines stay in registers: 2 passes over DRAM.
+// predicts: baseline 0.250 ms = 16 * n / dram_copy  (bytes per element, in 4 passes)
+// predicts: optimized 0.125 ms = 8 * n / dram_copy  (in 2 passes; about 50 instructions per element must hide behind the 8 bytes)
 // proves: launches == 1
 // proves: counter dram__bytes.sum < 0.6 x baseline
 #include "common/cuda/launch.cuh"

@@ -1,8 +1,4 @@
-"""Distances of n points in space from the first m of them, times their weights: y[i] = sum over j < m of w[j] |p[i] - p[j]|, in float32.
-
-The pair was to be loads with cache hints and a prefetch against ordinary ones. It was, and gave 0.90x on an H200 (the row of 2026-11-22 in
-commit 8f698d7), so it became one in which a line of PTX gains something; those loads are in inline_ptx_example.cu.
-"""
+"""Distances of n points in space from the first m of them, times their weights: y[i] = sum over j < m of w[j] |p[i] - p[j]|, in float32."""
 
 import torch
 
@@ -16,16 +12,16 @@ def potential(points, m):
     return squares.sqrt() @ weight[:m]
 
 
-# What to expect: nothing moves but instructions. A scheduler issues one for a warp in a cycle, and a warp's root keeps the unit for it, 4
-# lanes wide, for 8 cycles (CUDA programming guide, throughput of arithmetic instructions: 128 FMAs and 16 roots a cycle and SM, 9.0). A
-# distance is 3 differences, a product, 2 FMAs, its root, an FMA to sum it, a load of 16 bytes from shared memory and 3/8 of the loop's end.
-# As one instruction its root makes 9.4; sqrtf is 10, among them a branch, with an address more in 8 of them, and makes 18.5: 1.97x. On 132
-# SMs at 1.98 GHz that issue in every cycle that is 297 us and 150 us, with the root's unit busy for 8 of 9.4 cycles.
+# Predicted: only instructions take time. A scheduler issues one instruction of a warp per cycle. A warp's root keeps its unit, which is 4
+# lanes wide, busy for 8 cycles (CUDA programming guide, throughput of arithmetic instructions: 128 FMAs and 16 roots per cycle and SM).
+# A distance is 3 differences, a product, 2 FMAs, a root, an FMA to sum it, a 16-byte load from shared memory and 3/8 of the loop's end.
+# With the root as one instruction that is 9.4. sqrtf is 10 instructions, among them a branch, and one more in 8 of them: 18.5.
 #
-# An H200 took 386 us and 208 (2026-11-22). The instructions are as many as was said, 18.6 and 9.5 a distance (32 x smsp__inst_executed.sum
-# over n m), but the SMs issue in 78 and 74 % of all cycles (sm__throughput), not in every one: that stops either side. The optimized one
-# has room for 6 blocks an SM and not 8, by its registers (launch__occupancy_limit_registers), so that its 1024 blocks are 1.3 waves, and
-# 58 % of all warps are there, where the baseline has 65 (sm__warps_active). Whether 8 blocks would issue more is open.
+# Measured: RESULTS.md. Both sides take longer, and their errors cancel.
+#
+# Why: instructions are as predicted, 18.6 and 9.5 per distance (32 x smsp__inst_executed.sum / (n m), H200, 2026-11-22). But the SMs issue
+# in 78 and 74 % of the cycles (sm__throughput), not in all. The optimized side's registers leave room for 6 blocks per SM instead of 8
+# (launch__occupancy_limit_registers): 1024 blocks are 1.3 waves. Whether 8 blocks would issue more is open.
 WORKLOAD = Workload(
     inputs=lambda rand, n, m: {"points": rand.uniform(n, 4)},
     outputs=lambda n, m: {"y": Spec((n,), torch.float32)},

@@ -1,15 +1,14 @@
 """Product of two bfloat16 matrices, summed and returned in float32: c[i, j] = sum over l of a[i, l] * b[l, j].
 
-Expected 8x, and 7.55x on an H200. Of 993 pairs of tiles an SM takes 7010 cycles each with FFMA, not 5440, and 832 with mma.sync, not 704,
-which is 8.4x; but at 1.77 GHz, and the baseline at 1.98. What stops it is the L1, through which shared memory is read: it is busy for 90 %
-of cycles (l1tex__throughput) and the tensor cores for 47. For two tiles it passes 384 times for ldmatrix, 128 times to put them into shared
-memory and 192 times to load them. When eight lanes took 16 bytes of each of 8 rows of a, and not 64 of each of two, loads passed 576 times,
-and the ratio was 5.46x. ch10:pipeline_3stage makes 508 TFLOP/s where this makes 295: its tiles are twice as wide, so that ldmatrix passes
-less often for a product, and on their way two steps before.
+Predicted: cycles per pair of tiles, of which an SM multiplies 993. Measured: RESULTS.md; near the prediction.
 
-DRAM moves 205 MB in a step of cuBLAS and 225 here (dram__bytes.sum), where 134 are declared: a and b are read 2.2 and 2.5 times, as
-together with c they are twice what the L2 holds. Any schedule has to move what is declared; how much more it moves is part of how good
-it is.
+Why: a pair takes 7010 cycles with FFMA instead of 5440, and 832 with mma.sync instead of 704 (H200), at 1.98 and 1.77 GHz.
+The L1, through which shared memory is read, is the limit: busy for 90 % of cycles (l1tex__throughput), the tensor cores for 47 %.
+Per pair of tiles it takes 384 wavefronts for ldmatrix, 128 to fill shared memory and 192 to load from global memory.
+With eight lanes on 16 bytes each of 8 rows of a, loads took 576 wavefronts instead of 192, and the gain was smaller.
+ch10:pipeline_3stage is faster: wider tiles need fewer wavefronts per product, and two steps are in flight.
+
+DRAM moves 205 MB in a step of cuBLAS and 225 MB here (dram__bytes.sum), where 134 MB are declared: a and b are read 2.2 and 2.5 times.
 """
 # traffic: with c, a and b are twice what the L2 holds: they are read more than twice, as by cuBLAS
 # reason: tensor cores make 16 times the FMAs of the CUDA cores in a cycle, and take no instruction to turn bf16 into float
