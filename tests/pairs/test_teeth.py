@@ -28,8 +28,12 @@ GPT_OSS_LAYERS = Options(
     bits=3,  # e4m3: two layers in BF16 are off by as much as inputs of two bits less
     small={
         (f"weights.{name}", axis): "a part of 64 of a sum"
-        for name, axis in (("0.v_bias", 0), ("0.sinks", 0), ("0.router", 1), ("0.feed_forward_norm", 0), ("1.v_bias", 0))
-    },
+        for name, axis in (
+            *((f"{layer}.{bias}", 0) for layer in (0, 1) for bias in ("k_bias", "v_bias", "sinks")),
+            *(("0.q_bias", 0), ("0.router", 1), ("0.feed_forward_norm", 0), ("1.v", 0), ("1.o_bias", 0)),
+        )
+    }
+    | {("packed.0.down.2", 0): "biases of an expert in a few", ("packed.1.gate_up.2", 1): "biases, a part of 64 of a sum"},
 )
 NANOCHAT = {
     ("weights.embedding", 0): "a step reads a row a token",

@@ -2,8 +2,8 @@
 
 A line of the plan is `SECONDS [each|alone|all] COMMAND`: about how long it takes; with `each`, once on every GPU, one after the other,
 before all others, none of which begins if one fails; with `alone`, after those, while no other GPU is at work; with `all`, then too, and it
-sees every GPU, as ranks must; without, on the GPU that is free next. COMMAND is what benchmark_cli is given (`run -t ch09:tiling --accept`),
-or after `$` a shell's command line. None begins that would end too late.
+sees every GPU, as ranks must; without, on the GPU that is free next. COMMAND is what benchmark_cli is given (`run -t ch09:tiling --accept`)
+or, after `$`, a shell's command line. None begins that would end too late.
 """
 
 from __future__ import annotations
