@@ -49,6 +49,12 @@ NANOCHAT_FP8 = NANOCHAT | {
 }
 NANOCHAT_FP8 |= dict.fromkeys((("weights.embedding", 1), ("keys", 4)), "one of 64 parts of a sum in e4m3")
 FEW_OWN_KEYS = {("weights.layers.1.k", 0): "most keys are of the history, and few of the messages that this weight makes"}
+BYTE_LM = {
+    (f"weights.layers.{layer}.{name}", axis): "a 64th of a trained layer moves few logits by more than rounding does"
+    for layer in range(4)
+    for name in ("q", "k", "v", "o", "gate_up", "down", "attention_norm", "feed_forward_norm")
+    for axis in ((0,) if name.endswith("norm") else (0, 1))
+} | {("weights.norm", 0): "a 64th of the last norm moves few logits by more than e4m3 does"}
 OPTIONS = {
     "ch02:grace_coherent_memory": Options(small={("crossing", 0): "a side writes there what it measured, and no answer depends on it"}),
     "ch04:nccl": Options(bits=4),  # each rank rounds its part to BF16, then the sum is rounded, then the residual is added
@@ -116,6 +122,7 @@ OPTIONS = {
         small=dict.fromkeys((("q", 2), ("k", 2), ("keys", 3)), "a 64th of a head's elements is less than 4 bits round")
         | {(name, 2): "few queries look for one of the tokens that are dropped" for name in ("keys", "values")},
     ),
+    "ch19:dynamic_precision_switching": Options(bits=1, small=BYTE_LM),  # e2m1: the optimized side declares e4m3
     "ch19:kv_offload": Options(small=FEW_OWN_KEYS),
     "ch19:kv_prefetch_overlap": Options(small=FEW_OWN_KEYS),
     "ch19:memory_double_buffering": Options(bits=4),  # each layer rounds to BF16 five times, and the next starts from that
