@@ -32,7 +32,7 @@ class Policy:
 def entropy_of(logits):
     """Nats of the least sure sequence, float32 [], of logits [sequences, vocabulary]; a mean would hide it."""
     log_share = logits.float().log_softmax(-1)
-    return -(log_share.exp() * log_share).sum(-1).amax()
+    return (log_share.exp() * -log_share).sum(-1).amax()
 
 
 def free_share(device):
