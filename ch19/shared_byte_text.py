@@ -43,8 +43,9 @@ def prompts(rng, count):
     return text()[start : start + count]
 
 
-def drawn_text(rand, count):
-    """int64 [count]: bytes of text from a place that `rand` draws."""
-    start = rand.integers(1, low=0, high=len(text()) - count)
-    data = torch.frombuffer(bytearray(text()), dtype=torch.uint8).to(start.device)
-    return rand.place(data[start + torch.arange(count, device=start.device)].long(), "device")
+def drawn_text(rand, *shape):
+    """int64 of `shape`: bytes of text, each row from a place that `rand` draws."""
+    data = torch.frombuffer(bytearray(text()), dtype=torch.uint8)
+    starts = rand.integers(*shape[:-1], 1, low=0, high=len(data) - shape[-1])
+    at = starts + torch.arange(shape[-1], device=starts.device)
+    return rand.place(data.to(starts.device)[at].long(), "device")
