@@ -17,7 +17,7 @@ def ignored(tokens):
 def plan(waiting, budget):
     """How many tokens of each sequence a step takes, for those it has left: one of all that decode, then chunks of prompts.
 
-    A sequence with one token left decodes. Together the chunks have at most `budget` tokens.
+    A sequence with one token left decodes. Chunks have at most `budget` tokens together.
     """
     counts = []
     for count in waiting:
@@ -35,8 +35,7 @@ def server(weights, config, slots, longest_context, choose, learn, arrivals, emi
     def serve():
         waiting, running, tokens = arrivals.wait(), [], {}
         while waiting or running:
-            free = slots - len(running)
-            running, waiting = running + waiting[:free], waiting[free:]
+            running, waiting = running + waiting[: slots - len(running)], waiting[slots - len(running) :]
             for request in running:  # what each has yet to compute
                 if request.id not in tokens:
                     tokens[request.id] = torch.tensor(request.prompt, device=device)
