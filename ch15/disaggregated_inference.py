@@ -1,8 +1,10 @@
 """Demo: one stream of requests to both engines of ch15:disaggregated_inference, and what each request waits for.
 
     ./setup.sh python ch15/disaggregated_inference.py --requests 12 --per-second 6
+    ./setup.sh python ch15/disaggregated_inference.py --capacity-factors 0.5,1,1.25,2
 
-Prints TTFT and ITL of both engines, and checks every token against the model. Exit 1 where one is wrong.
+Prints TTFT and ITL of both engines, and checks every token against the model. The engines' model has no experts; --capacity-factors runs
+the layer of experts of ch15:expert_parallelism instead, and says what each factor drops and takes. Exit 1 where an answer is wrong.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import argparse
 import random
 import statistics
 import sys
+import tempfile
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -18,12 +21,20 @@ from pathlib import Path
 import baseline_disaggregated_inference as colocated
 import optimized_disaggregated_inference as disaggregated
 import torch
-from shared_byte_server import grown_inputs, prompts, trained_logits
+from shared_capacity import capacity_of, queue, taken
 
+from common.models.byte_server import grown_inputs, prompts, trained_logits
+from common.python.child.sides.alone import run_alone, script_device
+from common.python.child.sides.inputs import Inputs
+from common.python.child.sides.loader import load_workload
 from common.python.pairs.serving import Request
 from common.tensor_files import read_tensors
 
-ASSETS = Path(__file__).parents[1] / "common/models/assets"
+FOLDER = Path(__file__).parent
+ASSETS = FOLDER.parent / "common/models/assets"
+
+# The service's configuration: what the flags change, then what both engines get.
+CONFIG = {"requests": 24, "per_second": 20.0, "prompt": 640, "longest": 64, "seed": 0}
 SERVED = {"slots": 8, "decode_sms": 32}
 
 
@@ -123,16 +134,48 @@ def percentile(values, share):
     return statistics.quantiles(values, n=100, method="inclusive")[round(100 * share) - 1]
 
 
+def sweep(factors):
+    """What a capacity factor drops, and what the sparse layer takes with it."""
+    device = script_device()
+    workload = load_workload(FOLDER / "workload_expert_parallelism.py")
+    shape = next(iter(workload.timed_shapes.values())) if device.type == "cuda" else workload.cpu_at
+    tokens, experts, top = (shape[name] for name in ("tokens", "experts", "top"))
+    with tempfile.TemporaryDirectory() as folder:
+        chosen = Inputs(workload, shape, 0, device, Path(folder)).values["chosen"]
+    lengths = queue(chosen, experts)[1]
+    print(f"{tokens} tokens choose {top} of {experts} experts each on {device.type}")
+    print(f"{'factor':>7}{'capacity':>10}{'dropped':>9}{'ms':>9}{'error / tolerance':>19}")
+    failed = False
+    for factor in factors:
+        capacity = capacity_of(tokens, experts, top, factor)
+        dropped = taken(lengths, capacity)[1].sum().item() / (tokens * top)
+        ran = run_alone(FOLDER / "optimized_expert_parallelism.py", {**shape, "capacity_factor": factor}, device)
+        print(f"{factor:>7g}{capacity:>10}{100 * dropped:>8.1f}%{ran.milliseconds:>9.3f}{ran.error:>19.2f}")
+        failed |= not ran.error <= 1
+    return 1 if failed else 0
+
+
 def main(arguments=None):
     """Serve, print and check."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--requests", type=int, default=24)
-    parser.add_argument("--per-second", type=float, default=20.0)
-    parser.add_argument("--prompt", type=int, default=640, help="tokens of the longest prompt")
-    parser.add_argument("--longest", type=int, default=64, help="tokens of the longest answer")
+    parser.add_argument("--requests", type=int, default=CONFIG["requests"])
+    parser.add_argument("--per-second", type=float, default=CONFIG["per_second"])
+    parser.add_argument("--prompt", type=int, default=CONFIG["prompt"], help="tokens of the longest prompt")
+    parser.add_argument("--longest", type=int, default=CONFIG["longest"], help="tokens of the longest answer")
     parser.add_argument("--width", type=int, default=0, help="1, 4 or 16 times byte_lm's; default: 16 on a GPU, 1 on a CPU")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=CONFIG["seed"])
+    parser.add_argument("--capacity-factors", help="numbers above 0 with commas between: sweep these, and serve nothing")
     options = parser.parse_args(arguments)
+    if min(options.requests, options.prompt, options.longest) < 1 or options.per_second <= 0:
+        parser.error("found a size or a rate of 0 or less; expected --requests, --prompt and --longest of at least 1, --per-second above 0")
+    if options.capacity_factors:
+        try:
+            factors = [float(factor) for factor in options.capacity_factors.split(",")]
+        except ValueError:
+            factors = [0.0]
+        if min(factors) <= 0:
+            parser.error(f"found --capacity-factors {options.capacity_factors}; expected numbers above 0 with commas between, like 1,1.25")
+        return sweep(factors)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     inputs = grown_inputs(Drawn(device), options.width or (16 if device.type == "cuda" else 1), 0, dtype=torch.float32)
     print(f"{options.requests} requests at {options.per_second:g} per second on {device.type}; times in ms")

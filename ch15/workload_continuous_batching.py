@@ -4,9 +4,8 @@ The weights are byte_lm's, trained on Python's standard library; prompts are its
 and 8 layers deep, grown so that it computes the same function: the added weights cost what they cost and change no answer.
 """
 
-from shared_byte_server import ATOL, arrivals_at, grown_inputs, prompts, trained_logits
-
 from common import Serving, Slo, Traffic, Workload
+from common.models.byte_server import ATOL, arrivals_at, grown_inputs, prompts, trained_logits
 
 
 def inputs(rand, width, more_layers, **_):

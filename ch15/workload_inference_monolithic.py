@@ -3,9 +3,8 @@
 At the timed shape the model is byte_lm, grown to 3.0 billion weights in 16 layers.
 """
 
-from shared_byte_server import ATOL, arrivals_at, grown_inputs, prompts, trained_logits
-
 from common import Serving, Slo, Traffic, Workload
+from common.models.byte_server import ATOL, arrivals_at, grown_inputs, prompts, trained_logits
 
 
 def inputs(rand, width, more_layers, **_):

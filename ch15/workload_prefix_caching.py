@@ -5,9 +5,9 @@ and bfloat16 rounds by 0.09. At the timed shape it is byte_lm, grown to 755 mill
 """
 
 import torch
-from shared_byte_server import arrivals_at, grown_inputs, prompts, trained_logits
 
 from common import Serving, Slo, Traffic, Workload
+from common.models.byte_server import arrivals_at, grown_inputs, prompts, trained_logits
 
 
 def inputs(rand, width, blocks, prefix, question, longest, **_):

@@ -3,9 +3,8 @@
 Both were trained on Python's standard library. At the timed shape the larger one is grown to 6.8 billion weights, the draft is as trained.
 """
 
-from shared_byte_server import ATOL, arrivals_at, grown_inputs, prompts, trained_logits
-
 from common import Serving, Slo, Traffic, Workload
+from common.models.byte_server import ATOL, arrivals_at, grown_inputs, prompts, trained_logits
 from common.models.config import byte_lm_draft
 
 
@@ -26,7 +25,7 @@ WORKLOAD = Workload(
     inputs=inputs,
     serving=Serving(traffic, trained_logits, vocabulary=256, atol=ATOL, slo=Slo(ttft_ms=1000.0, tpot_ms=5.0)),
     time_at={"requests": 16, "prompt": 128, "longest": 128, "slots": 4, "drafts": 4, "arrival_poisson": 0.0, **LARGE},
-    cpu_at={"requests": 6, "prompt": 128, "longest": 32, "slots": 2, "drafts": 4, "arrival_poisson": 0.0, **SMALL},
+    cpu_at={"requests": 6, "prompt": 64, "longest": 32, "slots": 2, "drafts": 4, "arrival_poisson": 0.0, **SMALL},
     check_at=(
         {"requests": 5, "prompt": 40, "longest": 14, "slots": 2, "drafts": 3, "arrival_poisson": 0.0, **SMALL},
         {"requests": 6, "prompt": 33, "longest": 9, "slots": 4, "drafts": 6, "arrival_poisson": 0.0, **SMALL, "width": 4},

@@ -55,5 +55,5 @@ WORKLOAD = Workload(
     check_at=({**SMALL, "context": 5}, {**SMALL, "context": 130}, {**SMALL, "layers": 1, "hidden": 1056, "sequences": 2, "context": 40}),
     work=work,
     rtol=2**-6,
-    atol=0.1,  # errors have a deviation of 0.012, and further tails than normal ones
+    atol=0.2,  # errors have a deviation of 0.012 and long tails: on an H100 the worst of 23040 was 0.18
 )

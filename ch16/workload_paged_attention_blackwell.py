@@ -55,6 +55,6 @@ WORKLOAD = Workload(
     },
     rtol=0.01,
     atol=0.02,
-    changes=Precision(rtol=0.05, atol=0.17),
+    changes=Precision(rtol=0.05, atol=0.35),  # e4m3 is off by a sixteenth; with 17 tokens one may have most of the shares
     changed_by=("optimized", "library"),
 )

@@ -26,10 +26,11 @@ def choose(prompt_tokens, loads, prefill_len_threshold=256, queue_max=10):
     return min(open_engines, key=work)
 
 
-def prepare(weights, config, prompt, longest, engines, slots, arrivals, emit, report, device):
+def by_config():
+    """`choose` with the limits of the file."""
     limits = yaml.safe_load(CONFIG.read_text(encoding="utf-8"))["router"]
+    return lambda prompt_tokens, loads: choose(prompt_tokens, loads, **limits)
 
-    def by_config(prompt_tokens, loads):
-        return choose(prompt_tokens, loads, **limits)
 
-    return routed(by_config, weights, config, engines, slots, prompt + longest, arrivals, emit, report, device)
+def prepare(weights, config, prompt, longest, engines, slots, arrivals, emit, report, device):
+    return routed(by_config(), weights, config, engines, slots, prompt + longest, arrivals, emit, report, device)

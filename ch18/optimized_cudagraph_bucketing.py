@@ -31,7 +31,8 @@ def captured(call):
 
 def prepare(weights, config, keys, values, tokens, positions, sizes):
     slots, nowhere = keys.shape[1], keys.shape[2] - 1  # the position of padding, which no request has
-    ids, at = (torch.empty(slots, dtype=torch.int64, device=tokens.device) for _ in range(2))
+    ids = torch.zeros(slots, dtype=torch.int64, device=tokens.device)
+    at = torch.full_like(ids, nowhere)  # what is captured first writes there
     call = lambda bucket: decode(weights, config, keys, values, ids[:bucket], at[:bucket])
     usable = [bucket for bucket in BUCKETS if bucket <= slots]
     replays = captured(call) if tokens.is_cuda else {bucket: partial(call, bucket) for bucket in usable}  # a CPU has no graphs

@@ -1,10 +1,10 @@
 """A server that decodes in rounds of speculation, and the inputs of the pairs that compare their trees."""
 
 import torch
-from shared_byte_server import arrivals_at, grown_inputs, prompts
 from shared_rounds import Rounds
 
 from common import Metric, Traffic
+from common.models.byte_server import arrivals_at, grown_inputs, prompts
 from common.models.config import byte_lm_draft
 
 

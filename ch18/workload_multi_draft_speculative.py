@@ -4,10 +4,10 @@ Both were trained on Python's standard library. At the timed shape the larger on
 """
 # baseline: ch18/optimized_speculative_decoding.py
 
-from shared_byte_server import ATOL, trained_logits
 from shared_speculation import SHAPES, inputs, traffic
 
 from common import Serving, Slo, Workload
+from common.models.byte_server import ATOL, trained_logits
 
 WORKLOAD = Workload(
     inputs=inputs,

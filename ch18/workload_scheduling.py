@@ -6,9 +6,9 @@ saturation.
 """
 
 import torch
-from shared_byte_server import arrivals_at, grown_inputs, prompts, trained_logits
 
 from common import Serving, Slo, Traffic, Workload
+from common.models.byte_server import arrivals_at, grown_inputs, prompts, trained_logits
 
 
 def inputs(rand, width, **_):

@@ -20,7 +20,7 @@ WORKLOAD = Workload(
     ),
     work=work,
     rtol=0.02,  # logits have a deviation of 1; activations are rounded to BF16 in every layer
-    atol=0.06,
+    atol=0.075,
     reference_in="float32",  # histories would take four times their bytes in float64; BF16 is off by 10 000 times what float32 is
     constants=("weights", "keys", "values"),
     goal="memory",

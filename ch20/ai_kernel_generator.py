@@ -3,7 +3,8 @@
 It starts from the pair's baseline, a .cu file with lines such as `constexpr int WIDTH = 1;  // tries: 1 2 4 8`. The provider is offline:
 it proposes the best kernel so far with one constant changed. A candidate is a pair of its own, in a folder of its own, whose baseline is
 the kernel that the search starts from. `benchmark_cli run` builds, checks and times it, so a fast kernel with a wrong answer is refused.
-Every attempt is kept, with what the harness said of it. A candidate runs as any other side does: not in a sandbox.
+Every attempt is kept, with what the harness said of it; attempts.html shows their lineage and the best time by attempt. A candidate runs
+as any other side does: not in a sandbox.
 """
 
 import argparse
@@ -14,6 +15,8 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from shared_attempts_page import page
 
 ROOT = Path(__file__).resolve().parents[1]
 SPACE = re.compile(r"^(constexpr int (\w+) = )(\d+)(; +// tries: ([\d ]+))$", re.MULTILINE)
@@ -128,6 +131,7 @@ def main():
     for attempt in search(source, judge_of(folder, name, choices.out.resolve(), choices.device), choices.attempts):
         made.append(attempt)
         (choices.out / "attempts.json").write_text(json.dumps([asdict(each) for each in made], indent=1))
+        (choices.out / "attempts.html").write_text(page(choices.target, made))
         print(
             f"{attempt.number:3} of {attempt.parent:3}  {attempt.status:12} {attempt.speedup:6.3f}x  {attempt.constants}  {attempt.reason}"
         )

@@ -17,10 +17,10 @@ AT = re.compile(r"([\d.]+)x,? at (?:[a-z]+ (?:= )?)?(\d+)")
 MISSED = 1.25
 """The factor from which on a ratio is so far from what was expected that its workload says why."""
 
-CHAPTERS = ("ch06", "ch08", "ch09", "ch10")
-"""Those of which every miss has its reason. Chapter 7 predicts by equations, which its page and tools/checks/predictions.py speak of."""
+CHAPTERS = ("ch10",)
+"""Those of which every miss has its reason. The others predict by equations, which their pages and tools/checks/predictions.py speak of."""
 
-LESS_THAN_MISSED = ("ilp", "tiling", "warp_spec_pingpong", "double_buffered_pipeline", "pipeline_3stage")
+LESS_THAN_MISSED = ("warp_spec_pingpong", "double_buffered_pipeline", "pipeline_3stage")
 """Pairs that say why although all or most of their rows are nearer."""
 
 
@@ -69,7 +69,7 @@ def alike(ratios, stated):
 
 
 def test_misses_are_found():
-    assert {"add", "coalescing", "flash_attention_cudnn"} <= {pair.name for pair, _ in MISSES}
+    assert {"flash_attention_cudnn", "matmul"} <= {pair.name for pair, _ in MISSES}
 
 
 def test_an_expectation_of_one_shape_is_not_held_against_another():

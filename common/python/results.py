@@ -380,11 +380,21 @@ class PredictedTerm(Document):
         return self
 
 
+class Origin(Document):
+    """Where a row was made: the GPUs by name and uuid, none on a CPU, the commit of its pairs, and when its ceilings were measured."""
+
+    gpus: tuple[str, ...] = ()
+    commit: str = ""
+    dirty: bool = False
+    ceilings: str = ""
+
+
 class PairResult(Document):
     """One row: everything that a report, a gate or a reader needs to know of one target.
 
     `timings`, `verdicts` and `predictions` are by named shape; a timing that is never gated has no verdict, and one of which nothing was
     predicted no terms. `metrics` are by side, then by name. `assets` are the files that inputs came from: their SHA-256 by name.
+    `origin` is None of a row from before it was told.
     Of the row's `seconds`, `phases` says where they went: build, prove, verify, measure, profile.
     """
 
@@ -404,6 +414,7 @@ class PairResult(Document):
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     phases: dict[str, float] = {}
+    origin: Origin | None = None
 
     @model_validator(mode="after")
     def _is_legal(self) -> Self:

@@ -34,7 +34,8 @@ class Settings(BaseModel):
 
     `profile` None is nobody's choice: nothing is profiled but a row that is red twice, and with NONE not even that. `sanitize` has
     compute-sanitizer's tools, in the order that they run in. `seed` None: the run draws one, which run.json records. `ranks` None: as many
-    processes a side as the workload can run in and the machine has GPUs for.
+    processes a side as the workload can run in and the machine has GPUs for. For `wait` a run waits
+    for another that has the machine.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,6 +61,7 @@ class Settings(BaseModel):
     dry_run: bool = False
     sweep: dict[str, tuple[str, ...]] = {}
     against: str | None = None
+    changed_since: str | None = None
     sustained: bool = False
     sanitize: tuple[str, ...] = ()
     gate: float = 0.5
@@ -68,6 +70,7 @@ class Settings(BaseModel):
     seed: int | None = None
     ranks: int | None = None
     verbose: bool = False
+    wait: float = 0.0
 
     def timeout_s(self, phase: str) -> float:
         """Seconds that `phase` (build, prepare, measure, profile) may take."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -37,6 +38,12 @@ def write_whole(path: Path, text: str) -> None:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise BenchmarkError(f"{path}: {error.strerror}; expected to write {len(text)} characters there") from error
+
+
+def fills_disk(error: BenchmarkError) -> bool:
+    """Whether `error` is of a file for which there was no room."""
+    cause = error.__cause__
+    return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def document_text(document: Document) -> str:

@@ -1,7 +1,8 @@
 """Engines in processes of their own, on one device, behind one front: it hands requests out and takes tokens back.
 
-An engine batches continuously over paged keys and values. A sequence leaves its slot when the front forgets it. On a GPU the engines
-read the same weights, by CUDA IPC, and the GPU runs their kernels by time slices; on a CPU they share memory and cores.
+An engine batches continuously over paged keys and values. A sequence leaves its slot when the front forgets it. The front may move a
+sequence whose prompt has been answered: another engine copies its blocks and goes on. On a GPU the engines read the same weights, and
+each other's blocks, by CUDA IPC, and the GPU runs their kernels by time slices; on a CPU they share memory and cores.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from common.models.config import Config
 from common.models.layers import Weights
 from common.serving.kv_blocks import KvBlocks
 from common.serving.step import step
+from common.serving.transfer import fetch
 
 _READY_S = 120.0
 _BLOCK = 16  # tokens
@@ -35,11 +37,38 @@ class Load:
 
 @dataclass(frozen=True)
 class Said:
-    """A step's answers: the front's names of requests, a token each, and the logits they were chosen from, [requests, vocabulary]."""
+    """A step's answers: the engine, the front's names of requests, a token each, and the logits of each, [requests, vocabulary]."""
 
+    engine: int
     names: list[Hashable]
     tokens: list[int]
     logits: torch.Tensor
+
+
+@dataclass(frozen=True)
+class _Prompt:
+    """A new request's prompt. One that is `held` gets a single token, and keeps its slot and its blocks until it is forgotten."""
+
+    tokens: list[int]
+    held: bool
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """A request that goes on elsewhere: the engine that holds it, its blocks there, how many tokens they hold, and the token behind."""
+
+    engine: int
+    table: list[int]
+    length: int
+    token: int
+
+
+@dataclass(frozen=True)
+class _Size:
+    """How many sequences an engine holds, and how many tokens each of them may have."""
+
+    slots: int
+    capacity: int
 
 
 class Fleet:
@@ -51,22 +80,40 @@ class Fleet:
         self._device = device
         self._known: dict[int, tuple[Hashable, int, int]] = {}  # name, engine, tokens of a prompt without an answer, by ticket
         self._tickets: dict[Hashable, int] = {}
+        self._held: dict[int, _Moved] = {}
+        self._left: dict[int, int] = {}  # by ticket, the engine whose blocks are still being copied
         self._next = 0
 
-    def send(self, engine: int, name: Hashable, prompt: Sequence[int]) -> None:
-        """Queue a request at an engine. Its name must be of no other request that is not forgotten."""
+    def send(self, engine: int, name: Hashable, prompt: Sequence[int], *, held: bool = False) -> None:
+        """Queue a request at an engine; if it is `held`, for its first token only, until it is moved or forgotten.
+
+        Its name must be of no other request that is not forgotten.
+        """
         ticket, self._next = self._next, self._next + 1
         self._known[ticket], self._tickets[name] = (name, engine, len(prompt)), ticket
         load = self.loads[engine]
         load.waiting, load.waiting_tokens = load.waiting + 1, load.waiting_tokens + len(prompt)
-        self._ends[engine].send((ticket, list(prompt)))
+        self._ends[engine].send((ticket, _Prompt(list(prompt), held)))
+
+    def move(self, name: Hashable, engine: int) -> None:
+        """Have another engine go on with a held request, from a copy of its blocks. Raises ValueError for one that has no token yet."""
+        ticket = self._tickets[name]
+        if ticket not in self._held:
+            raise ValueError(f"request {name!r} is not held, or has no token yet; expected one that was sent with held=True")
+        moved = self._held.pop(ticket)
+        self.loads[moved.engine].running -= 1
+        self.loads[engine].running += 1
+        self._known[ticket], self._left[ticket] = (name, engine, 0), moved.engine
+        self._ends[engine].send((ticket, moved))
 
     def forget(self, name: Hashable) -> None:
         """Have the engine give the slot of a request back, which has at least one token."""
         ticket = self._tickets.pop(name)
         _, engine, _ = self._known.pop(ticket)
+        self._held.pop(ticket, None)
         self.loads[engine].running -= 1
         self._ends[engine].send((ticket, None))
+        self._copied(ticket)
 
     def poll(self, seconds: float) -> Iterator[Said]:
         """What engines have said since the last call, after at most `seconds` where none has. Raises RuntimeError where one has died."""
@@ -74,18 +121,28 @@ class Fleet:
         for end in ready:
             engine = self._ends.index(end)
             try:
-                tickets, tokens, raw = end.recv()
+                tickets, tokens, raw, tables = end.recv()
             except (EOFError, ConnectionError) as error:
                 raise RuntimeError(f"engine {engine} has died; expected it to answer") from error
             kept = [row for row, ticket in enumerate(tickets) if ticket in self._known]  # the others were forgotten meanwhile
             if not kept:
                 continue
-            for ticket in (tickets[row] for row in kept):
-                self._answered(ticket)
+            for row in kept:
+                self._answered(tickets[row])
+                if tickets[row] in tables:
+                    table, length = tables[tickets[row]]
+                    self._held[tickets[row]] = _Moved(engine, table, length, tokens[row])
             logits = torch.frombuffer(bytearray(raw), dtype=torch.float32).view(len(tickets), -1)[kept]
-            yield Said([self._known[tickets[row]][0] for row in kept], [tokens[row] for row in kept], logits.to(self._device))
+            names = [self._known[tickets[row]][0] for row in kept]
+            yield Said(engine, names, [tokens[row] for row in kept], logits.to(self._device))
+
+    def _copied(self, ticket: int) -> None:
+        """The engine that a request has left may use its blocks again, for what the other says of it rests on the copy."""
+        if ticket in self._left:
+            self._ends[self._left.pop(ticket)].send((ticket, None))
 
     def _answered(self, ticket: int) -> None:
+        self._copied(ticket)
         name, engine, tokens = self._known[ticket]
         if tokens:
             load = self.loads[engine]
@@ -100,14 +157,15 @@ def started(weights: Weights, config: Config, engines: int, slots: int, capacity
     Raises RuntimeError where one is not ready after two minutes.
     """
     shared = {name: tensor.clone() for name, tensor in weights.items()}  # in memory of torch's allocator, which processes can share
+    pools = [KvBlocks(config, blocks=slots * -(-capacity // _BLOCK), block_tokens=_BLOCK, device=device) for _ in range(engines)]
     if device.type == "cuda":
         torch.cuda.synchronize()
     context: Any = torch.multiprocessing.get_context("spawn")
-    ends, processes = [], []
+    ends, processes, size = [], [], _Size(slots, capacity)
     try:
-        for _ in range(engines):
+        for number in range(engines):
             mine, theirs = context.Pipe()
-            process = context.Process(target=_serve, args=(theirs, shared, config, slots, capacity, device), daemon=True)
+            process = context.Process(target=_serve, args=(theirs, shared, config, number, pools, size), daemon=True)
             process.start()
             theirs.close()
             ends.append(mine)
@@ -124,32 +182,44 @@ def started(weights: Weights, config: Config, engines: int, slots: int, capacity
             end.close()
 
 
-def _serve(end: Any, weights: Weights, config: Config, slots: int, capacity: int, device: torch.device) -> None:
-    """The process of an engine, until its front is gone."""
+def _serve(end: Any, weights: Weights, config: Config, number: int, pools: Sequence[KvBlocks], size: _Size) -> None:
+    """The process of engine `number`, whose blocks are those of the pool of that number, until its front is gone."""
+    blocks, device = pools[number], pools[number].keys.device
     if device.type == "cuda":
         os.sched_setaffinity(0, range(os.cpu_count() or 1))  # the front's core is its own
     torch.set_num_threads(1)
-    blocks = KvBlocks(config, blocks=slots * -(-capacity // _BLOCK), block_tokens=_BLOCK, device=device)
-    waiting: dict[int, torch.Tensor] = {}
-    last: dict[int, torch.Tensor] = {}  # each running sequence's newest token
+    waiting: dict[int, _Prompt | _Moved] = {}
+    held: set[int] = set()
+    last: dict[int, torch.Tensor] = {}  # each running or held sequence's newest token
     end.send("ready")
     while True:
         while not (waiting or last) or end.poll():
             try:
-                ticket, prompt = end.recv()
+                ticket, message = end.recv()
             except EOFError:
                 return
-            if prompt is not None:
-                waiting[ticket] = torch.tensor(prompt, device=device)
+            if message is not None:
+                waiting[ticket] = message
             elif last.pop(ticket, None) is not None:
                 blocks.release(ticket)
-        new = list(waiting)[: slots - len(last)]
-        chunks = [(ticket, waiting.pop(ticket)) for ticket in new]
-        chunks += [(ticket, token) for ticket, token in last.items() if blocks.length(ticket) < capacity]
-        if not chunks:  # all are as long as they may be, and their end is on its way
+                held.discard(ticket)
+            else:
+                waiting.pop(ticket, None)
+        chunks = []
+        for ticket in list(waiting)[: size.slots - len(last)]:
+            new = waiting.pop(ticket)
+            if isinstance(new, _Moved):
+                fetch(blocks, ticket, pools[new.engine], new.table, new.length)
+                last[ticket] = torch.tensor([new.token], device=device)
+            else:
+                chunks.append((ticket, torch.tensor(new.tokens, device=device)))
+                held |= {ticket} if new.held else set()
+        chunks += [(ticket, token) for ticket, token in last.items() if ticket not in held and blocks.length(ticket) < size.capacity]
+        if not chunks:  # all are held or as long as they may be, and their end is on its way
             end.poll(None)
             continue
         logits = step(weights, config, blocks, [ticket for ticket, _ in chunks], [chunk for _, chunk in chunks])
         tokens = logits.argmax(-1)
         last |= {ticket: token for (ticket, _), token in zip(chunks, tokens.split(1), strict=True)}
-        end.send(([ticket for ticket, _ in chunks], tokens.tolist(), logits.float().cpu().numpy().tobytes()))
+        tables = {ticket: (blocks.table(ticket), blocks.length(ticket)) for ticket, _ in chunks if ticket in held}
+        end.send(([ticket for ticket, _ in chunks], tokens.tolist(), logits.float().cpu().numpy().tobytes(), tables))

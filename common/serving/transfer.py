@@ -11,7 +11,7 @@ import math
 import tempfile
 import time
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,12 +30,20 @@ def push(source: KvBlocks, target: KvBlocks, sequence: Hashable) -> None:
 
     `target` must have room, or have reserved it; the sequence has the source's length there then. Raises OutOfBlocks.
     """
-    used = -(-source.length(sequence) // source.block_tokens)
-    target.append(sequence, source.length(sequence))
-    tables = torch.tensor([source.table(sequence)[:used], target.table(sequence)[:used]]).to(source.keys.device, non_blocking=True)
-    for mine, theirs in ((source.keys, target.keys), (source.values, target.values)):
-        if mine is not None and theirs is not None:
-            theirs.index_copy_(1, tables[1], mine.index_select(1, tables[0]))
+    fetch(target, sequence, source, source.table(sequence), source.length(sequence))
+
+
+def fetch(target: KvBlocks, sequence: Hashable, source: KvBlocks, table: Sequence[int], length: int) -> None:
+    """Copy `length` tokens from the blocks `table` of `source`, whose sequences another process may know, into a new `sequence`.
+
+    Nothing waits: it happens in the order of the current stream. Raises OutOfBlocks.
+    """
+    used = -(-length // source.block_tokens)
+    target.append(sequence, length)
+    tables = torch.tensor([table[:used], target.table(sequence)[:used]]).to(source.keys.device, non_blocking=True)
+    for theirs, mine in ((source.keys, target.keys), (source.values, target.values)):
+        if theirs is not None and mine is not None:
+            mine.index_copy_(1, tables[1], theirs.index_select(1, tables[0]))
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """Baseline: compiled, and one graph launch; weights in bf16."""
 
 import torch
-from shared_graph import captured
 from shared_nanochat import caches_of, config_of, decode
+
+from common.graph import captured
 
 
 def prepare(tokens, weights, keys, values, layers, hidden, vocabulary):

@@ -4,8 +4,9 @@
 # proves: launches < 0.1 x baseline
 # has: graph_nodes >= 40
 
-from shared_graph import captured
 from shared_nanochat import caches_of, config_of, decode
+
+from common.graph import captured
 
 
 def prepare(tokens, weights, keys, values, layers, hidden, vocabulary):

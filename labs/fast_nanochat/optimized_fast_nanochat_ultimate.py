@@ -5,8 +5,9 @@
 
 import torch
 from shared_fp8_product import linear, packed
-from shared_graph import captured
 from shared_nanochat import caches_of, config_of, decode, merged
+
+from common.graph import captured
 
 
 def prepare(tokens, weights, keys, values, layers, hidden, vocabulary):

@@ -4,15 +4,17 @@ import torch
 import triton
 import triton.language as tl
 
+from common.block_formats import e2m1_codes
+
 LARGEST = 6 * 448  # the largest e2m1 times the largest e4m3
 
 
 @triton.jit
 def code_of(x):
-    """The e2m1 nearest to x, as 4 bits: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and a sign. The larger of two that are equally near."""
+    """The e2m1 nearest to x, as 4 bits: 0, 0.5, 1, 1.5, 2, 3, 4, 6 and a sign. Of two equally near ones, the even code."""
     size = tl.abs(x)
-    code = (size >= 0.25).to(tl.int32) + (size >= 0.75).to(tl.int32) + (size >= 1.25).to(tl.int32) + (size >= 1.75).to(tl.int32)
-    code += (size >= 2.5).to(tl.int32) + (size >= 3.5).to(tl.int32) + (size >= 5.0).to(tl.int32)
+    code = (size > 0.25).to(tl.int32) + (size >= 0.75).to(tl.int32) + (size > 1.25).to(tl.int32) + (size >= 1.75).to(tl.int32)
+    code += (size > 2.5).to(tl.int32) + (size >= 3.5).to(tl.int32) + (size > 5.0).to(tl.int32)
     return code | (x < 0).to(tl.int32) << 3
 
 
@@ -55,14 +57,12 @@ def values_of(cache, scales, slot, lane, inside, DIM: tl.constexpr):
 def quantized(x):
     """`x`, bf16 [..., dim], as (bytes [..., dim / 2], scales in e4m3 [..., dim / 16], the float32 scale of all of them [1])."""
     whole = (x.abs().amax().float() / LARGEST).clamp(min=1e-30)
-    steps = torch.tensor([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5.0], device=x.device)
     codes, scales = [], []
     for page in x.split(4096):  # a part of the cache at a time: in float32 all of it would be large
         blocks = page.float().unflatten(-1, (-1, 16)) / whole
         scale = (blocks.abs().amax(-1) / 6).clamp(min=2.0**-9).to(torch.float8_e4m3fn)
         scaled = (blocks / scale.float()[..., None]).flatten(-2)
-        code = torch.bucketize(scaled.abs(), steps, right=True, out_int32=True) | (scaled < 0).int() << 3
-        low, high = code.chunk(2, dim=-1)
-        codes.append((low | high << 4).to(torch.uint8))
+        low, high = e2m1_codes(scaled).chunk(2, dim=-1)
+        codes.append(low | high << 4)
         scales.append(scale)
     return torch.cat(codes), torch.cat(scales), whole.view(1)

@@ -1,7 +1,8 @@
 """Baseline: PyTorch's operators, captured once as a CUDA graph."""
 
 from shared_decode import decode
-from shared_graph import captured
+
+from common.graph import captured
 
 
 def prepare(token, embedding, qkv, o, gate_up, down, norms, last_norm, turn, keys, values):

@@ -7,7 +7,8 @@
 from shared_attention import caches_of, fused
 from shared_experts import grouped, unpacked
 from shared_gpt_oss import config_of, decode
-from shared_graph import captured
+
+from common.graph import captured
 
 
 def prepare(x, weights, packed, chosen, keys, values, layers, hidden, heads, experts):

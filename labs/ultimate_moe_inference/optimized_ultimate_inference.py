@@ -7,8 +7,9 @@
 import torch
 from shared_attention import caches_of, fused
 from shared_gpt_oss import config_of, decode
-from shared_graph import captured
 from shared_packed_experts import in_four_bits
+
+from common.graph import captured
 
 
 def prepare(x, weights, packed, chosen, keys, values, layers, hidden, heads, experts):

@@ -60,6 +60,6 @@ def decoding(**more):
         work=work,
         clock="launch",
         rtol=2**-6,
-        atol=0.25,  # answers are of size 1; on an H100 the worst of 23040 errors was 0.18, of six pairs
+        atol=0.2,  # answers have a deviation of 2; on an H100 the worst of 23040 errors was 0.18, of six pairs
         **more,
     )

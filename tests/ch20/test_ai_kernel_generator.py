@@ -2,6 +2,7 @@
 
 import importlib.util
 import subprocess
+import sys
 
 import pytest
 
@@ -12,6 +13,12 @@ FOLDER = PROJECT_ROOT / "ch20"
 
 @pytest.fixture(scope="module")
 def generator():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(FOLDER)  # as where the script is run
+        return loaded()
+
+
+def loaded():
     spec = importlib.util.spec_from_file_location("ai_kernel_generator", FOLDER / "ai_kernel_generator.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -84,3 +91,16 @@ def test_what_the_harness_says_is_what_an_attempt_has(generator, tmp_path, monke
     run = subprocess.CompletedProcess([], 0, stdout=printed, stderr="")
     monkeypatch.setattr(generator.subprocess, "run", lambda *args, **kwargs: run)
     assert generator.judged(tmp_path, "k", "auto") == found
+
+
+def test_the_page_shows_the_lineage_and_the_best_time(generator):
+    told = [(1, 0, "PASSED", 1.25), (2, 1, "WRONG_RESULT", 9.0), (3, 1, "PASSED", 2.0), (4, 3, "PASSED", 1.6)]
+    made = [generator.Attempt(number, parent, {"WIDTH": number}, status, "<off>", speedup) for number, parent, status, speedup in told]
+    text = generator.page("ch20:x", made)
+    assert "start \u2192 1 \u2192 3." in text
+    assert text.count("<circle") == 4  # with the start
+    assert text.count("<tr class=path>") == 2
+    assert "&lt;off&gt;" in text
+    page_of = sys.modules["shared_attempts_page"]
+    assert page_of.best_by_attempt(made) == [0.8, 0.8, 0.5, 0.5]
+    assert page_of.lineage(made[1:2]) == [0]

@@ -45,8 +45,12 @@ PROVES_NOTHING = {
     "ch16:monitoring",  # nor are those of these two
     "ch16:radix_attention",
     "ch16:gptq",  # to which code a weight is rounded
+    "ch19:nvfp4_training",  # and in which basis
+    "ch19:rl_tuning",  # how many tokens a step takes
+    "ch19:rl_tuning_fixed",
     "ch17:dynamic_routing",  # which engine answers
     "ch17:early_rejection",  # which requests start
+    "ch17:prefill_decode_disagg",  # nor which one goes on with it
     "ch17:routing_static",
     "ch18:multi_draft_speculative",  # how many drafts a step checks
     "ch18:speculative_decoding",  # how many tokens a round says

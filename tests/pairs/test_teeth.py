@@ -28,8 +28,12 @@ GPT_OSS_LAYERS = Options(
     bits=3,  # e4m3: two layers in BF16 are off by as much as inputs of two bits less
     small={
         (f"weights.{name}", axis): "a part of 64 of a sum"
-        for name, axis in (("0.v_bias", 0), ("0.sinks", 0), ("0.router", 1), ("0.feed_forward_norm", 0), ("1.v_bias", 0))
-    },
+        for name, axis in (
+            *((f"{layer}.{bias}", 0) for layer in (0, 1) for bias in ("k_bias", "v_bias", "sinks")),
+            *(("0.q_bias", 0), ("0.router", 1), ("0.feed_forward_norm", 0), ("1.v", 0), ("1.o_bias", 0)),
+        )
+    }
+    | {("packed.0.down.2", 0): "biases of an expert in a few", ("packed.1.gate_up.2", 1): "biases, a part of 64 of a sum"},
 )
 NANOCHAT = {
     ("weights.embedding", 0): "a step reads a row a token",
@@ -45,6 +49,21 @@ NANOCHAT_FP8 = NANOCHAT | {
 }
 NANOCHAT_FP8 |= dict.fromkeys((("weights.embedding", 1), ("keys", 4)), "one of 64 parts of a sum in e4m3")
 FEW_OWN_KEYS = {("weights.layers.1.k", 0): "most keys are of the history, and few of the messages that this weight makes"}
+BYTE_LM = {
+    (f"weights.layers.{layer}.{name}", axis): "a 64th of a trained layer moves few logits by more than rounding does"
+    for layer in range(4)
+    for name in ("q", "k", "v", "o", "gate_up", "down", "attention_norm", "feed_forward_norm")
+    for axis in ((0,) if name.endswith("norm") else (0, 1))
+} | {("weights.norm", 0): "a 64th of the last norm moves few logits by more than e4m3 does"}
+TRAINED = dict.fromkeys(
+    (
+        *((f"start.{name.removeprefix('weights.')}", axis) for name, axis in BYTE_LM),
+        *(("start.embedding", axis) for axis in (0, 1)),
+        *(("texts", axis) for axis in (0, 1, 2)),
+        ("signs", 0),
+    ),
+    "sides train from it while they prepare, and no answer depends on it",
+)
 OPTIONS = {
     "ch02:grace_coherent_memory": Options(small={("crossing", 0): "a side writes there what it measured, and no answer depends on it"}),
     "ch04:nccl": Options(bits=4),  # each rank rounds its part to BF16, then the sum is rounded, then the residual is added
@@ -111,6 +130,17 @@ OPTIONS = {
         bits=0,  # powers of two: the optimized side declares 4 bits
         small=dict.fromkeys((("q", 2), ("k", 2), ("keys", 3)), "a 64th of a head's elements is less than 4 bits round")
         | {(name, 2): "few queries look for one of the tokens that are dropped" for name in ("keys", "values")},
+    ),
+    "ch19:dynamic_precision_switching": Options(bits=1, small=BYTE_LM),  # e2m1: the optimized side declares e4m3
+    "ch19:mxfp8_moe": Options(  # e2m1: both sides declare e4m3
+        bits=1,
+        small=dict.fromkeys(
+            (("x", 1), ("gate_up", 1), ("gate_up", 2), ("down", 2)), "a 64th of a sum is less than two products in e4m3 round"
+        ),
+    ),
+    "ch19:nvfp4_training": Options(  # powers of two: both sides declare e2m1
+        bits=0,
+        small={(name, axis): "a 64th of a sum is less than 4 bits round" for name in ("x", "w", "dy") for axis in (0, 1)} | TRAINED,
     ),
     "ch19:kv_offload": Options(small=FEW_OWN_KEYS),
     "ch19:kv_prefetch_overlap": Options(small=FEW_OWN_KEYS),

@@ -1,9 +1,9 @@
 """A campaign: the commands of a plan on all GPUs of a machine, each from a clean clone, until it is late; what they accept is brought home.
 
-A line of the plan is `SECONDS [each|alone] COMMAND`: about how long it takes; with `each`, once on every GPU, one after the other, before
-all others, none of which begins if one fails; with `alone`, after those, while no other GPU is at work; without, on the GPU that is free
-next. COMMAND is what benchmark_cli is given (`run -t ch09:tiling --accept-regressions`), or after `$` a shell's command line. None begins
-that would end too late.
+A line of the plan is `SECONDS [each|alone|all] COMMAND`: about how long it takes; with `each`, once on every GPU, one after the other,
+before all others, none of which begins if one fails; with `alone`, after those, while no other GPU is at work; with `all`, then too, and it
+sees every GPU, as ranks must; without, on the GPU that is free next. COMMAND is what benchmark_cli is given (`run -t ch09:tiling --accept`)
+or, after `$`, a shell's command line. None begins that would end too late.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ from common.python.gate.expectations import Expectations, keep_expectations, rea
 from common.python.machine.description import child_environment, describe_machine, lock
 from common.python.project import PROJECT_ROOT
 from common.python.storage import ARTIFACTS, write_whole
-from tools.campaign.plan import ALONE, EACH, Task, plan_text, read_plan
+from tools.campaign.plan import ALL, ALONE, EACH, Task, plan_text, read_plan
 
 LEFT = "left.plan"
 _POLL_S = 0.1
@@ -77,7 +77,7 @@ class Campaign:
         self._tasks = tasks
         self._waiting = [task for task in tasks for _ in (self.lanes if task.how == EACH else (0,))]
         everywhere = [task for task in tasks if task.how == EACH]
-        alone = [task for task in tasks if task.how == ALONE]
+        alone = [task for task in tasks if task.how in (ALONE, ALL)]
         others = [task for task in tasks if not task.how]
         with ThreadPoolExecutor(len(self.lanes)) as pool:
             try:
@@ -118,7 +118,9 @@ class Campaign:
             self._begun += 1
             number = self._begun
         started, log = time.monotonic(), self.out / f"{number:03}.log"
-        code = self._code_of(task.command(sys.executable, self.out / f"{number:03}"), lane, log)
+        gpus = [each.gpu for each in self.lanes] if task.how == ALL else [lane.gpu]
+        variables = lane.variables() | {"CUDA_VISIBLE_DEVICES": ",".join(gpus)}
+        code = self._code_of(task.command(sys.executable, self.out / f"{number:03}"), lane.tree, variables, log)
         took = time.monotonic() - started
         with self._telling:
             try:
@@ -134,13 +136,13 @@ class Campaign:
                 self.failed += 1
                 print("".join(f"    {line}\n" for line in log.read_text(errors="replace").splitlines()[-3:]), end="", flush=True)
 
-    def _code_of(self, command: Sequence[str], lane: Lane, log: Path) -> int | None:
+    def _code_of(self, command: Sequence[str], tree: Path, variables: Mapping[str, str], log: Path) -> int | None:
         """How it ended; None if it was stopped: it is told once to end, as by Ctrl-C, and killed if it does not."""
         with log.open("wb") as output:
             running = subprocess.Popen(
                 command,
-                cwd=lane.tree,
-                env=lane.variables(),
+                cwd=tree,
+                env=variables,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

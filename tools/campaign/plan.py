@@ -10,14 +10,15 @@ from pathlib import Path
 
 from common.python.errors import BenchmarkError
 
-ALONE, EACH, SHELL = "alone", "each", "$"
+ALONE, ALL, EACH, SHELL = "alone", "all", "each", "$"
 
 
 @dataclass(frozen=True)
 class Task:
     """One line: `words` are what benchmark_cli is given, or a shell's command line after `$`; it takes some `seconds`.
 
-    `how`: "alone", while no other GPU is at work; "each", once on every GPU, before all others; or "", on the GPU that is free next.
+    `how`: "alone", while no other GPU is at work; "all", on all GPUs together; "each", once on every GPU, before all others; or "", on
+    the GPU that is free next.
     """
 
     seconds: float
@@ -58,12 +59,12 @@ def plan_text(tasks: Iterable[Task]) -> str:
 def _task(where: str, line: str) -> Task:
     seconds, _, rest = line.strip().partition(" ")
     first, _, after = rest.strip().partition(" ")
-    how, words = (first, after.strip()) if first in (ALONE, EACH) else ("", rest.strip())
+    how, words = (first, after.strip()) if first in (ALONE, ALL, EACH) else ("", rest.strip())
     try:
         task = Task(float(seconds), how, words)
         good = 0 < task.seconds < math.inf and bool(words.removeprefix(SHELL).strip()) and bool(task.command("", Path()))
     except ValueError:
         good = False
     if not good:
-        raise BenchmarkError(f"{where}: found {line.strip()!r}; expected seconds, perhaps alone or each, and a command")
+        raise BenchmarkError(f"{where}: found {line.strip()!r}; expected seconds, perhaps alone, all or each, and a command")
     return task

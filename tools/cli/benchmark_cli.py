@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import errno
 import functools
 import gc
 import itertools
@@ -19,6 +18,7 @@ import typer
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.pairs.discovery import Tree, discover
 from common.python.pairs.targets import in_directory, select
+from common.python.run.defaults import defaults_here
 
 if TYPE_CHECKING:
     from common.python.run.listing import Listed
@@ -221,6 +221,51 @@ def noise(
         console.print(sentence, soft_wrap=True)
 
 
+@app.command("history")
+def show_history(
+    target: Annotated[str | None, typer.Argument(help="ch07:transpose, or a folder, ch07. Default: every row.", show_default=False)] = None,
+    runs: Annotated[Path | None, typer.Option("--runs", help="The folder of runs. Default: artifacts.", show_default=False)] = None,
+    page: Annotated[Path | None, typer.Option("--html", help="Write a page with charts there.", show_default=False)] = None,
+    root: Root = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list and nothing else.")] = False,
+) -> None:
+    """Show rows over time: each run's speedup with its commit, driver and machine, and what changed where it moved."""
+    from common.python.project import PROJECT_ROOT
+    from common.python.report import history
+    from common.python.storage import ARTIFACTS, write_whole
+
+    found, problems = history.history(runs or ARTIFACTS, target, (root or PROJECT_ROOT).resolve())
+    if as_json:
+        print(json.dumps(history.as_json(found), indent=2))
+    else:
+        for series in found:
+            print(series.name)
+            _print_columns([history.HEADS, *history.lines_of_series(series)])
+            print()
+    for problem in problems:
+        print(f"left out: {problem}", file=sys.stderr)
+    if page:
+        write_whole(page, history.page(found))
+        print(page, file=sys.stderr if as_json else sys.stdout)
+
+
+@app.command("prune")
+def prune_old(
+    keep: Annotated[int, typer.Option("--keep", min=0, help="How many of the newest runs stay however old they are.")] = 20,
+    days: Annotated[float, typer.Option("--days", min=0.0, help="What was written or read in so many days stays.")] = 30.0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, remove nothing.")] = False,
+) -> None:
+    """Remove old runs in artifacts/ and builds that nobody used; ceilings, noise and folders with names of their own stay."""
+    from common.python.machine.description import cache_folder
+    from common.python.run.prune import prune
+    from common.python.storage import ARTIFACTS
+
+    found = prune(ARTIFACTS, cache_folder(), keep=keep, days=days, dry_run=dry_run)
+    for path in found.paths:
+        print(path)
+    print(f"{'would remove' if dry_run else 'removed'} {len(found.paths)} folders and files, {found.size / 2**20:.1f} MiB")
+
+
 def _device(name: str) -> Any:
     from common.python.settings import Device
 
@@ -286,11 +331,11 @@ def run_command_line(arguments: list[str]) -> int:
         else:
             _add_suite_commands()
         _refuse_empty_root(arguments)
-        code = app(arguments, prog_name="benchmark_cli", standalone_mode=False)
+        code = app(arguments, prog_name="benchmark_cli", standalone_mode=False, default_map=defaults_here(Path.cwd()))
         return int(code or ExitCode.GOOD)
     except BenchmarkError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return int(ExitCode.FULL_DISK if _fills_disk(error) else error.exit_code)
+        print(f"error: {error}" if error.exit_code else str(error), file=sys.stderr)
+        return int(_code_of(error))
     except typer.TyperException as error:
         if sentence := _usage_error(error, arguments):
             print(f"error: {sentence}", file=sys.stderr)
@@ -301,10 +346,13 @@ def run_command_line(arguments: list[str]) -> int:
         gc.enable()
 
 
-def _fills_disk(error: BenchmarkError) -> bool:
-    """Whether `error` is of a file for which there was no room."""
-    cause = error.__cause__
-    return isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+def _code_of(error: BenchmarkError) -> ExitCode:
+    """The exit code of an error: that of a full disk where a file found no room."""
+    if error.exit_code is not ExitCode.USAGE:
+        return error.exit_code
+    from common.python.storage import fills_disk
+
+    return ExitCode.FULL_DISK if fills_disk(error) else error.exit_code
 
 
 def _refuse_empty_root(arguments: list[str]) -> None:

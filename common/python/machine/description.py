@@ -11,10 +11,11 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import psutil
 import pynvml
@@ -414,11 +415,23 @@ def _block_device(folder: Path) -> str:
 # --- one job a GPU
 
 
+_TRY_AGAIN_S = 0.2
+
+
+def _taken(file: TextIO) -> bool:
+    """Whether the lock of `file` is had now."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
 @contextmanager
-def lock(device: str, purpose: str) -> Iterator[None]:
+def lock(device: str, purpose: str, wait_s: float = 0.0) -> Iterator[None]:
     """Hold `device` (a GPU's uuid, or "cpu") against this user's other runs for the length of the block.
 
-    Raises UnfitEnvironment, naming the holder, if another run has it. A dead holder's lock is gone with it.
+    Raises UnfitEnvironment, naming the holder, if another run has it for `wait_s` more. A dead holder's lock is gone with it.
     """
     path = Path(tempfile.gettempdir()) / f"benchmark-{device}-{os.getuid()}.lock"
     try:
@@ -426,11 +439,15 @@ def lock(device: str, purpose: str) -> Iterator[None]:
     except OSError as error:
         raise UnfitEnvironment(f"{path}: {error.strerror}; expected a lock file that this user can open") from error
     with os.fdopen(descriptor, "r+", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            holder = "the CPU" if device == "cpu" else f"GPU {device}"
-            raise UnfitEnvironment(f"another run ({file.read() or 'just starting'}) holds {holder}; wait for it or stop it") from error
+        deadline = time.monotonic() + wait_s
+        while not _taken(file):
+            if time.monotonic() >= deadline:
+                holder = "the CPU" if device == "cpu" else f"GPU {device}"
+                file.seek(0)  # another may have held it before
+                found = f"another run ({file.read() or 'just starting'}) holds {holder}"
+                waited = f", and did for the {wait_s:g} s of --wait" if wait_s > 0 else ""
+                raise UnfitEnvironment(f"{found}{waited}; wait for it, as `run --wait SECONDS` does, or stop it")
+            time.sleep(_TRY_AGAIN_S)
         file.truncate(0)
         file.write(f"process {os.getpid()}, {purpose}")
         file.flush()

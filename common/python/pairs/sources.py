@@ -68,14 +68,14 @@ def checkout(root: Path, revision: str) -> Iterator[Path]:
     git's own files are only read, so nothing is left behind in them however the block ends.
     Raises BenchmarkError, naming the flag, if `root` is in no git checkout or that has no such revision with anything below `root`.
     """
-    found = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+    found = git_in("--against", root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if found.returncode:
         raise BenchmarkError(
             f"--against {revision}: found no such revision in {root}; expected a commit, a branch or a tag of its checkout"
         )
     with tempfile.TemporaryDirectory(prefix="against_") as folder:
         past, archive = Path(folder, root.resolve().name), Path(folder, "archive.tar")
-        packed = _git(root, "archive", "--format=tar", f"--output={archive}", found.stdout.strip())
+        packed = git_in("--against", root, "archive", "--format=tar", f"--output={archive}", found.stdout.strip())
         if packed.returncode:
             raise BenchmarkError(f"--against {revision}: found nothing of {root} in it ({packed.stderr.strip()}); expected its pairs")
         with tarfile.open(archive) as content:
@@ -105,9 +105,10 @@ def against(selections: Sequence[Selection], past: Path) -> tuple[list[Selection
     return chosen, notes
 
 
-def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def git_in(flag: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """What git says in `folder`, of which it changes nothing. Raises BenchmarkError, naming the flag that asks, if there is no git."""
     command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
     except FileNotFoundError as error:
-        raise BenchmarkError("--against: found no git; expected it on the PATH") from error
+        raise BenchmarkError(f"{flag}: found no git; expected it on the PATH") from error

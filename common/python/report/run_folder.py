@@ -21,7 +21,19 @@ RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
 
 # Choices that change which rows are made or where they go, but not one number in a row.
-_FREE_ON_RESUME = {"targets", "resume", "artifacts_dir", "json_output", "dry_run", "suite_timeout", "llm_analysis", "seed", "verbose"}
+_FREE_ON_RESUME = {
+    "targets",
+    "resume",
+    "artifacts_dir",
+    "json_output",
+    "dry_run",
+    "suite_timeout",
+    "llm_analysis",
+    "seed",
+    "verbose",
+    "wait",
+    "changed_since",
+}
 
 
 class RunFolder:

@@ -434,7 +434,7 @@ def junit(run: Run, rows: Sequence[PairResult]) -> str:
             if regressions:
                 ET.SubElement(case, "failure", type=VerdictKind.REGRESSED, message=_xml("; ".join(regressions)))
     for target in unreached(rows, run):
-        ET.SubElement(_case(suite, target), "error", type="INTERRUPTED", message="the run was interrupted before this target was done")
+        ET.SubElement(_case(suite, target), "error", type="INTERRUPTED", message="the run ended before this target was done")
     if run.exit_code and not suite.findall(".//failure") and not suite.findall(".//error"):
         name, why = _CODES.get(run.exit_code, ("FAILED", "the run did not succeed"))
         ET.SubElement(_case(suite, "benchmark_cli:exit_code"), "error", type=name, message=f"exit code {run.exit_code}: {why}")
@@ -451,6 +451,7 @@ _CODES: dict[int, tuple[str, str]] = {
     ExitCode.INCONCLUSIVE: ("INCONCLUSIVE", "a verdict is INCONCLUSIVE, which --fail-on fails"),
     ExitCode.NOTHING_MEASURED: ("NOTHING_MEASURED", "no target passed, or with --require-expectations none was gated"),
     ExitCode.UNFIT: ("UNFIT", "a device throttled"),
+    ExitCode.FULL_DISK: ("FULL_DISK", "a file found no room on the disk"),
     **dict.fromkeys((ExitCode.INTERRUPTED, ExitCode.TERMINATED, ExitCode.HUNG_UP), ("INTERRUPTED", "the run was interrupted")),
 }
 

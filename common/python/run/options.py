@@ -146,6 +146,15 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         "",
     ),
     "against": (str | None, _option("--against", panel=_MEASURING, text="Git revision whose optimized side is the baseline."), None),
+    "changed_since": (
+        str | None,
+        _option(
+            "--changed-since",
+            panel=_SELECTING,
+            text="Of the targets, those whose files, or what they import or include, differ from this git revision; none: exit 0.",
+        ),
+        None,
+    ),
     "timeout_multiplier": (
         float,
         _option(
@@ -161,6 +170,13 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         float | None,
         _option("--suite-timeout", panel=_MEASURING, text="Seconds for the whole invocation.", min=0.001),
         None,
+    ),
+    "wait": (
+        float,
+        _option(
+            "--wait", panel=_MEASURING, text="Seconds to wait for another run that has the machine. Default: 0, exit 6 at once.", min=0.0
+        ),
+        0.0,
     ),
     "profile": (
         Profile | None,
@@ -197,7 +213,12 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     "gate": (float, _option("--gate", panel=_GATING, text="Smallest change that counts, in percent. Default: 0.5.", min=0.0), 0.5),
     "accept_regressions": (
         bool,
-        _option("--accept-regressions", panel=_GATING, text="Write what was measured into the expectations files."),
+        _option(
+            "--accept",
+            "--accept-regressions",
+            panel=_GATING,
+            text="Write what was measured into the expectations files: what is true today.",
+        ),
         False,
     ),
     "require_expectations": (bool, _option("--require-expectations", panel=_GATING, text="Exit 5 if no row could be gated."), False),
@@ -229,6 +250,7 @@ _VERIFYING = (
     "kwargs",
     "seed",
     "ranks",
+    "changed_since",
     "dry_run",
     "timeout_multiplier",
     "suite_timeout",
@@ -239,7 +261,7 @@ _VERIFYING = (
     "verbose",
 )
 _NOT_REPEATED = {"targets", "seed", "dry_run", "suite_timeout", "profile", "ncu_metric_set", "llm_analysis", "gate", "accept_regressions"}
-_NOT_REPEATED |= {"require_expectations", "fail_on", "artifacts_dir", "resume", "json_output", "verbose"}
+_NOT_REPEATED |= {"require_expectations", "fail_on", "artifacts_dir", "resume", "json_output", "verbose", "wait", "changed_since"}
 _IN_TIMED_CALL = ", in a timed call: "
 
 

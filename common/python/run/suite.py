@@ -21,9 +21,10 @@ from common.python.gate.verdicts import NOISE_COMMAND, Standards, first_gpu
 from common.python.machine.ceilings import MachineCeilings, kept_ceilings
 from common.python.machine.description import Machine, child_environment, describe_machine, lock
 from common.python.machine.doctor import fitness, unfit
+from common.python.pairs.changed import touched
 from common.python.pairs.discovery import discover
 from common.python.pairs.sources import against, checkout
-from common.python.pairs.targets import Selection, select
+from common.python.pairs.targets import Selected, Selection, select
 from common.python.processes.fork_server import ForkServer
 from common.python.profile.explain import why_red
 from common.python.profile.runner import profile_red
@@ -31,14 +32,16 @@ from common.python.profile.sanitizers import sanitize
 from common.python.project import PROJECT_ROOT
 from common.python.prove.collect import compile_ahead
 from common.python.report.llm import Analysis, analyse
-from common.python.report.run_folder import RunFolder
+from common.python.report.run_folder import RUN_FILE, RunFolder
 from common.python.results import PairResult, Run
-from common.python.run.interruption import interruptible
+from common.python.run.interruption import Interruption, interruptible
 from common.python.run.options import repeat_command
+from common.python.run.resuming import of_other_gpus, origin_of, require_same_place
 from common.python.session.builds import build_ahead
 from common.python.session.planning import Plan, make_plans
 from common.python.session.session import Session
 from common.python.settings import Device, Settings
+from common.python.storage import fills_disk
 
 _OF_INPUTS = (Status.WRONG_RESULT, Status.INPUT_MODIFIED, Status.STREAM_ESCAPE, Status.CRASHED, Status.LAUNCH_FAILED)
 """What a failure depends on inputs for, so that its seed repeats it."""
@@ -84,7 +87,8 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
     """Do what `settings` asks.
 
     Raises BenchmarkError before the first row for anything wrong in the request, UnfitEnvironment if another run has the
-    machine, Interrupted for a signal. From the first row on nothing is raised: Ctrl-C, SIGTERM and SIGHUP end the run with what it has.
+    machine, Interrupted for a signal. From the first row on nothing is raised: Ctrl-C, SIGTERM, SIGHUP and a full
+    disk end the run with what it has.
     """
     deadline = math.inf if settings.suite_timeout is None else time.monotonic() + settings.suite_timeout
     with ExitStack() as stack:
@@ -93,8 +97,10 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         machine = describe_machine(settings.root)
         for note in request.notes:
             watcher.note(note)
-        gpu = first_gpu(settings, machine)
-        stack.enter_context(lock(gpu.uuid if gpu else "cpu", f"benchmark_cli {settings.command}"))
+        if settings.measures:  # what only verifies spoils no time of its own; it has to be left out of nobody's
+            gpu = first_gpu(settings, machine)
+            purpose = f"benchmark_cli {settings.command}"
+            stack.enter_context(lock(gpu.uuid if gpu else "cpu", purpose, min(settings.wait, deadline - time.monotonic())))
         _require_fitness(settings, machine, watcher)
         server = stack.enter_context(fork_server(settings, machine))
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -102,10 +108,8 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         standards = Standards(settings, machine, plans)
         ceilings = _ceilings(plans, machine, watcher) if settings.measures else {}
         folder = RunFolder.create(settings, datetime.now().astimezone().strftime("%Y%m%d_%H%M%S"))
-        done = folder.completed(settings) if settings.resume else {}
+        done = _done_before(settings, folder, machine, watcher)
         folder.remove_strays()
-        # What there was no time for is not done.
-        done = {target: row for target, row in done.items() if row.status is not Status.TIMEOUT}
         run = Run(
             run_id=folder.run_id,
             seed=seed_of(settings, folder),
@@ -120,12 +124,44 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         session = stack.enter_context(Session(settings, server, run.seed, folder.path, folder.log_path))
         session.deadline, session.past, session.ceilings = deadline, request.past, ceilings
         suite = _Suite(plans, session, machine, standards, folder, run, watcher)
+        return _ended(suite, done, interruption)
+
+
+def _done_before(settings: Settings, folder: RunFolder, machine: Machine, watcher: Watcher) -> dict[str, PairResult]:
+    """The rows that need not be made again; what there was no time for is not done.
+
+    Raises BenchmarkError where they could not stand beside new ones.
+    """
+    done = folder.completed(settings) if settings.resume else {}
+    if folder.saved is not None:
+        for note in require_same_place(folder.path / RUN_FILE, folder.saved.environment, machine):
+            watcher.note(note)
+    return {target: row for target, row in done.items() if row.status is not Status.TIMEOUT}
+
+
+def _ended(suite: _Suite, done: Mapping[str, PairResult], interruption: Interruption) -> Outcome:
+    """Run what is not done, and write how it ended; where the disk is full, as much of that as there is room for."""
+    try:
         interrupted, analysis = suite.run(done)
-        interruption.over = True
-        code = interruption.code if interrupted else _earned(suite.rows, settings)
-        run = run.model_copy(update={"ended": _now(), "interrupted": interrupted, "exit_code": int(code), **vars(analysis)})
-        folder.finish(run)
-    return Outcome(run, suite.rows, folder.path, code)
+        code = interruption.code if interrupted else _earned(suite.rows, suite.session.settings)
+    except BenchmarkError as error:
+        interrupted, analysis, code = True, Analysis(), _of_full_disk(error, suite.watcher)
+    interruption.over = True
+    run = suite.document.model_copy(update={"ended": _now(), "interrupted": interrupted, "exit_code": int(code), **vars(analysis)})
+    try:
+        suite.folder.finish(run)
+    except BenchmarkError as error:
+        code = _of_full_disk(error, suite.watcher)
+        run = run.model_copy(update={"exit_code": int(code)})
+    return Outcome(run, suite.rows, suite.folder.path, code)
+
+
+def _of_full_disk(error: BenchmarkError, watcher: Watcher) -> ExitCode:
+    """The exit code of a run that found no room for a file, of which the watcher is told; any other error is raised again."""
+    if not fills_disk(error):
+        raise error
+    watcher.note(f"the disk is full, and what follows is all that was measured: {error}")
+    return ExitCode.FULL_DISK
 
 
 def _earned(rows: Sequence[PairResult], settings: Settings) -> ExitCode:
@@ -183,6 +219,10 @@ class _Request:
     def of(cls, settings: Settings, stack: ExitStack) -> Self:
         """The request of `settings`; what it needs on disk is there until `stack` closes."""
         selected = select(discover(settings.root), settings.targets)
+        if settings.changed_since is not None:
+            of_change = touched(selected.selections, settings.root, settings.changed_since)
+            told = f"--changed-since {settings.changed_since}: {len(of_change)} of {len(selected.selections)} targets"
+            selected = Selected(of_change, (*selected.notes, told))
         if settings.against is None:
             return cls(selected.selections, selected.notes, None)
         past = stack.enter_context(checkout(settings.root, settings.against))
@@ -206,7 +246,7 @@ class _Suite:
     def rows(self) -> tuple[PairResult, ...]:
         """What is known of the rows that were asked for."""
         asked = {plan.target for plan in self.plans}
-        return tuple(row for row in self.folder.rows if row.target in asked)
+        return tuple(of_other_gpus([row for row in self.folder.rows if row.target in asked]))
 
     def run(self, done: Mapping[str, PairResult]) -> tuple[bool, Analysis]:
         """Do every row that is not done, settle what is red, and ask for advice; whether Ctrl-C ended it, and the advice."""
@@ -223,6 +263,7 @@ class _Suite:
                     continue
                 self.watcher.started(plan.target, index, len(self.plans))
                 row = self._row(plan)
+                row = row.model_copy(update={"origin": origin_of(plan, self.machine, self.session.ceilings)})
                 if self.session.settings.accept_regressions:
                     row = accept(row, plan, self.standards, self.document, self.machine)
                 try:

@@ -6,9 +6,10 @@ import pytest
 
 from common.python.child.sides.loader import load_workload
 from common.python.gate.expectations import read_expectations
+from common.python.pairs.directives import read_directives
 from common.python.pairs.discovery import discover
 from common.python.project import PROJECT_ROOT
-from tools.campaign.plan import ALONE, read_plan
+from tools.campaign.plan import ALL, ALONE, read_plan
 
 PLANS = sorted((PROJECT_ROOT / "tools/campaign").glob("accept_*.plan"))
 
@@ -18,23 +19,27 @@ def test_each_accepted_row_has_a_line(path):
     key = path.stem.removeprefix("accept_")
     runs = [words for task in read_plan(path) if (words := shlex.split(task.words))[0] == "run"]
     planned = [words[words.index("-t") + 1] for words in runs]
-    files = PROJECT_ROOT.glob(f"ch*/expectations_{key}.json")
-    accepted = {f"{file.parent.name}:{pair}" for file in files for pair in read_expectations(file).pairs}
+    files = PROJECT_ROOT.glob(f"**/expectations_{key}.json")
+    folders = {file.parent.relative_to(PROJECT_ROOT): read_expectations(file).pairs for file in files if "artifacts" not in file.parts}
+    accepted = {f"{folder.as_posix()}:{pair}" for folder, pairs in folders.items() for pair in pairs}
 
     assert len(set(planned)) == len(planned)
     assert set(planned) <= {pair.target for pair in discover(PROJECT_ROOT).pairs}
     assert accepted <= set(planned)
-    assert all("--accept-regressions" in words for words in runs)
+    assert all({"--accept", "--accept-regressions"} & set(words) for words in runs)
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
-def test_what_the_host_decides_is_measured_alone(path):
+def test_what_the_host_decides_is_measured_alone_and_ranks_on_all_gpus(path):
     pairs = {pair.target: pair for pair in discover(PROJECT_ROOT).pairs}
     for task in read_plan(path):
         words = shlex.split(task.words)
         if words[0] == "run":
-            clock = load_workload(pairs[words[words.index("-t") + 1]].workload).clock
-            assert (task.how == ALONE) == (clock != "device"), task
+            target = words[words.index("-t") + 1]
+            workload = load_workload(pairs[target].workload)
+            several = workload.ranks or "gpus 2" in read_directives(pairs[target].workload).needs
+            expected = ALL if several else ALONE if workload.clock != "device" or workload.serving else ""
+            assert task.how == expected, task
 
 
 def test_there_is_one():

@@ -75,6 +75,7 @@ def logs(tmp_path):
         ("30 run -t ch07:copy", Task(30, "", "run -t ch07:copy")),
         ("  2.5   each  peak --device cuda ", Task(2.5, "each", "peak --device cuda")),
         ("9 alone $ nvidia-smi | head", Task(9, "alone", "$ nvidia-smi | head")),
+        ("9 all run -t ch04:nccl", Task(9, "all", "run -t ch04:nccl")),
     ],
 )
 def test_a_line_of_a_plan(tmp_path, line, task):
@@ -86,11 +87,11 @@ def test_a_line_of_a_plan(tmp_path, line, task):
     assert read_plan(path) == [task]
 
 
-@pytest.mark.parametrize("line", ["run -t ch07", "0 run", "nan run", "-3 run", "inf run", "30", "30 alone", "30 $ ", '30 run "x'])
+@pytest.mark.parametrize("line", ["run -t ch07", "0 run", "nan run", "-3 run", "inf run", "30", "30 alone", "30 all", "30 $ ", '30 run "x'])
 def test_a_line_that_is_none_is_named(tmp_path, line):
     path = tmp_path / "a.plan"
     path.write_text(f"1 run\n{line}\n")
-    with pytest.raises(BenchmarkError, match=r"a\.plan:2: found .*; expected seconds, perhaps alone or each, and a command"):
+    with pytest.raises(BenchmarkError, match=r"a\.plan:2: found .*; expected seconds, perhaps alone, all or each, and a command"):
         read_plan(path)
 
 
@@ -112,15 +113,24 @@ def test_a_run_leaves_its_files_where_the_campaign_looks(tmp_path):
 
 
 def test_each_gpu_gets_its_share_and_who_wants_to_be_alone_is(tmp_path, source, capsys):
-    lines = ["1 sleep 0.3", "1 sleep 0.31", "1 sleep 0.32", "1 alone sleep 0.33", "1 alone sleep 0.34", "1 each sleep 0.35"]
+    lines = [
+        "1 sleep 0.3",
+        "1 sleep 0.31",
+        "1 sleep 0.32",
+        "1 alone sleep 0.33",
+        "1 alone sleep 0.34",
+        "1 all sleep 0.36",
+        "1 each sleep 0.35",
+    ]
     assert carry_out(tmp_path, source, lines) == 0
     ran = logs(tmp_path)
 
     assert sorted(gpu for gpu, *_ in ran["sleep 0.35"]) == ["0", "1"]
     assert {folder for runs in ran.values() for *_, folder in runs} == {str(tmp_path / "out" / tree) for tree in ("tree0", "tree1")}
     assert {gpu for words in ("0.3", "0.31", "0.32") for gpu, *_ in ran[f"sleep {words}"]} == {"0", "1"}
+    assert [gpus for gpus, *_ in ran["sleep 0.36"]] == ["0,1"]
     everything = [run for runs in ran.values() for run in runs]
-    for _, begun, ended, _ in (*ran["sleep 0.33"], *ran["sleep 0.34"]):
+    for _, begun, ended, _ in (*ran["sleep 0.33"], *ran["sleep 0.34"], *ran["sleep 0.36"]):
         others = [run for run in everything if (run[1], run[2]) != (begun, ended)]
         assert all(other[2] <= begun or other[1] >= ended for other in others)
     assert max(ended for _, _, ended, _ in ran["sleep 0.35"]) <= ran["sleep 0.33"][0][1]

@@ -120,7 +120,7 @@ def test_the_front_pages_python_runs(monkeypatch, capsys):
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     monkeypatch.chdir(ROOT)
     exec(compile(code, "README.md", "exec"), {})
-    assert "ch07:vectorized_copy PASSED estimate=" in capsys.readouterr().out
+    assert re.search(r"as fast as .*: faster; .*rounds in one process on the CPU\) \d", capsys.readouterr().out)
 
 
 def anchors(text):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, cast
@@ -46,6 +46,11 @@ def _look_first_in(folder: Path) -> None:
         origin = Path(vars(sys.modules[file.stem]).get("__file__") or "/") if file.stem in sys.modules else file
         if origin != file and origin.parent in _folders:
             del sys.modules[file.stem]
+
+
+def look_also_in(folders: Iterable[str]) -> None:
+    """Find modules in `folders` too, behind all others."""
+    sys.path += [folder for folder in folders if folder not in sys.path]
 
 
 def import_file(path: Path) -> ModuleType:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -354,7 +355,13 @@ def test_a_second_process_is_refused_until_the_first_is_killed(device: str) -> N
             assert holder.stdout.readline() == "held\n"
             with pytest.raises(UnfitEnvironment) as refused, lock(device, "run"):
                 pass
-            assert str(refused.value) == f"another run (process {holder.pid}, run) holds GPU GPU-test; wait for it or stop it"
+            found = f"another run (process {holder.pid}, run) holds GPU GPU-test"
+            assert str(refused.value) == f"{found}; wait for it, as `run --wait SECONDS` does, or stop it"
+            with pytest.raises(UnfitEnvironment, match=r"holds GPU GPU-test, and did for the 0.3 s of --wait; "), lock(device, "run", 0.3):
+                pass
+            threading.Timer(0.3, holder.kill).start()
+            with lock(device, "run", 60):
+                pass
             with lock("cpu", "run"):
                 pass  # another device is another lock
         finally:

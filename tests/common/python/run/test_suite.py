@@ -5,18 +5,24 @@ import re
 import resource
 import shutil
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 import pytest
 
 from common.python.build import nvcc
 from common.python.child.server import ROLES, answer_safely
 from common.python.errors import BenchmarkError, ExitCode, SideFailure, Status, UnfitEnvironment
+from common.python.machine.description import Source, describe_machine
 from common.python.machine.doctor import Finding
 from common.python.processes.messages import Failed
 from common.python.report.run_folder import load
+from common.python.results import Origin
 from common.python.run import suite
+from common.python.run.resuming import of_other_gpus, require_same_place
 from common.python.settings import Settings
 from tests.support.commands import OPTIMIZED, Watcher, run_here, write_pair
+from tests.support.factories import a_row
+from tests.tools.cli.recorded_bench import H200
 
 LAUNCH = "const float* x, float* y, int n, cudaStream_t stream"
 CUDA = f'// Side.\n#include "common/cuda/launch.cuh"\nLAUNCH({LAUNCH}) {{ return cudaGetLastError(); }}\n'
@@ -248,22 +254,54 @@ def test_a_step_that_hangs_is_given_up_at_its_own_limit(tmp_path):
     assert (row.status, row.reason) == (Status.TIMEOUT, "baseline_double.py: check took more than 1.2 s; expected an answer by then")
 
 
-def test_a_disk_that_fills_up_is_one_sentence_and_the_rows_before_it_can_be_loaded(three, tmp_path):
+def test_a_disk_that_fills_up_ends_a_run_with_all_its_rows_and_those_before_it_can_be_loaded(three, tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    told = []
+    told: list[str] = []
+    notes: list[str] = []
 
     def fill(target):
         if target == "demo:three":
             resource.setrlimit(resource.RLIMIT_FSIZE, (256, hard))
 
     try:
-        with pytest.raises(BenchmarkError, match=r"metrics\.json: File too large; expected to write \d+ characters there$"):
-            run_here(three, tmp_path / "run", Watcher(started=fill, finished=told.append), command="verify")
+        watcher = Watcher(started=fill, finished=told.append)
+        watcher.note = notes.append
+        full = run_here(three, tmp_path / "run", watcher, command="verify")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert list(rows_of(tmp_path / "run")) == ["demo:one"]
     assert told == ["demo:one", "demo:three"]
+    assert full.exit_code is ExitCode.FULL_DISK
+    assert [row.target for row in full.rows] == told, "what was measured is printed even where it cannot be kept"
+    assert any(
+        re.search(r"the disk is full, .*metrics\.json: File too large; expected to write \d+ characters there$", note) for note in notes
+    )
     assert run_here(three, tmp_path / "run", command="verify", resume=True).exit_code is ExitCode.GOOD
+
+
+def test_a_run_goes_on_on_the_gpu_model_and_the_commit_that_its_rows_are_of():
+    def saved(**changes):
+        return {"gpus": [{"name": "NVIDIA H200", "uuid": "GPU-1"}], "project": {"commit": "a" * 40, "dirty": False}} | changes
+
+    gpu = H200.model_copy(update={"uuid": "GPU-1"})
+    machine = describe_machine(Path("/")).model_copy(update={"gpus": (gpu,), "project": Source(commit="a" * 40, dirty=True), "root": None})
+    assert require_same_place(Path("run.json"), saved(), machine) == ()
+    other = machine.model_copy(update={"gpus": (gpu.model_copy(update={"uuid": "GPU-2"}),)})
+    assert require_same_place(Path("run.json"), saved(), other) == ("--resume on another NVIDIA H200 than made the rows that are done",)
+    with pytest.raises(BenchmarkError, match=r"^--resume on NVIDIA H200; expected NVIDIA H100, which made the rows of run\.json$"):
+        require_same_place(Path("run.json"), saved(gpus=[{"name": "NVIDIA H100", "uuid": "GPU-3"}]), machine)
+    with pytest.raises(BenchmarkError, match=r"^--resume on NVIDIA H200; expected a machine without a GPU, which made"):
+        require_same_place(Path("run.json"), saved(gpus=[]), machine)
+    with pytest.raises(BenchmarkError, match=r"^--resume with the harness at commit aaaaaaaaaa; expected bbbbbbbbbb, which made"):
+        require_same_place(Path("run.json"), saved(project={"commit": "b" * 40, "dirty": False}), machine)
+
+
+def test_a_row_says_where_it_was_made_and_another_gpu_is_shown():
+    rows = [a_row(f"ch07:{name}", origin=Origin(gpus=(f"NVIDIA H200 {name}",), commit="a" * 40)) for name in "ab"]
+    first, last = of_other_gpus(rows)
+    assert first.notes[-1:] == ("made on NVIDIA H200 a",)
+    assert last.notes == rows[1].notes
+    assert of_other_gpus([first, last]) == [first, last]
 
 
 # --- the request itself

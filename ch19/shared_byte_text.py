@@ -1,4 +1,4 @@
-"""A trained language model of bytes at a large model's cost, and prompts from Python's standard library.
+"""A trained language model of bytes at a large model's cost, and text of Python's standard library.
 
 The weights are byte_lm's, grown so that they compute the same function: what was added costs what it costs and changes no answer.
 """
@@ -16,14 +16,11 @@ from common.models.grow import grow, grown_config, shrink
 
 FILES = ("inspect.py", "subprocess.py", "tarfile.py", "typing.py")
 
-# Standard deviations of a row. On a CPU bfloat16 is up to 0.09 off float32; the smallest effect of a stale block of 16 tokens is 0.24.
-ATOL = 0.13
 
-
-def grown_inputs(rand, width, more_layers, intermediate=None, dtype=torch.bfloat16):
-    """`weights` and `config` of byte_lm, `width` times as wide, with `more_layers`, and feed-forwards of `intermediate` elements."""
+def grown_inputs(rand, width, intermediate=None, dtype=torch.bfloat16):
+    """`weights` and `config` of byte_lm, `width` times as wide, with feed-forwards of `intermediate` elements."""
     trained = replace(byte_lm(), dtype=dtype)
-    config = grown_config(trained, width=width, layers=more_layers, intermediate=intermediate)
+    config = grown_config(trained, width=width, intermediate=intermediate)
     return {"config": config, "weights": grow(rand.asset("byte_lm"), trained, config, rand)}
 
 
@@ -34,17 +31,21 @@ def trained_logits(weights, config, tokens, first):
 
 
 @functools.cache
-def _text():
+def text():
+    """The bytes of FILES, one after the other."""
     library = Path(sysconfig.get_paths()["stdlib"])
     return b"".join((library / name).read_bytes() for name in FILES)
 
 
 def prompts(rng, count):
-    """`count` bytes of text from a random place."""
-    start = rng.randrange(len(_text()) - count)
-    return _text()[start : start + count]
+    """`count` bytes of text from a random place, for a client."""
+    start = rng.randrange(len(text()) - count)
+    return text()[start : start + count]
 
 
-def arrivals_at(load):
-    """Poisson arrivals at the share `load` of saturation; 0: all at once."""
-    return ("of_saturation", load) if load else "at_once"
+def drawn_text(rand, *shape):
+    """int64 of `shape`: bytes of text, each row from a place that `rand` draws."""
+    data = torch.frombuffer(bytearray(text()), dtype=torch.uint8)
+    starts = rand.integers(*shape[:-1], 1, low=0, high=len(data) - shape[-1])
+    at = starts + torch.arange(shape[-1], device=starts.device)
+    return rand.place(data.to(starts.device)[at].long(), "device")

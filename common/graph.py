@@ -1,9 +1,16 @@
 """A call, captured as a CUDA graph."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
 import torch
 
+Answer = TypeVar("Answer")
 
-def captured(call):
+
+def captured(call: Callable[[], Answer]) -> Callable[[], Answer]:
     """A function that replays what `call` launches and returns its answer, which lies where it was captured; on a CPU the call itself."""
     if not torch.cuda.is_available():
         return call
@@ -17,9 +24,9 @@ def captured(call):
     with torch.cuda.graph(graph):
         answer = call()
 
-    def replay():
+    def replay() -> Answer:
         graph.replay()
         return answer
 
-    replay.reads = call  # a graph keeps addresses alone: what it reads must live as long as it does
+    replay.reads = call  # type: ignore[attr-defined]  # a graph keeps addresses alone: what it reads must live as long as it does
     return replay

@@ -1,0 +1,48 @@
+"""BF16 values rounded to e4m3 and back by integer arithmetic, bit for bit: with one scale for all, or an MX scale for each 32 of a row."""
+
+import torch
+import triton
+import triton.language as tl
+
+VALUES = 8192  # of a program
+VALUES_IN_THE_INTERPRETER = 1 << 20  # which takes as long for a program, whatever its tile
+
+
+@triton.jit
+def e4m3_of(x):
+    """The nearest value of e4m3, ties to even, in float32; beyond 448 it saturates."""
+    size = tl.minimum(tl.abs(x), 448.0)
+    bits = size.to(tl.int32, bitcast=True)
+    normal = ((bits + 0x7FFFF + ((bits >> 20) & 1)) & -0x100000).to(tl.float32, bitcast=True)  # 3 bits of mantissa are left
+    small = (size + 24576.0) - 24576.0  # below 2**-6 values are multiples of 2**-9: of a float32's last bit at 1.5 * 2**14
+    rounded = tl.where(size < 0.015625, small, normal)
+    return tl.where(x < 0, -rounded, rounded)
+
+
+@triton.jit
+def round_by_one(x, y, scale, count, VALUES: tl.constexpr):
+    """y = e4m3(x / scale) * scale, with the scale at `scale`."""
+    at = tl.program_id(0).to(tl.int64) * VALUES + tl.arange(0, VALUES)
+    unit = tl.load(scale)
+    value = tl.load(x + at, mask=at < count, other=0.0).to(tl.float32)
+    tl.store(y + at, (e4m3_of(value / unit) * unit).to(y.dtype.element_ty), mask=at < count)
+
+
+@triton.jit
+def round_by_32(x, y, count, VALUES: tl.constexpr):
+    """The same with 2**(exponent of a block's largest - 8) for each 32 values: OCP MX 1.0. Blocks below 2**-118 become zeros."""
+    block = tl.program_id(0).to(tl.int64) * (VALUES // 32) + tl.arange(0, VALUES // 32)
+    at = block[:, None] * 32 + tl.arange(0, 32)[None, :]
+    value = tl.load(x + at, mask=at < count, other=0.0).to(tl.float32)
+    power = tl.maximum((tl.max(tl.abs(value), 1).to(tl.int32, bitcast=True) >> 23) - 8, 1)  # a float32's exponent bits are E8M0's byte
+    unit = (power << 23).to(tl.float32, bitcast=True)
+    inverse = ((254 - power) << 23).to(tl.float32, bitcast=True)
+    tl.store(y + at, (e4m3_of(value * inverse[:, None]) * unit[:, None]).to(y.dtype.element_ty), mask=at < count)
+
+
+def launched(kernel, x, *scale):
+    """`x`, contiguous BF16, rounded by `kernel`."""
+    y = torch.empty_like(x)
+    at_once = VALUES if isinstance(kernel, triton.JITFunction) else VALUES_IN_THE_INTERPRETER
+    kernel[triton.cdiv(x.numel(), at_once),](x, y, *scale, x.numel(), VALUES=at_once, num_warps=8)
+    return y

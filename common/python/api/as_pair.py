@@ -1,0 +1,134 @@
+"""Functions that can be imported by name, written down as the files of a pair, so that they run as sides do."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from common.python.api.functions import Question, bound, found, name_of, named_inputs, only_inputs, search_path, specs_of
+from common.python.child.sides.inputs import Inputs
+from common.python.child.sides.loader import look_also_in
+from common.python.errors import BenchmarkError
+from common.python.machine.description import child_environment
+from common.python.pairs.workload import Spec, Workload
+from common.python.project import PROJECT_ROOT
+
+FOLDER, PAIR = "ch01", "functions"
+TARGET = f"{FOLDER}:{PAIR}"
+_INPUTS_FILE = "inputs.pt"
+_OUTPUTS_FILE = "outputs.json"
+_WORKLOAD = '''"""The work of {functions}."""
+
+from pathlib import Path
+
+from common.python.api.as_pair import workload_in
+from common.python.child.sides.loader import look_also_in
+
+look_also_in({path!r})
+
+WORKLOAD = workload_in(Path(__file__).parent)
+'''
+_SIDE = '''"""{name}."""
+
+from pathlib import Path
+
+from common.python.api.as_pair import prepared
+from common.python.child.sides.loader import look_also_in
+
+look_also_in({path!r})
+
+
+def prepare(**given):
+    return prepared({name!r}, given, Path(__file__).parent)
+'''
+
+
+def can_be_written(functions: Sequence[Callable[..., Any]], question: Question) -> bool:
+    """Whether another process can import all functions that are asked about."""
+    asked = [question.inputs, question.reference, question.work]
+    return all(name_of(each) for each in [*functions, *(each for each in asked if callable(each))]) and not isinstance(
+        question.inputs, Workload
+    )
+
+
+def write_pair(root: Path, functions: Sequence[Callable[..., Any]], question: Question, *, device: str) -> None:
+    """Write one or two functions as a pair under `root`; what they return is found out in a process of its own, on `device`.
+
+    Raises BenchmarkError if a function cannot be called with the inputs.
+    """
+    folder = root / FOLDER
+    folder.mkdir(parents=True)
+    names = [name_of(each) for each in functions]
+    path = [each for each in search_path() if each != str(folder)]
+    stated = {each.name: getattr(question, each.name) for each in fields(question)} | {"first": names[0]}
+    for key in ("inputs", "reference", "work"):
+        stated[key] = {"name": name_of(stated[key])} if callable(stated[key]) else stated[key]
+    if question.are_same_in_every_call:
+        torch.save(named_inputs(question.inputs), folder / _INPUTS_FILE)
+        stated["inputs"] = {"file": _INPUTS_FILE}
+    (folder / "question.json").write_text(json.dumps(stated), encoding="utf-8")
+    (folder / f"workload_{PAIR}.py").write_text(_WORKLOAD.format(functions=" and ".join(names), path=path), encoding="utf-8")
+    for side, name in zip(("baseline", "optimized"), (names[0], names[-1]), strict=True):
+        (folder / f"{side}_{PAIR}.py").write_text(_SIDE.format(name=name, path=path), encoding="utf-8")
+    _find_outputs(folder, path, device)
+
+
+def _find_outputs(folder: Path, path: Sequence[str], device: str) -> None:
+    """Have a fresh process call the first function once and note what it returns."""
+    program = f"from common.python.api.as_pair import note_outputs; note_outputs({str(folder)!r}, {list(path)!r}, {device!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=child_environment(PROJECT_ROOT, device), capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["found no message"])[-1]
+        raise BenchmarkError(f"{_read(folder)['first']}: {last.removeprefix('common.python.errors.BenchmarkError: ')}")
+
+
+def note_outputs(folder: str, path: Sequence[str], device: str) -> None:
+    """Call the first function of the pair in `folder` and write shapes and dtypes of what it returns beside it."""
+    look_also_in(path)
+    stated, question = _read(Path(folder)), _question(Path(folder))
+    first = found(stated["first"])
+    workload = question.workload(first, {"out": Spec((1,), torch.float32)})
+    inputs = Inputs(workload, workload.timed_shapes["default"], 1, torch.device(device), Path(folder))
+    specs = specs_of(bound(first, inputs.values, question.shape)(), stated["first"])
+    inputs.remove_files()
+    text = json.dumps({name: [list(spec.shape), str(spec.dtype).removeprefix("torch.")] for name, spec in specs.items()})
+    (Path(folder) / _OUTPUTS_FILE).write_text(text, encoding="utf-8")
+
+
+def workload_in(folder: Path) -> Workload:
+    """The workload that `write_pair` wrote into `folder`."""
+    stated, question = _read(folder), _question(folder)
+    known = json.loads((folder / _OUTPUTS_FILE).read_text(encoding="utf-8"))
+    outputs = {name: Spec(tuple(shape), getattr(torch, dtype)) for name, (shape, dtype) in known.items()}
+    return question.workload(found(stated["first"]), outputs)
+
+
+def prepared(name: str, given: Mapping[str, Any], folder: Path) -> Callable[[], Any]:
+    """The step of the side that is the function `name`, on what `prepare` was given, of the pair in `folder`."""
+    shape = _read(folder)["shape"]
+    return bound(found(name), only_inputs(given, shape), shape)
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    stated: dict[str, Any] = json.loads((folder / "question.json").read_text(encoding="utf-8"))
+    return stated
+
+
+def _question(folder: Path) -> Question:
+    stated = _read(folder)
+    del stated["first"]
+    for key in ("reference", "work"):
+        if isinstance(stated[key], dict) and "name" in stated[key]:
+            stated[key] = found(stated[key]["name"])
+    inputs = stated["inputs"]
+    stated["inputs"] = found(inputs["name"]) if "name" in inputs else torch.load(folder / inputs["file"], map_location="cpu")
+    return Question(**{**stated, "constants": tuple(stated["constants"]), "in_place": tuple(stated["in_place"])})

@@ -1,0 +1,247 @@
+"""`compare` two functions, or `measure` one: from a notebook, a script or a test, by the harness that times pairs."""
+
+from __future__ import annotations
+
+import difflib
+import secrets
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, TypedDict, Unpack
+
+import torch
+
+from common.python.api.as_pair import PAIR, TARGET, can_be_written, write_pair
+from common.python.api.functions import Question, label_of
+from common.python.api.one_process import floor_percent, time_here, widened
+from common.python.api.result import Result, Speedup
+from common.python.errors import BenchmarkError, SideFailure, Status
+from common.python.gate.noise_floor import class_of_units
+from common.python.gate.statistics import speedups_of, times_of
+from common.python.machine.description import describe_machine, lock
+from common.python.pairs.workload import Cache, Clock, ReferenceIn, Shape, Workload
+from common.python.project import PROJECT_ROOT
+from common.python.results import BASELINE, OPTIMIZED, PairResult, Run
+from common.python.run.suite import run_suite
+from common.python.settings import Device, Settings
+
+Function = Callable[..., Any]
+_SIDES = (BASELINE, OPTIMIZED)
+_WAIT_S = 600.0
+_GATE = 0.5
+
+
+class NotMeasured(BenchmarkError):
+    """A function that is wrong, or could not be timed, and so has no time: `status` is that of a row, `reason` one sentence."""
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(f"{status}: {reason}")
+        self.status = status
+        self.reason = reason
+
+
+class _Silent:
+    """Watches a run that nobody reads; keeps its notes."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    def note(self, sentence: str) -> None:
+        self.notes.append(sentence)
+
+    def started(self, target: str, index: int, total: int) -> None:
+        """Nothing is told of a row that begins."""
+
+    def phase(self, target: str, text: str) -> None:
+        """Nothing is told of a row at work."""
+
+    def finished(self, row: PairResult) -> None:
+        """Nothing is told of a row that is done."""
+
+
+class Stated(TypedDict, total=False):
+    """What a question may state of its work; see `compare`."""
+
+    inputs: Any
+    reference: Function
+    work: Mapping[str, float] | Function
+    rtol: float
+    atol: float
+    shape: Shape
+    clock: Clock
+    cache: Cache
+    constants: Sequence[str]
+    in_place: Sequence[str]
+    reference_in: ReferenceIn
+
+
+class Choices(Stated, total=False):
+    """What a question may choose of its measurement; see `compare`."""
+
+    device: Literal["auto", "cuda", "cpu"]
+    gate: float
+    root: Path | str
+    wait: float
+
+
+def compare(f: Function | str, g: Function | None = None, **choices: Unpack[Choices]) -> Result:
+    """How many times faster `g` is than `f`, once both have given the right answer on two seeds; or, of a target such as `ch07:transpose`.
+
+    inputs      a function of `rand` and the entries of `shape` that draws named tensors, so that each call gets new values; or a dict, a
+                sequence or one tensor, which are then the same in each call; or a `Workload`, which states the rest too
+    reference   the obvious slow answer, in float64; without one it is `f`, called in float64
+    work        the least any implementation must do, by ceiling, as in a workload: {"dram_read": bytes}, or a function of the shape
+    rtol, atol  |x - y| <= atol + rtol |y|; default: those of torch.testing.assert_close for the outputs' dtype
+    gate        percent of change that counts as none; default: 0.5
+    device      auto, cuda or cpu
+    root        the folder of a target; default: this project
+    wait        seconds to wait for another run that has the machine; default: 600
+
+    `shape`, `clock`, `cache`, `constants`, `in_place` and `reference_in` are a workload's. Functions that can be imported by name run in
+    fresh processes, as sides do; lambdas and notebook cells in this one, which the result says, with a wider interval and a wider band.
+    Raises NotMeasured for a function that is wrong or fails, BenchmarkError for a question that cannot be put, UnfitEnvironment.
+    """
+    if isinstance(f, str):
+        return _target(f, choices)
+    if g is None or choices.get("inputs") is None:
+        missing = "second function" if g is None else "inputs"
+        raise BenchmarkError(f"compare({label_of(f)}): found no {missing}; expected compare(f, g, inputs=...)")
+    return _asked([f, g], choices)
+
+
+def measure(f: Function | str, **choices: Unpack[Choices]) -> Result:
+    """The time of `f`, once it has given the right answer on two seeds; the parameters are those of `compare`."""
+    if isinstance(f, str):
+        return _target(f, choices)
+    if choices.get("inputs") is None:
+        raise BenchmarkError(f"measure({label_of(f)}): found no inputs; expected measure(f, inputs=...)")
+    return _asked([f], choices)
+
+
+def _question(choices: Choices) -> Question:
+    """What of the choices is about the work. Raises BenchmarkError for a name that is none of them."""
+    known = Choices.__optional_keys__
+    if unknown := sorted(choices.keys() - known):
+        near = difflib.get_close_matches(unknown[0], known, n=1)
+        expected = f"{near[0]}=" if near else f"one of {', '.join(sorted(known))}"
+        raise BenchmarkError(f"found {unknown[0]}=; expected {expected}")
+    stated: dict[str, Any] = {str(name): value for name, value in choices.items() if name in Stated.__optional_keys__}
+    lists: dict[str, Any] = {name: tuple(stated[name]) for name in ("constants", "in_place") if name in stated}
+    return Question(**{**stated, **lists})
+
+
+def _asked(functions: list[Function], choices: Choices) -> Result:
+    question, device = _question(choices), choices.get("device", "auto")
+    gate, wait = choices.get("gate", _GATE), choices.get("wait", _WAIT_S)
+    chosen: Literal["cuda", "cpu"] = "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
+    if device == "cuda" and chosen == "cpu":
+        raise BenchmarkError("device='cuda': found no GPU that torch can use; expected one, or device='cpu'")
+    notes = _notes(functions[0], question)
+    if can_be_written(functions, question):
+        with tempfile.TemporaryDirectory(prefix="compare_") as scratch:
+            root = Path(scratch) / "root"
+            write_pair(root, functions, question, device=chosen)
+            target = TARGET if len(functions) > 1 else f"{TARGET}_{BASELINE}"
+            settings = Settings(
+                targets=(target,), root=root, device=Device(chosen), gate=gate, artifacts_dir=Path(scratch) / "run", wait=wait
+            )
+            return _of_run(settings, tuple(label_of(each) for each in functions), notes)
+    result = _in_one_process(functions, question, chosen, gate, wait)
+    return replace(result, notes=(*result.notes, *notes))
+
+
+def _in_one_process(functions: list[Function], question: Question, chosen: Literal["cuda", "cpu"], gate: float, wait: float) -> Result:
+    names = _distinct([label_of(each) for each in functions])
+    device = torch.device(chosen)
+    gpus = describe_machine(PROJECT_ROOT).gpus if chosen == "cuda" else ()
+    sides = {side: (name, each) for side, name, each in zip(_SIDES, names, functions, strict=False)}
+    threads = torch.get_num_threads()
+    try:
+        with lock(gpus[0].uuid if gpus else "cpu", "compare", wait):
+            if chosen == "cpu":
+                torch.set_num_threads(1)  # as a side has one core
+            timed = time_here(sides, question, device, secrets.randbits(48))
+    except SideFailure as failure:
+        raise NotMeasured(failure.status, failure.reason) from None
+    finally:
+        torch.set_num_threads(threads)
+    floor = max(gate, floor_percent(timed, device))
+    times = {names[_SIDES.index(side)]: widened(each, floor) for side, each in times_of(timed.units).items()}
+    speedup = next((Speedup.of(widened(each, floor), floor) for each in speedups_of(timed.units).values()), None)
+    why = "a lambda, a notebook's cell and a Workload object cannot be imported by another process"
+    notes: tuple[str, ...] = (f"timed in one process ({why}): intervals and band are wider by {floor:g} %",)
+    if chosen == "cuda" and timed.workload.clock == "device" and not timed.held:
+        notes = (*notes, "the stream could not be held: the host's launch latency is in the times")
+    return Result(names, times, speedup, "one process", chosen, timed.units, notes=notes)
+
+
+def _target(target: str, choices: Choices) -> Result:
+    _question(choices)
+    root = choices.get("root")
+    with tempfile.TemporaryDirectory(prefix="compare_") as scratch:
+        settings = Settings(
+            targets=(target,),
+            root=Path(root).resolve() if root else PROJECT_ROOT,
+            device=Device(choices.get("device", "auto")),
+            gate=choices.get("gate", _GATE),
+            artifacts_dir=Path(scratch) / "run",
+            wait=choices.get("wait", _WAIT_S),
+        )
+        return _of_run(settings, (), ())
+
+
+def _of_run(settings: Settings, names: tuple[str, ...], notes: tuple[str, ...]) -> Result:
+    """The result of a run of one target; the functions have `names`, or else the names of their sides."""
+    watcher = _Silent()
+    outcome = run_suite(settings, watcher)
+    if len(outcome.rows) != 1:
+        raise BenchmarkError(f"{settings.targets[0]}: found {len(outcome.rows)} rows; expected a target that is one row, as ch07:transpose")
+    row = outcome.rows[0]
+    if row.status is not Status.PASSED:
+        raise NotMeasured(row.status, _of_functions(row.reason, names) if names else row.reason)
+    if not row.timings:
+        raise NotMeasured(Status.SKIPPED, "; ".join(row.notes) or f"{row.target} was checked, and has no time here")
+    timing = next(iter(row.timings.values()))
+    sides = [side for side in _SIDES if side in timing.time_ns] or list(timing.time_ns)
+    names = _distinct(list(names) or sides)
+    labels = dict(zip(sides, names, strict=True))
+    interval = timing.speedups.get(OPTIMIZED)
+    known = _noise(outcome.run, class_of_units(timing.clock, timing.units).value)
+    return Result(
+        names,
+        {labels[side]: timing.time_ns[side] for side in sides},
+        Speedup.of(interval, max(settings.gate, known)) if interval else None,
+        "fresh processes",
+        timing.device,
+        timing.units,
+        {labels[side]: share for side, share in timing.shares.items() if side in labels},
+        (*notes, *row.notes, *timing.notes),
+        row,
+    )
+
+
+def _of_functions(reason: str, names: tuple[str, ...]) -> str:
+    """A row's reason, as it is of functions: by their names, without the files that were written for them."""
+    reason = reason.partition("; repeat: ")[0].replace(" at _=0", "")
+    for side, name in zip(_SIDES, names, strict=False):
+        reason = reason.replace(f"{side}_{PAIR}.py", name)
+    return reason
+
+
+def _noise(run: Run, step: str) -> float:
+    return run.noise_percent.get(step, 0.0)
+
+
+def _notes(first: Function, question: Question) -> tuple[str, ...]:
+    found = []
+    if question.are_same_in_every_call:
+        found.append("inputs are the same in every call: an answer remembered from an earlier call would not be seen")
+    if question.reference is None and not isinstance(question.inputs, Workload):
+        found.append(f"the reference is {label_of(first)} in {question.reference_in}: an error of its formula would not be seen")
+    return tuple(found)
+
+
+def _distinct(names: list[str]) -> tuple[str, ...]:
+    """Names of which no two are the same."""
+    return tuple(f"{name} ({position})" if names.count(name) > 1 else name for position, name in enumerate(names, start=1))

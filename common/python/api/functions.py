@@ -1,0 +1,161 @@
+"""Functions by name and by value: which can be imported in another process, how they are called, and the workload around them."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from common.python.errors import BenchmarkError
+from common.python.pairs.workload import Cache, Clock, ReferenceIn, Shape, Spec, Workload
+
+# |x - y| <= atol + rtol |y|: what torch.testing.assert_close allows by default
+_RTOL = {torch.float16: 1e-3, torch.bfloat16: 1.6e-2, torch.float32: 1.3e-6, torch.float64: 1e-7}
+_ATOL = {torch.float16: 1e-5, torch.bfloat16: 1e-5, torch.float32: 1e-5, torch.float64: 1e-7}
+_NO_SHAPE = {"_": 0}  # a workload has a shape; this is that of functions with none
+
+
+def only_inputs(given: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    """What of `given` is no entry of the shape, nor what stands for one where there is none."""
+    return {name: value for name, value in given.items() if name not in shape and name not in _NO_SHAPE}
+
+
+def label_of(function: object) -> str:
+    """What a function is called in a sentence."""
+    return str(function.__name__) if hasattr(function, "__name__") else type(function).__name__
+
+
+def name_of(function: object) -> str:
+    """`module:function`, by which another process finds the same object; "" of a lambda, a notebook's cell and others without one."""
+    module = str(function.__module__)
+    name = (
+        str(function.__qualname__) if inspect.isfunction(function) else label_of(function)
+    )  # of torch.relu the former is that of a class of torch's own
+    if module == "__main__" or "<" in name:
+        return ""
+    try:
+        return f"{module}:{name}" if found(f"{module}:{name}") is function else ""
+    except (ImportError, AttributeError):
+        return ""
+
+
+def found(name: str) -> Any:
+    """The object that `name_of` has named."""
+    module, _, qualified = name.partition(":")
+    thing: Any = importlib.import_module(module)
+    for part in qualified.split("."):
+        thing = getattr(thing, part)
+    return thing
+
+
+def bound(function: Callable[..., Any], inputs: Mapping[str, Any], shape: Shape) -> Callable[[], Any]:
+    """`function` with its arguments: by name where its parameters have the inputs' names, else the inputs in their order."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # of torch's own functions
+        return partial(function, *inputs.values())
+    named = [each for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
+    available = {**shape, **inputs}
+    others = [each for each in parameters if each not in named and each.kind is not each.VAR_KEYWORD]
+    if not others and all(each.name in available or each.default is not each.empty for each in named):
+        return partial(function, **{each.name: available[each.name] for each in named if each.name in available})
+    return partial(function, *inputs.values())
+
+
+@dataclass(frozen=True)
+class Question:
+    """What functions are timed on, and how they must answer; see `compare` for the meaning of each."""
+
+    inputs: Any
+    shape: Shape = field(default_factory=dict)
+    reference: Callable[..., Any] | None = None
+    work: Any = None
+    rtol: float | None = None
+    atol: float | None = None
+    clock: Clock = "device"
+    cache: Cache = "cold"
+    constants: tuple[str, ...] = ()
+    in_place: tuple[str, ...] = ()
+    reference_in: ReferenceIn = "float64"
+
+    def workload(self, first: Callable[..., Any], outputs: Mapping[str, Spec]) -> Workload:
+        """The workload of these inputs; `first` is the function that answers where no reference does."""
+        if isinstance(self.inputs, Workload):
+            return self.inputs
+        dtypes = [spec.dtype for spec in outputs.values()]
+        answer = self.reference or first
+        inputs = given_inputs(self.inputs)
+
+        def reference(**values: Any) -> Any:
+            return bound(answer, only_inputs(values, self.shape), self.shape)()
+
+        return Workload(
+            inputs=inputs,
+            outputs=lambda **_: dict(outputs),
+            reference=reference,
+            time_at=dict(self.shape) or dict(_NO_SHAPE),
+            cpu_at=dict(self.shape) or dict(_NO_SHAPE),
+            check_at=(dict(self.shape) or dict(_NO_SHAPE),),
+            work=lambda **shape: dict(self._work(shape)),
+            rtol=max(_RTOL.get(dtype, 0.0) for dtype in dtypes) if self.rtol is None else self.rtol,
+            atol=max(_ATOL.get(dtype, 0.0) for dtype in dtypes) if self.atol is None else self.atol,
+            clock=self.clock,
+            cache=self.cache,
+            constants=self.constants,
+            in_place=self.in_place,
+            reference_in=self.reference_in,
+        )
+
+    def _work(self, shape: Shape) -> Mapping[str, float]:
+        if callable(self.work):
+            return dict(self.work(**only_inputs(shape, {})))
+        return self.work or {}
+
+    @property
+    def are_same_in_every_call(self) -> bool:
+        """Whether the inputs are tensors, and no function that draws new ones."""
+        return not isinstance(self.inputs, Workload) and not callable(self.inputs)
+
+
+def given_inputs(inputs: Any) -> Callable[..., dict[str, Any]]:
+    """A workload's `inputs` out of a function of `rand`, a dict of tensors, a sequence of them, or one; else raises BenchmarkError."""
+    if callable(inputs):
+        return lambda rand, **shape: named_inputs(inputs(rand, **only_inputs(shape, {})))
+    tensors = named_inputs(inputs)
+
+    def again(rand: Any, **_: Any) -> dict[str, Any]:
+        return {name: rand.place(each, "device") if isinstance(each, torch.Tensor) else each for name, each in tensors.items()}
+
+    return again
+
+
+def named_inputs(inputs: Any) -> dict[str, Any]:
+    """Inputs by name; those of a sequence are `x0`, `x1` and so on, and a function gets them in their order."""
+    if isinstance(inputs, Mapping):
+        return dict(inputs)
+    if isinstance(inputs, torch.Tensor):
+        return {"x0": inputs}
+    if isinstance(inputs, (list, tuple)):
+        return {f"x{position}": each for position, each in enumerate(inputs)}
+    raise BenchmarkError(f"inputs={type(inputs).__name__}; expected a function of rand, tensors, or a Workload")
+
+
+def specs_of(returned: Any, name: str) -> dict[str, Spec]:
+    """The outputs in what a function returned. Raises BenchmarkError if that is no tensor and no sequence of tensors."""
+    tensors = (returned,) if isinstance(returned, torch.Tensor) else returned
+    if not isinstance(tensors, (list, tuple)) or not tensors or not all(isinstance(each, torch.Tensor) for each in tensors):
+        raise BenchmarkError(f"{name} returned {type(returned).__name__}; expected a tensor, or a tuple of tensors")
+    names = ["out"] if len(tensors) == 1 else [f"out{position}" for position in range(len(tensors))]
+    return {key: Spec(tuple(each.shape), each.dtype) for key, each in zip(names, tensors, strict=True)}
+
+
+def search_path() -> list[str]:
+    """Where this process finds modules, as another needs it: the working directory by its name."""
+    return [str(Path(folder or ".").resolve()) for folder in sys.path]

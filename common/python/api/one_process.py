@@ -1,0 +1,201 @@
+"""Functions that no other process can import, timed here: the stream held, caches flushed, blocks interleaved by the harness's own sampler.
+
+What a process is by chance, where its memory lies and which stream it got, is then one for all rounds, and no interval tells of it: so the
+interval and the band are wider by what is known of that.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from common.python.api.functions import Question, bound, label_of, only_inputs, specs_of
+from common.python.child.device.sampler import Sampler
+from common.python.child.sides.compare import changed, check_placement, compare, poison_free_blocks, snapshot, take_outputs, upcast
+from common.python.child.sides.inputs import Inputs, mix
+from common.python.errors import SideFailure, Status
+from common.python.gate.noise_floor import StepClass, class_of_units
+from common.python.gate.statistics import LEAST_UNITS, LOOK_EVERY, MOST_UNITS, speedups_of, times_of
+from common.python.pairs.workload import Shape, Spec, Workload, call_by_name
+from common.python.results import BASELINE, OPTIMIZED, Block, Interval, Unit
+
+FLOOR_PERCENT = {StepClass.SHORT: 15.0, StepClass.MIDDLE: 3.0, StepClass.LONG: 3.0, StepClass.HOST: 3.0, StepClass.LAUNCH: 15.0}
+"""How far apart timings of one function in one process were: `do_bench` in tools/noise/README.md, 14.3 % of 2.3 µs and 2.8 % of 180 µs."""
+
+_PRECISE_PERCENT = 0.5
+_BUDGET_NS = 5e9  # a function
+_BLOCK_NS = 50e6
+_FEWEST, _MOST = 3, 25  # samples of a block
+_SHORT_NS, _BATCH = 20e3, 8
+_WARM_S = 2.0
+
+
+@dataclass(frozen=True)
+class Timed:
+    """The rounds, and whether the stream was held over all of them."""
+
+    units: tuple[Unit, ...]
+    held: bool
+    workload: Workload
+
+
+@dataclass
+class _Function:
+    """One function at work in this process, on inputs of its own."""
+
+    name: str
+    function: Callable[..., Any]
+    question: Question
+    workload: Workload
+    device: torch.device
+    folder: Path
+    copies: int = 1
+    per_sample: int = 0
+
+    @property
+    def shape(self) -> Shape:
+        return shape_here(self.workload, self.device)
+
+    def begin(self, seed: int) -> Sampler:
+        """Set up anew, on new memory, and warm up."""
+        made = [Inputs(self.workload, self.shape, seed, self.device, self.folder) for _ in range(self.copies)]
+        shape = dict(self.question.shape) or dict(self.shape)
+        self.pairs = [(inputs, bound(self.function, inputs.values, shape)) for inputs in made]
+        for _, step in self.pairs:
+            step()
+        sampler = Sampler(self.workload, self.pairs, self.device, self.name, self.take)
+        sampler.settle()
+        _, step_ns, sample_ns = sampler.warm(seed, -1, _WARM_S)
+        if self.copies == 1 and step_ns < _SHORT_NS and self.device.type == "cuda":
+            self.copies = _BATCH
+            return self.begin(seed)
+        self.per_sample = self.per_sample or max(_FEWEST, min(_MOST, int(_BLOCK_NS / max(sample_ns, 1.0))))
+        return sampler
+
+    def take(self, returned: object, copy: int = 0) -> dict[str, torch.Tensor]:
+        """The outputs in what a call on the inputs of `copy` returned. Raises SideFailure where they are not what was stated."""
+        inputs = self.pairs[copy][0]
+        in_place = {name: tensor for name, tensor in inputs.tensors() if self.workload.may_change(name)}
+        taken = take_outputs(returned, inputs.outputs(), in_place, self.name)
+        check_placement(taken, inputs.outputs(), inputs.tensors(), self.device, self.name)
+        return taken
+
+    def check(self, seed: int) -> None:
+        """Hold a call on the inputs of `seed` against the reference. Raises SideFailure."""
+        inputs = Inputs(self.workload, self.shape, seed, self.device, self.folder)
+        self.pairs = [(inputs, bound(self.function, inputs.values, dict(self.question.shape) or dict(self.shape)))]
+        for again in (seed, mix(seed, 1)):
+            inputs.rewrite(again)
+            before = snapshot({name: tensor for name, tensor in inputs.tensors() if not self.workload.may_change(name)})
+            expected = self._expected(inputs)
+            poison_free_blocks(inputs.answers(), self.device)
+            taken = self.take(self.pairs[0][1]())
+            self.judge(taken, expected)
+            if edited := changed(before, inputs.tensors()):
+                raise SideFailure(Status.INPUT_MODIFIED, f"{self.name}: changed input {edited[0]}; expected it as it was, or in in_place")
+        inputs.remove_files()
+
+    def check_timed(self, sampler: Sampler, seed: int) -> None:
+        """Hold the last timed call, on the inputs of `seed`, against the reference; where steps change them those are gone."""
+        if not self.workload.in_place:
+            taken = snapshot(self.take(sampler.returned[0], sampler.first))
+            inputs = self.pairs[sampler.first][0]
+            inputs.rewrite(seed)
+            self.judge(taken, self._expected(inputs))
+
+    def _expected(self, inputs: Inputs) -> dict[str, torch.Tensor]:
+        assert self.workload.reference is not None, "a question has one"
+        values = {**self.shape, **upcast(inputs.values, getattr(torch, self.workload.reference_in))}
+        returned = call_by_name(self.workload.reference, values, "reference")
+        tensors = (returned,) if isinstance(returned, torch.Tensor) else returned
+        return dict(zip(inputs.outputs(), tensors, strict=True))
+
+    def judge(self, taken: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor]) -> None:
+        """Raises SideFailure(WRONG_RESULT) for an output outside the tolerance."""
+        side = BASELINE if self.name == BASELINE else OPTIMIZED
+        for name, tensor in taken.items():
+            _, mismatch = compare(name, tensor, expected[name], self.workload.tolerance(side))
+            if mismatch:
+                raise SideFailure(Status.WRONG_RESULT, f"{self.name}: {mismatch}")
+
+
+def shape_here(workload: Workload, device: torch.device) -> Shape:
+    """The shape that is timed on `device`."""
+    if device.type == "cpu" and workload.cpu_at is not None:
+        return workload.cpu_at
+    return next(iter(workload.timed_shapes.values()))
+
+
+def time_here(functions: Mapping[str, tuple[str, Callable[..., Any]]], question: Question, device: torch.device, seed: int) -> Timed:
+    """Check and time functions, by side with their names, in this process. Raises SideFailure for a wrong one."""
+    with tempfile.TemporaryDirectory() as scratch, torch.no_grad():
+        folder = Path(scratch)
+        workload = _workload(next(iter(functions.values()))[1], question, device, seed, folder)
+        sides = {side: _Function(name, each, question, workload, device, folder) for side, (name, each) in functions.items()}
+        for side in sides.values():
+            side.check(seed)
+        units: list[Unit] = []
+        held, spent_ns = True, 0.0
+        while not _enough(units, spent_ns, len(sides)):
+            order = [*sides] if len(units) % 2 == 0 else [*sides][::-1]
+            begin = time.monotonic()
+            unit, unit_held = _round(sides, order, mix(seed, 1000 + len(units)))
+            spent_ns += 1e9 * (time.monotonic() - begin)
+            held &= unit_held
+            units.append(unit)
+    return Timed(tuple(units), held, workload)
+
+
+def _workload(first: Callable[..., Any], question: Question, device: torch.device, seed: int, folder: Path) -> Workload:
+    if isinstance(question.inputs, Workload):
+        return question.inputs
+    drafted = question.workload(first, {"out": Spec((1,), torch.float32)})
+    inputs = Inputs(drafted, shape_here(drafted, device), seed, device, folder)
+    returned = bound(first, only_inputs(inputs.values, {}), question.shape)()
+    return question.workload(first, specs_of(returned, label_of(first)))
+
+
+def _round(sides: Mapping[str, _Function], order: list[str], seed: int) -> tuple[Unit, bool]:
+    """One round: every function set up anew, then blocks in the order A B B A."""
+    samplers = {name: sides[name].begin(seed) for name in order}
+    blocks: dict[str, list[Block]] = {name: [] for name in sides}
+    for position, name in enumerate([*order, *reversed(order)]):
+        first = mix(seed, position)
+        samples, void = samplers[name].block(first, sides[name].per_sample, {}, lambda _: None, sustained=False)
+        clocks = tuple(sample.sm_clock_hz for sample in samples if sample.sm_clock_hz)
+        blocks[name].append(Block(seed=first, samples_ns=tuple(sample.ns for sample in samples), sm_clock_hz=clocks, void=void))
+        if position >= len(order):
+            sides[name].check_timed(samplers[name], first + (len(samples) - 1) * samplers[name].calls_per_sample)
+    for side in sides.values():
+        for inputs, _ in side.pairs:
+            inputs.remove_files()
+    held = all(sampler.hold for sampler in samplers.values())
+    return Unit(order=tuple(order), blocks={name: tuple(found) for name, found in blocks.items()}), held
+
+
+def _enough(units: list[Unit], spent_ns: float, functions: int) -> bool:
+    if len(units) < LEAST_UNITS or len(units) % LOOK_EVERY:
+        return False
+    intervals = [*speedups_of(units).values()] or [*times_of(units).values()]
+    is_precise = max(interval.half_width_percent for interval in intervals) <= _PRECISE_PERCENT
+    return is_precise or len(units) >= MOST_UNITS or spent_ns >= _BUDGET_NS * functions
+
+
+def floor_percent(timed: Timed, device: torch.device) -> float:
+    """What one process leaves unknown of these functions, in percent."""
+    clock = timed.workload.clock if device.type == "cuda" else "host"
+    return FLOOR_PERCENT[class_of_units(clock, timed.units)]
+
+
+def widened(interval: Interval, floor: float) -> Interval:
+    """An interval of rounds of one process, wider by what no round of that process tells."""
+    known = math.log1p(floor / 100)
+    low, high = (math.hypot(math.log(interval.estimate / end), known) for end in (interval.low, interval.high))
+    return Interval(estimate=interval.estimate, low=interval.estimate * math.exp(-low), high=interval.estimate * math.exp(high))

@@ -1,0 +1,59 @@
+"""Where a row was made, and whether a run may go on here: on the same commit and on GPUs of the same model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from common.python.errors import BenchmarkError
+from common.python.machine.ceilings import MachineCeilings
+from common.python.machine.description import Machine
+from common.python.results import Origin, PairResult
+from common.python.session.planning import Plan
+
+_CHECKOUTS = {"root": "the pairs", "project": "the harness"}
+
+
+def origin_of(plan: Plan, machine: Machine, ceilings: Mapping[str, MachineCeilings]) -> Origin:
+    """Where the row of `plan` is made."""
+    source, kept = machine.root or machine.project, ceilings.get(plan.device)
+    return Origin(
+        gpus=tuple(f"{gpu.name} {gpu.uuid}" for gpu in plan.gpus) if plan.device == "cuda" else (),
+        commit=source.commit if source else "",
+        dirty=source.dirty if source else False,
+        ceilings=kept.measured if kept else "",
+    )
+
+
+def require_same_place(path: Path, saved: Mapping[str, Any], machine: Machine) -> tuple[str, ...]:
+    """What to say of a run that goes on here, `saved` being the machine that its run.json at `path` describes.
+
+    Raises BenchmarkError for another GPU model and for another commit: their rows would stand side by side as if they were alike.
+    """
+    then = sorted(gpu["name"] for gpu in saved.get("gpus", ()))
+    now = sorted(gpu.name for gpu in machine.gpus)
+    if set(then) != set(now):
+        raise BenchmarkError(f"--resume on {_listed(now)}; expected {_listed(then)}, which made the rows of {path}")
+    for key, what in _CHECKOUTS.items():
+        before, source = saved.get(key), machine.root if key == "root" else machine.project
+        if before and source and before["commit"] != source.commit:
+            found = f"--resume with {what} at commit {source.commit[:10]}"
+            raise BenchmarkError(f"{found}; expected {before['commit'][:10]}, which made the rows of {path}")
+    others = {gpu.uuid for gpu in machine.gpus} - {gpu.get("uuid", "") for gpu in saved.get("gpus", ())}
+    return (f"--resume on another {' and another '.join(sorted(set(now)))} than made the rows that are done",) if others else ()
+
+
+def of_other_gpus(rows: Sequence[PairResult]) -> list[PairResult]:
+    """`rows`, with a note on each that was made on another GPU than the last of them."""
+    known = [row.origin.gpus for row in rows if row.origin and row.origin.gpus]
+    return [
+        row.model_copy(update={"notes": (*row.notes, f"made on {', '.join(row.origin.gpus)}")})
+        if row.origin and row.origin.gpus and row.origin.gpus != known[-1] and not any(note.startswith("made on ") for note in row.notes)
+        else row
+        for row in rows
+    ]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(sorted(set(names))) or "a machine without a GPU"

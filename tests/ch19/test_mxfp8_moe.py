@@ -1,0 +1,51 @@
+"""ch19:mxfp8_moe: integers round to e4m3 as PyTorch's cast does, blocks as the codec does, and Blackwell multiplies both with scales."""
+
+import os
+import re
+import subprocess
+import sys
+
+from tests.support.teeth import ROOT
+
+# Values of all sizes that e4m3 tells apart, ties between neighbours, some beyond; then rows of very different sizes, one of zeros.
+ROUNDED_ALIKE = """
+import torch
+from common.block_formats import mxfp8, mxfp8_restored
+from shared_e4m3_rounding import launched, round_by_32, round_by_one
+
+every = torch.arange(256, dtype=torch.uint8).view(torch.float8_e4m3fn).float()
+finite = every[every.isfinite()].sort().values
+x = torch.cat((finite, (finite[1:] + finite[:-1]) / 2, torch.randn(3589, generator=torch.Generator().manual_seed(3)) * 100)).bfloat16()
+assert x.numel() == 4096, x.shape
+assert torch.equal(launched(round_by_one, x, torch.ones(())).float(), x.float().clamp(-448, 448).to(torch.float8_e4m3fn).float())
+x = (x.view(64, 64).float() * torch.logspace(-12, 12, 64)[:, None]).bfloat16()
+x[3] = 0
+assert torch.equal(launched(round_by_32, x).float(), mxfp8_restored(*mxfp8(x)))
+"""
+
+COMPILED = """
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, compile
+from optimized_mxfp8_moe_blackwell import COLS, DEPTH, ROWS, mxfp8_grouped
+
+pointers = {"x": "*fp8e4nv", "x_scales": "*u8", "w": "*fp8e4nv", "w_scales": "*u8", "ends": "*i32", "y": "*bf16"}
+signature = pointers | {"cols": "i32", "k": "i32"} | dict.fromkeys(("ROWS", "COLS", "DEPTH"), "constexpr")
+source = ASTSource(mxfp8_grouped, signature, constexprs={"ROWS": ROWS, "COLS": COLS, "DEPTH": DEPTH})
+print(compile(source, target=GPUTarget("cuda", 100, 32), options={"num_warps": 8}).asm["ptx"])
+"""
+
+
+def ran(program, folder, **more):
+    here = os.environ | {"PYTHONPATH": f"{ROOT / 'ch19'}:{ROOT}", "TRITON_CACHE_DIR": str(folder)} | more
+    done = subprocess.run([sys.executable, "-c", program], env=here, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_integers_round_as_casts_do(tmp_path):
+    ran(ROUNDED_ALIKE, tmp_path, TRITON_INTERPRET="1")
+
+
+def test_blackwells_products_take_the_scales(tmp_path):
+    products = set(re.findall(r"tcgen05\.mma[\w.:]*", ran(COMPILED, tmp_path)))
+    assert products == {"tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X"}

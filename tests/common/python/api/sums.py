@@ -1,0 +1,28 @@
+"""Functions of a package outside the tree, as the tests of `compare` have them."""
+
+
+def draw(rand, rows=32):
+    return {"x": rand.normal(rows, 64)}
+
+
+def slow(x):
+    total = x[:, 0].clone()
+    for column in range(1, x.shape[1]):
+        total += x[:, column]
+    return total
+
+
+def fast(x):
+    return x.sum(dim=1)
+
+
+def wrong(x):
+    return x.sum(dim=1) * 1.01
+
+
+def fails(x):
+    raise ValueError("no such thing")
+
+
+def work(rows=32):
+    return {"dram_read": 4 * 64 * rows}

@@ -1,0 +1,154 @@
+"""Functions are timed from Python: in fresh processes by name, in one as they are, and a wrong one has no time."""
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from common import Spec, Workload, compare, measure
+from common.python.api.compare import NotMeasured
+from common.python.api.one_process import widened
+from common.python.api.result import Speedup
+from common.python.errors import BenchmarkError, Status
+from common.python.results import Interval
+
+pytestmark = pytest.mark.alone
+ROOT = Path(__file__).parents[4]
+LOOSE = {"rtol": 1e-4, "atol": 1e-4, "device": "cpu"}
+
+
+@pytest.fixture
+def sums(tmp_path, monkeypatch):
+    """A module of somebody else's, outside the tree."""
+    (tmp_path / "somebodys_sums.py").write_text(Path(__file__).with_name("sums.py").read_text())
+    monkeypatch.syspath_prepend(tmp_path)
+    yield importlib.import_module("somebodys_sums")
+    del sys.modules["somebodys_sums"]
+
+
+def test_functions_that_have_a_name_run_in_fresh_processes(sums):
+    result = compare(sums.slow, sums.fast, inputs=sums.draw, work=sums.work, shape={"rows": 48}, **LOOSE)
+    assert (result.how, result.device, result.verdict, result.names) == ("fresh processes", "cpu", "faster", ("slow", "fast"))
+    assert 1.05 < result.speedup.low <= result.speedup.estimate <= result.speedup.high
+    assert result.faster_than(1.05)
+    assert not result.faster_than(1e6)
+    assert repr(result).startswith("fast is ")
+    assert " as fast as slow: faster; slow " in repr(result)
+    assert "\n" not in repr(result)
+    page = result._repr_html_()
+    assert page.count("<circle") == 2 * len(result.units)
+    assert "the reference is slow in float64" in page
+    assert next(iter(result.row.timings.values())).shape == {"rows": 48}
+
+
+def test_lambdas_are_timed_in_this_process_which_the_result_says():
+    result = compare(lambda x: x.sum(dim=1), lambda x: x.sum(dim=1), inputs=lambda rand: {"x": rand.normal(64, 64)}, **LOOSE)
+    assert result.how == "one process"
+    assert result.speedup.band_percent >= 3
+    assert result.speedup.high / result.speedup.low > 1.05, "the interval is wider by what one process leaves unknown"
+    assert "timed in one process" in result.notes[0]
+    assert result.names == ("<lambda> (1)", "<lambda> (2)")
+    assert result.verdict in ("same", "undecided", "slower", "faster")
+
+
+def test_one_function_is_timed_alone(sums):
+    result = measure(sums.fast, inputs={"x": torch.ones(32, 64)}, **LOOSE)
+    assert (result.how, result.speedup, result.verdict) == ("fresh processes", None, "timed")
+    assert result.times_ns["fast"].low > 0
+    assert "inputs are the same in every call" in result.notes[0]
+    with pytest.raises(ValueError, match=r"fast was timed alone; expected compare\(f, g\)"):
+        result.faster_than(1)
+    assert "<circle" in measure(lambda x: x + 1, inputs=torch.ones(64), device="cpu")._repr_html_()
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_a_wrong_function_has_no_time(sums, by_name):
+    wrong = sums.wrong if by_name else lambda x: x.sum(dim=1) * 1.01
+    with pytest.raises(NotMeasured) as told:
+        compare(sums.slow, wrong, inputs=sums.draw, **LOOSE)
+    assert told.value.status is Status.WRONG_RESULT
+    assert f"{'wrong' if by_name else '<lambda>'}" in told.value.reason
+    assert " of 32 elements are outside rtol=0.0001, atol=0.0001" in told.value.reason
+    assert "functions.py" not in told.value.reason
+
+
+def test_a_function_that_changes_its_input_has_no_time():
+    with pytest.raises(NotMeasured, match="INPUT_MODIFIED: <lambda>: changed input x0; expected it as it was, or in in_place"):
+        measure(lambda x: x.add_(1).clone(), reference=lambda x: x + 1, inputs=torch.ones(8), device="cpu")
+
+
+def test_a_workload_says_all_of_it():
+    workload = Workload(
+        inputs=lambda rand, n: {"x": rand.normal(n)},
+        outputs=lambda n: {"y": Spec((n,), torch.float32)},
+        reference=lambda x: 2 * x,
+        time_at={"n": 100},
+        cpu_at={"n": 1000},
+        check_at=({"n": 1},),
+        work=lambda n: {},
+        rtol=0.0,
+        atol=0.0,
+    )
+    assert compare(lambda x: x + x, lambda x, n: x[:n] * 2, inputs=workload, device="cpu").how == "one process"
+
+
+@pytest.mark.parametrize("asked", ["fails", "nothing", "text", "cuda", "misspelt"])
+def test_a_question_that_cannot_be_put_is_one_sentence(sums, asked):
+    told = {
+        "fails": ((sums.fails, sums.fast), {"inputs": sums.draw}, "somebodys_sums:fails: ValueError: no such thing"),
+        "nothing": ((sums.slow, sums.fast), {}, r"compare\(slow\): found no inputs; expected compare\(f, g, inputs=...\)"),
+        "text": ((sums.slow, sums.fast), {"inputs": 3}, "inputs=int; expected a function of rand, "),
+        "misspelt": ((sums.slow, sums.fast), {"inputs": sums.draw, "referenec": sums.fast}, "found referenec=; expected reference="),
+        "cuda": ((sums.slow, sums.fast), {"inputs": sums.draw, "device": "cuda"}, "device='cuda': found no GPU that torch can use"),
+    }
+    functions, choices, sentence = told[asked]
+    if asked == "cuda" and torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    with pytest.raises(BenchmarkError, match=sentence):
+        compare(*functions, **{"device": "cpu", **choices})
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"), [(1.02, 1.1, "faster"), (0.9, 0.95, "slower"), (0.999, 1.001, "same"), (0.99, 1.02, "undecided")]
+)
+def test_the_verdict_is_that_of_the_whole_interval(low, high, verdict):
+    assert Speedup.of(Interval(estimate=(low * high) ** 0.5, low=low, high=high), 0.5).verdict == verdict
+
+
+def test_an_interval_of_one_process_is_wider():
+    wide = widened(Interval(estimate=2.0, low=2.0, high=2.0), 3)
+    assert (wide.low, wide.high) == pytest.approx((2 / 1.03, 2 * 1.03))
+
+
+PLUGIN = ["-p", "no:performance_pairs", "-p", "common.python.api.pytest_plugin", "-p", "no:xdist", "-p", "no:cacheprovider", "-q"]
+TESTS = """
+import somebodys_sums as sums
+
+def test_fast(compare):
+    assert compare(sums.slow, sums.fast, inputs=sums.draw, rtol=1e-4, atol=1e-4, device="cpu").faster_than(1.05)
+
+def test_slow(compare):
+    assert compare(sums.fast, sums.slow, inputs=sums.draw, rtol=1e-4, atol=1e-4, device="cpu").faster_than(1.05)
+"""
+
+
+def test_pytest_has_a_fixture_and_holds_what_was_stored(sums, tmp_path):
+    (tmp_path / "test_mine.py").write_text(TESTS)
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)]), "PYTEST_ADDOPTS": ""}
+
+    def pytest_here(*arguments):
+        words = [sys.executable, "-m", "pytest", *PLUGIN, "--rootdir", tmp_path, "--gpu-expectations", "expected.json", *arguments]
+        return subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200)
+
+    first = pytest_here("test_mine.py")
+    assert "1 failed, 1 passed" in first.stdout, first.stdout + first.stderr
+    assert "slow is 0." in first.stdout
+    stored = (tmp_path / "expected.json").read_text()
+    assert "test_mine.py::test_fast 1 on the CPU" in stored
+    (tmp_path / "expected.json").write_text(stored.replace('"low": ', '"low": 99'))
+    second = pytest_here("test_mine.py::test_fast")
+    assert "REGRESSED: fast is " in second.stdout, second.stdout

@@ -1,0 +1,1 @@
+"""A server of completions over the project's engines."""
