@@ -2,7 +2,8 @@
 # needs: tcgen05, tma
 # instead: ch19:mxfp8_moe
 # guess: 1.6x in time, products at twice BF16's rate less quantizing; the error is that of the emulated side
-# proves: tcgen05_mma_block_scaled
+# proves: kernel mxfp8_grouped
+# has: tcgen05_mma_block_scaled
 
 import triton
 import triton.language as tl
