@@ -8,27 +8,7 @@ import torch
 from shared_fp8_linear import linear, packed
 from shared_llama import decode, turn_at
 
-
-def captured(call):
-    """A function that replays what `call` launches, and returns its answer, which lies where it was captured; the call itself on a CPU."""
-    if not torch.cuda.is_available():
-        return call
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):  # compiles and loads, which must not be captured
-            call()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        answer = call()
-
-    def replay():
-        graph.replay()
-        return answer
-
-    replay.reads = call  # a graph keeps addresses alone: what it reads must live as long as it does
-    return replay
+from common.graph import captured
 
 
 def prepare(x, weights, caches, heads, context):
