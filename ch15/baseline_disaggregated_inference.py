@@ -1,29 +1,7 @@
 """Baseline: prompts and decoded tokens share each step, so a new prompt holds up every running answer."""
 
-import torch
-
-from common.serving.kv_blocks import KvBlocks
-from common.serving.step import step
-
-BLOCK = 16  # tokens
+from common.serving.batching import server
 
 
 def prepare(weights, config, slots, prompt, longest, arrivals, emit, device):
-    blocks = KvBlocks(config, blocks=slots * -(-(prompt + longest) // BLOCK), block_tokens=BLOCK, device=device)
-
-    def serve():
-        waiting, running, last = arrivals.wait(), [], {}
-        while waiting or running:
-            free = slots - len(running)
-            running, waiting = running + waiting[:free], waiting[free:]
-            chunks = [last[request.id] if request.id in last else torch.tensor(request.prompt, device=device) for request in running]
-            logits = step(weights, config, blocks, [request.id for request in running], chunks)
-            tokens = logits.argmax(-1)
-            done = emit(running, tokens, logits)
-            last = {request.id: token for request, token in zip(running, tokens.split(1), strict=True)}
-            for request_id in done:
-                blocks.release(request_id)
-            running = [request for request in running if request.id not in done]
-            waiting += arrivals.poll() if waiting or running else arrivals.wait()
-
-    return serve
+    return server(weights, config, slots, prompt + longest, arrivals, emit, device)

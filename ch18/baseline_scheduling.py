@@ -1,7 +1,16 @@
 """A new request's whole prompt is computed in one step; the sequences that decode wait for that step."""
 
-from shared_scheduler import server
+from common import Metric
+from common.serving.batching import everything, server
 
 
 def prepare(weights, config, slots, prompt, longest, arrivals, emit, report, device):
-    return server(weights, config, slots, prompt + longest, None, arrivals, emit, report, device)
+    sizes = []
+    serve = server(weights, config, slots, prompt + longest, arrivals, emit, device, budget=everything, stepped=sizes.append)
+
+    def served():
+        sizes.clear()
+        serve()
+        report("most_tokens", Metric(max(sizes), "tokens", "lower"))
+
+    return served

@@ -1,15 +1,27 @@
 """Optimized: a bandit picks a step's budget by what it gave."""
 # guess: 2x, in output_tokens_per_s: 960 steps for prompts become about 300, and a third of the steps try other budgets
 
-from shared_knobs import BUDGETS, server
+import torch
 
 from common import Metric
 from common.serving.bandit import Bandit
+from common.serving.batching import server
+
+BUDGETS = (16, 64, 256, 1024)
 
 
 def prepare(weights, config, slots, prompt, longest, arrivals, emit, report, device):
     bandit = Bandit(len(BUDGETS))  # it keeps what it learned from one trace to the next
-    serve = server(weights, config, slots, prompt + longest, lambda: BUDGETS[bandit.play()], bandit.learn, arrivals, emit, device)
+
+    def choose(decoding):
+        return BUDGETS[bandit.play()]
+
+    def learn(tokens):
+        if device.type == "cuda":
+            torch.cuda.current_stream().synchronize()  # or a step would seem to take as long as its launches
+        bandit.learn(tokens)
+
+    serve = server(weights, config, slots, prompt + longest, arrivals, emit, device, budget=choose, stepped=learn)
 
     def served():
         serve()

@@ -1,14 +1,10 @@
-"""ch19:rl_tuning: the bandit finds the better arm and says what it lost, and a step keeps to its budget."""
+"""ch19:rl_tuning: the bandit finds the better arm and says what it lost."""
 
 import random
 
 import pytest
 
-from common.python.child.sides.loader import import_file
 from common.serving.bandit import Bandit
-from tests.support.teeth import ROOT
-
-KNOBS = import_file(ROOT / "ch19/shared_knobs.py")
 
 
 def played(rewards, pulls, noise=0.1, **options):
@@ -42,11 +38,3 @@ def test_what_was_learned_long_ago_is_forgotten():
     _, arms = played(lambda pull: (8.0, 1.0, 1.0, 1.0) if pull < 150 else (1.0, 1.0, 1.0, 8.0), 600, forget=0.97)
     assert arms[60:150].count(0) > 45
     assert arms[450:].count(3) > 75
-
-
-@pytest.mark.parametrize(
-    ("waiting", "budget", "counts"),
-    [((1, 1, 50), 16, [1, 1, 16]), ((10, 10, 10), 16, [10, 6, 0]), ((1, 9), 64, [1, 9]), ((20, 1, 20), 20, [20, 1, 0])],
-)
-def test_a_step_takes_all_that_decode_and_prompts_within_its_budget(waiting, budget, counts):
-    assert KNOBS.plan(waiting, budget) == counts
