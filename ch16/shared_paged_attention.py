@@ -10,6 +10,7 @@ from shared_paged_attend import attend
 from shared_paged_cache import PAGE, append
 
 TILE = 64  # tokens that a program has in flight at once
+ROWS = 16  # of the tile that tensor cores multiply: query heads of one key head
 
 
 @triton.jit
@@ -27,6 +28,8 @@ def combine(parts, tops, sums, y, DIM: tl.constexpr, SPLITS: tl.constexpr):
 def decoder(q, k, v, keys, values, k_scales, v_scales, table, context):
     """A step over pages that belong to the side: [sequences, heads, dim] in q's dtype. Scales are None for pages in bf16."""
     (sequences, heads, dim), kv_heads, pages = q.shape, k.shape[1], table.shape[1]
+    if heads // kv_heads > ROWS:
+        raise ValueError(f"found {heads // kv_heads} query heads per key head; expected at most {ROWS}")
     splits = min(16, triton.next_power_of_2(triton.cdiv(context, TILE)))
     parts = torch.empty(sequences, heads, splits, dim, device=q.device)
     tops, sums = torch.empty(2, sequences, heads, splits, device=q.device)

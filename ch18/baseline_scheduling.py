@@ -1,16 +1,15 @@
 """A new request's whole prompt is computed in one step; the sequences that decode wait for that step."""
 
 from common import Metric
-from common.serving.batching import everything, server
+from common.serving.batching import Batcher, everything
 
 
 def prepare(weights, config, slots, prompt, longest, arrivals, emit, report, device):
-    sizes = []
-    serve = server(weights, config, slots, prompt + longest, arrivals, emit, device, budget=everything, stepped=sizes.append)
+    engine, sizes = Batcher(weights, config, slots, prompt + longest, device), []
 
-    def served():
+    def serve():
         sizes.clear()
-        serve()
+        engine.serve(arrivals, emit, everything, sizes.append)
         report("most_tokens", Metric(max(sizes), "tokens", "lower"))
 
-    return served
+    return serve

@@ -48,6 +48,9 @@ __global__ void __launch_bounds__(32 * HEADS)
     for (int i = 0; i < VALUES; i++) out[row * RANK / 2 + 32 * i + lane] = make_float2(average[i].x / total, average[i].y / total);
 }
 
+// The larger error; NaN, once it is there, stays.
+double larger(double worst, double error) { return error > worst || std::isnan(error) ? error : worst; }
+
 // The worst error of one head's answer against float64.
 double error_of(const __nv_bfloat16* q, const __nv_bfloat16* latent, const float* out, int context, double scale) {
     std::vector<double> scores(context), answer(RANK);
@@ -65,7 +68,7 @@ double error_of(const __nv_bfloat16* q, const __nv_bfloat16* latent, const float
     }
     for (int i = 0; i < RANK; i++) {
         const double error = std::fabs(answer[i] / total - out[i]);
-        if (!(error <= worst)) worst = error;  // NaN is kept
+        worst = larger(worst, error);
     }
     return worst;
 }
@@ -94,7 +97,7 @@ int main() {
     for (int i = 0; i < sequences * heads; i++) {
         const auto* kept = latent.data() + size_t(i / heads) * context * WIDTH;
         const double error = error_of(q.data() + i * WIDTH, kept, out.data() + i * RANK, context, scale);
-        if (!(error <= worst)) worst = error;
+        worst = larger(worst, error);
     }
     if (!(worst < 1e-4)) {
         fprintf(stderr, "flashmla_kernel: the worst error of %d heads is %g; expected less than 1e-4\n", sequences * heads, worst);

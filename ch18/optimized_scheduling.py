@@ -2,19 +2,18 @@
 # guess: 1.5x, in itl_ms.p95: a step with a whole prompt takes several plain steps, one with a chunk about one more
 
 from common import Metric
-from common.serving.batching import server
+from common.serving.batching import Batcher
 
 
 def prepare(weights, config, slots, prompt, longest, budget, arrivals, emit, report, device):
+    engine, sizes = Batcher(weights, config, slots, prompt + longest, device), []
+
     def of_prompts(decoding):
         return max(budget - decoding, 1)
 
-    sizes = []
-    serve = server(weights, config, slots, prompt + longest, arrivals, emit, device, budget=of_prompts, stepped=sizes.append)
-
-    def served():
+    def serve():
         sizes.clear()
-        serve()
+        engine.serve(arrivals, emit, of_prompts, sizes.append)
         report("most_tokens", Metric(max(sizes), "tokens", "lower"))
 
-    return served
+    return serve

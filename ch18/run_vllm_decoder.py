@@ -19,7 +19,7 @@ import torch
 from common.models.byte_server import trained_logits
 from common.models.config import byte_lm
 from common.python.pairs.serving import Request
-from common.serving.batching import server
+from common.serving.batching import Batcher
 from common.tensor_files import read_tensors
 
 WEIGHTS = Path(__file__).parents[1] / "common/models/assets/byte_lm.safetensors"
@@ -60,7 +60,7 @@ def ours(prompts, most_tokens, slots, budget):
     longest = max(len(prompt.encode()) for prompt in prompts) + most_tokens
     for count in (1, most_tokens):  # the first time loads what it needs
         client = Client(prompts, count)
-        server(weights, config, slots, longest, client, client.emit, device, budget=lambda decoding: max(budget - decoding, 1))()
+        Batcher(weights, config, slots, longest, device).serve(client, client.emit, lambda decoding: max(budget - decoding, 1))
     wrong = 0
     for number, prompt in enumerate(prompts):
         said = client.said[number]

@@ -5,12 +5,13 @@ import torch
 
 from common import Metric
 from common.serving.bandit import Bandit
-from common.serving.batching import server
+from common.serving.batching import Batcher
 
 BUDGETS = (16, 64, 256, 1024)
 
 
 def prepare(weights, config, slots, prompt, longest, arrivals, emit, report, device):
+    engine = Batcher(weights, config, slots, prompt + longest, device)
     bandit = Bandit(len(BUDGETS))  # it keeps what it learned from one trace to the next
 
     def choose(decoding):
@@ -21,12 +22,10 @@ def prepare(weights, config, slots, prompt, longest, arrivals, emit, report, dev
             torch.cuda.current_stream().synchronize()  # or a step would seem to take as long as its launches
         bandit.learn(tokens)
 
-    serve = server(weights, config, slots, prompt + longest, arrivals, emit, device, budget=choose, stepped=learn)
-
-    def served():
-        serve()
+    def serve():
+        engine.serve(arrivals, emit, choose, learn)
         means = bandit.means()
         report("regret", Metric(100 * bandit.regret(), "%", "lower"))
         report("best_budget", Metric(BUDGETS[means.index(max(means))], "tokens", "higher"))
 
-    return served
+    return serve

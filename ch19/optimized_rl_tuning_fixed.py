@@ -1,8 +1,9 @@
 """The budget of a sweep's best, fixed: what a bandit can reach."""
 # guess: 2.8x, in output_tokens_per_s: 960 steps for prompts become about 300 with the largest budget
 
-from common.serving.batching import server
+from common.serving.batching import Batcher
 
 
 def prepare(weights, config, slots, prompt, longest, budget, arrivals, emit, device):
-    return server(weights, config, slots, prompt + longest, arrivals, emit, device, budget=lambda decoding: budget)
+    engine = Batcher(weights, config, slots, prompt + longest, device)
+    return lambda: engine.serve(arrivals, emit, budget=lambda decoding: budget)

@@ -93,6 +93,7 @@ template <int THREADS, int WIDTH, int KEPT>
 cudaError_t launch_add_norm(const __nv_bfloat16* x, const __nv_bfloat16* r, const __nv_bfloat16* w, __nv_bfloat16* s, __nv_bfloat16* y,
                             int rows, int cols, float eps, cudaStream_t stream) {
     using P = Pack<WIDTH>;
+    if (cols % WIDTH) return cudaErrorInvalidValue;  // rows of whole packs
     add_norm<THREADS, WIDTH, KEPT><<<rows, THREADS, 0, stream>>>((const P*)x, (const P*)r, (const P*)w, (P*)s, (P*)y, cols / WIDTH, eps);
     return cudaGetLastError();
 }

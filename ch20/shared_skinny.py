@@ -38,6 +38,8 @@ def skinny(a, b, c, m, n, k, ROWS: tl.constexpr, COLS: tl.constexpr, DEPTH: tl.c
 def product(a, b, launch):
     """A step that returns c [m, n] for a [m, k] and b [n, k]."""
     (m, k), n = a.shape, b.shape[0]
+    if max(m * k, n * k, m * n) >= 2**31:
+        raise ValueError(f"found a product of {m} x {n} x {k}; expected matrices of less than 2**31 elements, as offsets have 32 bits")
     c = torch.empty(m, n, dtype=a.dtype, device=a.device)
     grid = (triton.cdiv(n, launch.cols), triton.cdiv(m, launch.rows))
     options = {"ROWS": launch.rows, "COLS": launch.cols, "DEPTH": launch.depth}

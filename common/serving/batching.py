@@ -64,57 +64,54 @@ def plan(waiting: Sequence[int], budget: int | None) -> list[int]:
     return counts
 
 
-def server(
-    weights: Weights,
-    config: Config,
-    slots: int,
-    longest_context: int,
-    arrivals: Arrivals,
-    emit: Emit,
-    device: torch.device,
-    *,
-    budget: Budget = everything,
-    stepped: Callable[[int], None] = ignored,
-) -> Callable[[], None]:
-    """A function that answers one trace of requests, `slots` sequences at a time, by greedy decoding.
+class Batcher:
+    """An engine of `slots` sequences with at most `longest_context` tokens each. It decodes greedily."""
 
-    Before each step `budget(decoding)` says how many tokens of prompts it may take, None for all; it is at least 1 where nothing decodes.
-    After it `stepped(tokens)` is told how many tokens it computed. The device may still be at it then: who times steps must wait for it.
-    """
-    blocks = KvBlocks(config, blocks=slots * -(-longest_context // _BLOCK), block_tokens=_BLOCK, device=device)
+    def __init__(self, weights: Weights, config: Config, slots: int, longest_context: int, device: torch.device) -> None:
+        self._weights, self._config, self._slots, self._device = weights, config, slots, device
+        self._blocks = KvBlocks(config, blocks=slots * -(-longest_context // _BLOCK), block_tokens=_BLOCK, device=device)
 
-    def serve() -> None:
+    def serve(self, arrivals: Arrivals, emit: Emit, budget: Budget = everything, stepped: Callable[[int], None] = ignored) -> None:
+        """Answer one trace of requests.
+
+        Before each step `budget(decoding)` says how many tokens of prompts it takes, None for all; at least 1 where nothing decodes. After
+        it `stepped(tokens)` is told how many tokens it computed. The device may still be at it: who times steps must wait for it.
+        """
         waiting, running = list(arrivals.wait()), list[Request]()
         tokens: dict[int, torch.Tensor] = {}  # what each running sequence has yet to compute
         while waiting or running:
-            free = slots - len(running)
+            free = self._slots - len(running)
             running, waiting = running + waiting[:free], waiting[free:]
             for request in running:
                 if request.id not in tokens:
-                    tokens[request.id] = torch.tensor(request.prompt, device=device)
+                    tokens[request.id] = torch.tensor(request.prompt, device=self._device)
             left = [len(tokens[request.id]) for request in running]
             counts = plan(left, budget(left.count(1)))
-            batch = [request for request, count in zip(running, counts, strict=True) if count]
-            chunks: list[torch.Tensor] = []
-            ready = []  # rows of the batch whose sequences have nothing left
-            for request, count, whole in zip(running, counts, left, strict=True):
-                if count == whole:
-                    ready.append(len(chunks))
-                    chunks.append(tokens[request.id])
-                elif count:
-                    chunk, tokens[request.id] = tokens[request.id].split((count, whole - count))
-                    chunks.append(chunk)
-            logits = step(weights, config, blocks, [request.id for request in batch], chunks)
-            if ready:
-                answered, rows = [batch[row] for row in ready], logits if len(ready) == len(batch) else logits[ready]
+            answered, rows = self._step(running, counts, tokens)
+            if answered:
                 chosen = rows.argmax(-1)
                 done = emit(answered, chosen, rows)
                 tokens |= {request.id: token for request, token in zip(answered, chosen.split(1), strict=True)}
                 for request_id in done:
-                    blocks.release(request_id)
+                    self._blocks.release(request_id)
                     del tokens[request_id]
                 running = [request for request in running if request.id not in done]
             stepped(sum(counts))
             waiting += arrivals.poll() if waiting or running else arrivals.wait()
 
-    return serve
+    def _step(
+        self, running: Sequence[Request], counts: Sequence[int], tokens: dict[int, torch.Tensor]
+    ) -> tuple[list[Request], torch.Tensor]:
+        """Compute the first `counts` of the `tokens` of each, which keep the rest: who has none left, and the logits behind these."""
+        chunks: dict[int, torch.Tensor] = {}
+        answered, rows = [], []
+        for request, count in zip(running, counts, strict=True):
+            whole = len(tokens[request.id])
+            if count == whole:
+                answered.append(request)
+                rows.append(len(chunks))
+                chunks[request.id] = tokens[request.id]
+            elif count:
+                chunks[request.id], tokens[request.id] = tokens[request.id].split((count, whole - count))
+        logits = step(self._weights, self._config, self._blocks, list(chunks), list(chunks.values()))
+        return answered, logits if len(rows) == len(chunks) else logits[rows]

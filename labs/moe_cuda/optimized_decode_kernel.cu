@@ -6,6 +6,7 @@
 // proves: kernels == 2
 // has: spills == 0
 // scratch: __nv_bfloat16 h[tokens * top * inner]
+#include <climits>
 #include <cuda_bf16.h>
 
 #include "common/cuda/launch.cuh"
@@ -148,6 +149,7 @@ LAUNCH(const __nv_bfloat16* x, const int* chosen, const float* shares, const __n
     if (cudaError_t code = cudaGetDevice(&device)) return code;
     if (cudaError_t code = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device)) return code;
     if (hidden % 8 || inner % 8) return cudaErrorInvalidValue;  // rows of whole 16 bytes
+    if (int64_t(tokens) * top * inner > INT_MAX || int64_t(tokens) * hidden > INT_MAX) return cudaErrorInvalidValue;
     const size_t stage = STAGES * ROWS * sizeof(__nv_bfloat16);
     gate_up_rows<<<sms, THREADS, stage * hidden, stream>>>(GateUp{gate_up, x, chosen, top, hidden, inner}, tokens * top * inner, h);
     down_rows<<<sms, THREADS, stage * inner, stream>>>(Down{down, h, chosen, top, hidden, inner}, tokens * hidden, shares, y);

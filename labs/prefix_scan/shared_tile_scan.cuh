@@ -1,5 +1,6 @@
 // A tile of int32 in the registers of a block: loaded and stored 16 bytes a lane, summed and scanned.
 #pragma once
+#include <climits>
 #include <cstdint>
 
 #include "common/cuda/launch.cuh"

@@ -62,6 +62,29 @@ def test_layers_share_a_block_mask():
 
 
 @needs_nvcc
+def test_flashmla_kernel_finds_a_nan_before_right_values(tmp_path):
+    """Its comparison is the host's, so no GPU is needed."""
+    source = tmp_path / "compared.cu"
+    source.write_text(
+        f"""#define main demo
+#include "{PROJECT_ROOT}/ch18/flashmla_kernel.cu"
+#undef main
+int main() {{
+    std::vector<__nv_bfloat16> q(WIDTH, __float2bfloat16(1)), latent(WIDTH, __float2bfloat16(2));
+    std::vector<float> out(RANK, 2);
+    const double right = error_of(q.data(), latent.data(), out.data(), 1, 1);
+    out[7] = NAN;
+    return right == 0 && std::isnan(error_of(q.data(), latent.data(), out.data(), 1, 1)) ? 0 : 1;
+}}"""
+    )
+    made = subprocess.run(
+        ["nvcc", "-std=c++17", "-arch=sm_90a", source, "-o", tmp_path / "compared"], capture_output=True, text=True, check=False
+    )
+    assert made.returncode == 0, made.stderr
+    assert subprocess.run([tmp_path / "compared"], check=False).returncode == 0
+
+
+@needs_nvcc
 @pytest.mark.parametrize("architecture", ["sm_90a", "sm_100", "sm_120"])
 def test_flashmla_kernel_builds_and_checks_itself(architecture, tmp_path):
     command = ["make", "-C", PROJECT_ROOT / "ch18", "flashmla_kernel", f"ARCH={architecture}", f"BUILD={tmp_path}"]

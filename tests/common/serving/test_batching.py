@@ -9,7 +9,7 @@ import torch
 
 from common.models import config as presets
 from common.models.decoder import forward, init
-from common.serving.batching import everything, plan, server
+from common.serving.batching import Batcher, everything, plan
 
 TINY = replace(presets.byte_lm(), vocabulary=37, hidden=32, layers=2, head_dim=16, intermediate=48, dtype=torch.float32)
 
@@ -72,8 +72,7 @@ def test_a_server_answers_as_the_model_does_within_its_budget(most):
         budgets.append((most, decoding))
         return everything(decoding) if most is None else most
 
-    serve = server(weights(), TINY, 4, 40, clients, clients.emit, torch.device("cpu"), budget=budget, stepped=taken.append)
-    serve()
+    Batcher(weights(), TINY, 4, 40, torch.device("cpu")).serve(clients, clients.emit, budget, taken.append)
     for request, wanted, said in zip(clients.requests, clients.wanted, clients.said, strict=True):
         assert len(said) == wanted
         logits = forward(weights(), TINY, torch.tensor([*request.prompt, *said[:-1]])[None])[0, len(request.prompt) - 1 :]
