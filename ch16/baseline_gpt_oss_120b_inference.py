@@ -3,12 +3,13 @@
 import torch
 from shared_gpt_oss import decoder
 from shared_gpt_oss_layers import clamped_swiglu, config_of
-from shared_mxfp4 import restored
 from torch.nn.functional import grouped_mm
+
+from common.block_formats import mxfp4_restored
 
 
 def prepare(x, weights, packed, chosen, keys, values, layers, hidden, heads, experts):
-    unpacked = [[(restored(*matrix[:2], x.dtype).mT, matrix[2]) for matrix in (layer["gate_up"], layer["down"])] for layer in packed]
+    unpacked = [[(mxfp4_restored(*matrix[:2], x.dtype).mT, matrix[2]) for matrix in (layer["gate_up"], layer["down"])] for layer in packed]
     numbers = torch.arange(experts, device=x.device)
 
     def mixture(layer, h, chosen, shares):

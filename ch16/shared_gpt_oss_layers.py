@@ -4,8 +4,8 @@ import dataclasses
 import itertools
 
 import torch
-from shared_mxfp4 import restored
 
+from common.block_formats import mxfp4_restored
 from common.models.config import Experts, gpt_oss_120b
 from common.models.decoder import shapes
 
@@ -40,7 +40,7 @@ def one_by_one(packed, layer, h, chosen, shares):
     for token, slot in itertools.product(range(len(h)), range(chosen.shape[1])):
         expert, part = chosen[token, slot], h[token]
         for name, (blocks, scales, biases) in packed[layer].items():
-            part = restored(blocks[expert], scales[expert], h.dtype) @ part + biases[expert]
+            part = mxfp4_restored(blocks[expert], scales[expert], h.dtype) @ part + biases[expert]
             part = clamped_swiglu(part) if name == "gate_up" else part
         out[token] += shares[token, slot] * part
     return out

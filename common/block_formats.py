@@ -10,7 +10,7 @@ import functools
 import itertools
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -142,3 +142,10 @@ def mxfp4_restored(both: torch.Tensor, scales: torch.Tensor, dtype: torch.dtype)
     """Weights in `dtype`, [..., k], of bytes [..., k / 2] and E8M0 scales [..., k / 32]; every value is one of bfloat16's."""
     blocks = _blocks(e2m1_values(unpacked(both), dtype), MX_BLOCK)
     return (blocks * e8m0_values(scales, dtype)[..., None]).flatten(-2)
+
+
+def mxfp4_drawn(rand: Any, *shape: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Random bytes and scales of MXFP4 weights of `shape`, which keep the size of what they multiply. `rand` is a workload's."""
+    middle = E8M0_BIAS - round(math.log2(3 * shape[-1] ** 0.5))  # e2m1 values have a root mean square of 3
+    blocks = rand.integers(*shape[:-1], shape[-1] // 2, low=0, high=256, dtype=torch.uint8)
+    return blocks, rand.integers(*shape[:-1], shape[-1] // MX_BLOCK, low=middle - 1, high=middle + 2, dtype=torch.uint8)

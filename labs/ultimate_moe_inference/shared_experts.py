@@ -1,15 +1,15 @@
 """The experts of a layer, unpacked to bf16 when loaded."""
 
 import torch
-from shared_mxfp4 import restored
 from torch.nn.functional import grouped_mm, linear
 
+from common.block_formats import mxfp4_restored
 from common.models.layers import activated
 
 
 def unpacked(packed, dtype):
     """Weights and biases of `gate_up` and of `down`, a pair of pairs a layer; a weight is [experts, out, in]."""
-    return [[(restored(*matrix[:2], dtype), matrix[2]) for matrix in (layer["gate_up"], layer["down"])] for layer in packed]
+    return [[(mxfp4_restored(*matrix[:2], dtype), matrix[2]) for matrix in (layer["gate_up"], layer["down"])] for layer in packed]
 
 
 def looped(config, matrices):

@@ -3,8 +3,7 @@
 import dataclasses
 import itertools
 
-from shared_mxfp4 import restored
-
+from common.block_formats import mxfp4_restored
 from common.models.config import Experts, gpt_oss_20b
 from common.models.decoder import attention, shapes
 from common.models.layers import activated, linear, rms_norm
@@ -52,7 +51,7 @@ def one_by_one(config, packed):
         for token, slot in itertools.product(range(len(h)), range(chosen.shape[1])):
             expert, part = chosen[token, slot], h[token]
             for name, (blocks, scales, biases) in packed[layer].items():
-                part = restored(blocks[expert], scales[expert], h.dtype) @ part + biases[expert]
+                part = mxfp4_restored(blocks[expert], scales[expert], h.dtype) @ part + biases[expert]
                 part = activated(config, part) if name == "gate_up" else part
             out[token] += shares[token, slot] * part
         return out

@@ -3,9 +3,9 @@
 import torch
 from shared_attention import caches_of, repeated
 from shared_gpt_oss import config_of, decode, one_by_one, weights_of
-from shared_mxfp4 import drawn
 
 from common import Spec, Workload
+from common.block_formats import mxfp4_drawn
 
 BF16 = torch.bfloat16
 SMALL = {"layers": 2, "hidden": 64, "heads": 8, "experts": 8, "sequences": 8}
@@ -21,7 +21,7 @@ def inputs(rand, layers, hidden, heads, experts, sequences, context):
         "x": rand.normal(sequences, hidden, dtype=BF16),
         "weights": weights_of(rand, config),
         "packed": [
-            {k: [*drawn(rand, experts, n, hidden), rand.normal(experts, n, **bias)] for k, n in rows.items()} for _ in range(layers)
+            {k: [*mxfp4_drawn(rand, experts, n, hidden), rand.normal(experts, n, **bias)] for k, n in rows.items()} for _ in range(layers)
         ],
         "chosen": rand.place(rand.normal(layers, sequences, experts).topk(4).indices, "device"),
         "keys": rand.normal(*cache, dtype=BF16),
