@@ -33,7 +33,7 @@ WORKLOAD = Workload(
     cpu_at={"micro": 2, "tokens": 16, "width": 128, "layers": 2, "loss_scale": 1024.0},
     check_at=(
         {"micro": 2, "tokens": 9, "width": 32, "layers": 2, "loss_scale": 256.0},
-        {"micro": 1, "tokens": 3, "width": 16, "layers": 3, "loss_scale": 64.0},
+        {"micro": 1, "tokens": 3, "width": 16, "layers": 3, "loss_scale": 32.0},
         {"micro": 3, "tokens": 33, "width": 64, "layers": 1, "loss_scale": 1024.0},
     ),
     work=work,
