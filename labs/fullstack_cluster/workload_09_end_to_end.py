@@ -1,4 +1,4 @@
-"""One job through the stack, by chapter 20's pairs: a training step, a pipeline of layers, decoding from a cache, and a batch from the host.
+"""One job, by chapter 20's pairs: a training step, a pipeline of layers, decoding from a cache, and a batch from the host.
 
 Each stage's shape, inputs and reference are those of its pair, at the pair's timed shape.
 """
