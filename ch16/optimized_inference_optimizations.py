@@ -5,10 +5,10 @@
 # has: graph_nodes >= 40
 
 import torch
-from shared_fp8_linear import linear, packed
 from shared_llama import decode, turn_at
 
 from common.graph import captured
+from common.models.e4m3 import linear, packed
 
 
 def prepare(x, weights, caches, heads, context):

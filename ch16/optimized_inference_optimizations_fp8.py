@@ -2,8 +2,9 @@
 # expects: 0.95x, the host still sets the time, and it has a kernel more to launch: what quantizes attention's answer
 
 import torch
-from shared_fp8_linear import linear, packed
 from shared_llama import decode, turn_at
+
+from common.models.e4m3 import linear, packed
 
 
 def prepare(x, weights, caches, heads, context):

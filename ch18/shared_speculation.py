@@ -1,40 +1,18 @@
-"""A server that decodes in rounds of speculation, and the inputs of the pairs that compare their trees."""
-
-import torch
-from shared_rounds import Rounds
+"""The server and the inputs of the pairs that compare trees of drafts."""
 
 from common import Metric, Traffic
 from common.models.byte_server import arrivals_at, grown_inputs, prompts
 from common.models.config import byte_lm_draft
+from common.serving.slot_cache import Model
+from common.serving.speculation import Clients, Size
+from common.serving.speculation import server as serving
 
 
 def server(weights, config, draft_weights, draft_config, slots, capacity, arrivals, emit, report, device, *, depth, width=1):
     """A step that serves a trace with trees of `depth` levels of `width` drafts."""
-    rounds = Rounds((weights, config), (draft_weights, draft_config), slots, capacity, depth, width, torch.device(device))
-
-    def serve():
-        waiting, running, emitted, steps = arrivals.wait(), {}, 0, 0
-        while waiting or running:
-            for slot in [slot for slot in range(slots) if slot not in running][: len(waiting)]:
-                request = running[slot] = waiting.pop(0)
-                logits = rounds.admit(slot, torch.tensor(request.prompt, device=device))
-                if emit([request], logits.argmax(-1), logits):
-                    rounds.release(slot)
-                    del running[slot]
-            if running:
-                tokens, counts, logits = rounds.next()
-                tokens, counts = torch.cat((tokens, counts[:, None]), 1).cpu().split((depth + 1, 1), 1)
-                emitted, steps = emitted + int(counts.sum()), steps + len(running)
-                for position in range(depth + 1):  # a token at a time, for an answer may be complete before its last accepted one
-                    some = [slot for slot in running if position < counts[slot]]
-                    done = emit([running[slot] for slot in some], tokens[some, position].tolist(), logits[some, position]) if some else ()
-                    for slot in [slot for slot in some if running[slot].id in done]:
-                        rounds.release(slot)
-                        del running[slot]
-            waiting += arrivals.poll() if waiting or running else arrivals.wait()
-        report("tokens_per_round", Metric(emitted / max(steps, 1), "tokens", "higher"))
-
-    return serve
+    size = Size(slots, capacity, depth, width)
+    clients = Clients(arrivals, emit, lambda tokens: report("tokens_per_round", Metric(tokens, "tokens", "higher")))
+    return serving(Model(weights, config), Model(draft_weights, draft_config), size, clients, device)
 
 
 def inputs(rand, width, more_layers, intermediate, **_):

@@ -54,6 +54,7 @@ PROVES_NOTHING = {
     "ch17:routing_static",
     "ch18:multi_draft_speculative",  # how many drafts a step checks
     "ch18:speculative_decoding",  # how many tokens a round says
+    "labs/speculative_decode:speculative_decode",  # nor who drafts them
 }
 
 

@@ -1,0 +1,45 @@
+"""Forward and backward over several micro-batches in BF16: each rank's loss, and its shard of the gradients' mean over all ranks.
+
+Weights arrive in shards, as from a sharded checkpoint. Tokens are each rank's own. Gradients are accumulated over the micro-batches.
+"""
+# needs: fp8
+
+import torch
+from shared_replicas import HIDDEN, NAMES, averaged, draw
+
+from common import Precision, Spec, Workload
+
+
+def inputs(rand, rank, ranks, micro, tokens, width, layers, loss_scale):
+    return draw(rand, rank, ranks, micro, tokens, width, layers)
+
+
+def outputs(ranks, micro, tokens, width, layers, loss_scale):
+    shard = Spec((HIDDEN * width // ranks, width), torch.bfloat16)
+    return {"loss": Spec((), torch.float32)} | {f"grad.{i}.{name}": shard for i in range(layers) for name in NAMES}
+
+
+def work(micro, tokens, width, layers, loss_scale):
+    """A product of 16 width^2 flops a token in each layer, and as much again for each of its two gradients."""
+    return {"bf16": 48 * width * width * micro * tokens * layers}
+
+
+WORKLOAD = Workload(
+    inputs=inputs,
+    outputs=outputs,
+    reference=averaged,
+    ranks=(2, 4, 8),
+    time_at={"micro": 2, "tokens": 512, "width": 2048, "layers": 12, "loss_scale": 32768.0},  # 403 million weights
+    cpu_at={"micro": 2, "tokens": 16, "width": 128, "layers": 2, "loss_scale": 1024.0},
+    check_at=(
+        {"micro": 2, "tokens": 9, "width": 32, "layers": 2, "loss_scale": 256.0},
+        {"micro": 1, "tokens": 3, "width": 16, "layers": 3, "loss_scale": 32.0},
+        {"micro": 3, "tokens": 33, "width": 64, "layers": 1, "loss_scale": 1024.0},
+    ),
+    work=work,
+    rtol=0.02,  # by the loss scale gradients are about 1; the stream, the products and the gradients' sum are rounded to BF16
+    atol=0.1,
+    # e4m3 has 3 bits of mantissa: half a step is at most 2^-4 of a value. Ranks' gradients of 4 or so may cancel: 2^-4 of them remains.
+    changes=Precision(rtol=2.0**-4 + 0.02, atol=0.3),
+    constants=("weights",),
+)

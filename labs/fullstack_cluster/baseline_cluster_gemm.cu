@@ -1,0 +1,66 @@
+// Baseline: each block loads its own tiles of a and of b.
+// has: wgmma_f16_bf16
+// has: tma_load_tile
+// has: tma_store
+// has: mbarrier_expect_tx
+// has: setmaxnreg_inc
+// has: grid <= 132
+// has: spills == 0
+#include "ch10/shared_matmul_pipeline.cuh"
+#include "common/cuda/launch.cuh"
+
+constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
+
+__global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ CUtensorMap a, const __grid_constant__ CUtensorMap b,
+                                                       const __grid_constant__ CUtensorMap c, int m, int n, int k) {
+    extern __shared__ __align__(SWIZZLE_PERIOD) unsigned char bytes[];
+    RingAndPanels& ring = *reinterpret_cast<RingAndPanels*>(bytes);
+    const Tiles<TILE_N> tiles(m, n);
+    const int first = blockIdx.x, stride = gridDim.x, steps = ceil_div(k, TILE_K);
+    if (threadIdx.x == 0) ring.initialize(CONSUMERS * 4);
+    __syncthreads();
+
+    uint32_t step = 0;  // of all tiles
+    if (threadIdx.x / WARPGROUP == CONSUMERS) {
+        keep_registers<40>();
+        if (threadIdx.x == CONSUMERS * WARPGROUP) {
+            for (int tile = first; tile < tiles.count(); tile += stride) {
+                const int row = tiles.row(tile), column = tiles.column(tile);
+                for (int i = 0; i < steps; i++, step++) {
+                    const Slot at(step);
+                    barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // of the phase before: true at once the first time
+                    barrier_expect(&ring.full[at.stage], STAGE_BYTES);
+                    load_tile(ring.a[at.stage], &a, i * TILE_K, row, &ring.full[at.stage]);
+                    load_tile(ring.b[at.stage], &b, i * TILE_K, column, &ring.full[at.stage]);
+                }
+            }
+        }
+    } else {
+        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168, with which the block began
+        const int warpgroup = threadIdx.x / WARPGROUP;
+        Sums sums;
+        Rounded made;
+        for (int tile = first; tile < tiles.count(); tile += stride) {
+            for (int i = 0; i < steps; i++, step++) {
+                const Slot at(step);
+                barrier_wait(&ring.full[at.stage], at.parity);
+                sums.add(ring, at.stage, i == 0);
+                wgmma_wait<0>();  // the other warpgroup's products run on
+                if (threadIdx.x % 32 == 0) barrier_arrive(&ring.empty[at.stage]);
+            }
+            made.take(sums, tiles.row(tile) + warpgroup * ROWS, tiles.column(tile));
+            made.store_all(ring.panel[warpgroup], &c);
+        }
+        if (threadIdx.x % WARPGROUP == 0) wait_until_stores_have_read();
+    }
+}
+
+PREPARE(void** state) {
+    *state = nullptr;
+    return cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(RingAndPanels));
+}
+
+LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, cudaStream_t stream) {
+    const Blocks blocks{Tiles<TILE_N>(m, n).count(), THREADS, sizeof(RingAndPanels), stream};
+    return launch_persistent(multiply, blocks, Product{a, b, c, m, n, k}, Boxes{TILE_M, TILE_N, ROWS});
+}
