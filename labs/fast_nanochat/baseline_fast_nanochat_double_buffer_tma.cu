@@ -1,6 +1,6 @@
 // Baseline: one warp per row, which loads it into registers.
 #include "common/cuda/launch.cuh"
-#include "labs/fast_nanochat/shared_head_product.cuh"
+#include "shared_head_product.cuh"
 
 constexpr int THREADS = 256;
 

@@ -6,7 +6,7 @@
 // has: fence_proxy_async_shared
 // has: spills == 0
 #include "common/cuda/launch.cuh"
-#include "labs/fast_nanochat/shared_head_stages.cuh"
+#include "shared_head_stages.cuh"
 
 constexpr int THREADS = ROWS * LANES;  // a warp has a row of a stage
 

@@ -8,7 +8,7 @@
 // has: fence_proxy_async_shared
 // has: spills == 0
 #include "common/cuda/launch.cuh"
-#include "labs/fast_nanochat/shared_head_stages.cuh"
+#include "shared_head_stages.cuh"
 
 constexpr int CONSUMERS = ROWS;                   // warps: each has a row of a stage
 constexpr int THREADS = (CONSUMERS + 1) * LANES;  // and the last one is the producer

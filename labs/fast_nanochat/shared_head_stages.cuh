@@ -6,7 +6,8 @@
 
 #include "common/cuda/mbarrier.cuh"
 #include "common/cuda/tma.cuh"
-#include "labs/fast_nanochat/shared_head_product.cuh"
+#include "labs/fast_nanochat/shared_bulk_copy.cuh"
+#include "shared_head_product.cuh"
 
 constexpr int ROWS = 16, STAGES = 2;  // 16 rows a stage: 40 KB at 1280 columns
 
@@ -19,29 +20,21 @@ struct Share {
     __device__ int count(int step) const { return min(ROWS, end - first(step)); }
 };
 
-// PTX ISA 9.7.9.25.4.1, cp.async.bulk: one thread announces the step's rows on the barrier and asks the TMA for them. They are contiguous.
+// One thread announces a step's rows on the barrier and asks for them. They are contiguous.
 __device__ inline void ask_for_rows(__nv_bfloat16* stage, const __nv_bfloat16* weights, Share share, int step, int hidden, uint64_t* full) {
     const uint32_t bytes = share.count(step) * hidden * sizeof(__nv_bfloat16);
-    const __nv_bfloat16* from = weights + size_t(share.first(step)) * hidden;
     barrier_expect(full, bytes);
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(shared_address(stage)),
-                 "l"(from), "r"(bytes), "r"(shared_address(full))
-                 : "memory");
+    copy_bytes(stage, weights + size_t(share.first(step)) * hidden, bytes, full);
 }
 
 inline size_t stage_bytes(int hidden) { return size_t(ROWS) * hidden * sizeof(__nv_bfloat16); }
 
-// Lets `kernel` have as much shared memory as a block may.
+// Lets a block of `kernel` have 200 KB, and an SM as much shared memory as it has.
 template <typename Kernel>
 cudaError_t allow_stages(Kernel kernel) {
-    int device, most;
-    if (cudaError_t code = cudaGetDevice(&device)) return code;
-    if (cudaError_t code = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return code;
-    cudaFuncAttributes used;
-    if (cudaError_t code = cudaFuncGetAttributes(&used, kernel)) return code;
     if (cudaError_t code = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared))
         return code;
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most - int(used.sharedSizeBytes));
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 200 * 1024);
 }
 
 // Two blocks per SM, whose stages are 160 KB at 1280 columns.
