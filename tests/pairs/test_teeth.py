@@ -41,6 +41,15 @@ NANOCHAT = {
     ("values", 3): "a token among many",
     **{(f"weights.blocks.{block}.{name}", axis): "of the newest token alone" for block in (0, 1) for name in "kv" for axis in (0, 1)},
 }
+NANOCHAT_STREAMS = {
+    ("keys", 3): "a token among many",
+    ("values", 3): "a token among many",
+    **{
+        (f"weights.blocks.{block}.{name}", axis): "of the newest token, and of a prompt whose keys and values attention averages"
+        for block, name in ((0, "k"), (1, "k"), (1, "v"))
+        for axis in (0, 1)
+    },
+}
 NANOCHAT_FP8 = NANOCHAT | {
     (f"weights.blocks.{block}.{name}", axis): "one of 64 parts of a sum in e4m3"
     for block in (0, 1)
@@ -113,6 +122,7 @@ OPTIONS = {
     "labs/fast_nanochat:fast_nanochat": Options(bits=3, small=NANOCHAT),  # e4m3: twenty layers in BF16 are off by more than two
     "labs/distributed_training:distributed_training": Options(bits=1),  # e2m1: the optimized side sends gradients in e4m3
     "labs/fast_nanochat:fast_nanochat_fp8": Options(bits=1, small=NANOCHAT_FP8),
+    "labs/fast_nanochat:fast_nanochat_streams": Options(bits=3, small=NANOCHAT_STREAMS),  # as fast_nanochat
     "labs/fast_nanochat:fast_nanochat_ultimate": Options(bits=1, small=NANOCHAT_FP8),
     **dict.fromkeys((f"labs/ultimate_moe_inference:{name}" for name in LAYERS), GPT_OSS_LAYERS),
     "ch16:paged_attention_blackwell": Options(small={("k", 2): "one element of a key moves a score less than rounding all to e4m3 does"}),

@@ -1,4 +1,4 @@
-// bf16 as its 16 bits, and the one conversion that chapter 10 makes: to nearest, ties to even.
+// bf16 as its 16 bits, and the conversions that sides make: to nearest, ties to even.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -22,3 +22,7 @@ inline __nv_bfloat16 to_bf16(float value) {
     return {static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16)};
 }
 inline __nv_bfloat162 __floats2bfloat162_rn(float x, float y) { return {to_bf16(x), to_bf16(y)}; }
+struct alignas(8) float2 {
+    float x, y;
+};
+inline float2 __bfloat1622float2(__nv_bfloat162 pair) { return {to_float(pair.x.bits), to_float(pair.y.bits)}; }

@@ -9,6 +9,7 @@ using cudaError_t = int;
 using cudaStream_t = void*;
 constexpr int cudaSuccess = 0, cudaErrorInvalidValue = 1;
 constexpr int cudaDevAttrMultiProcessorCount = 0, cudaFuncAttributeMaxDynamicSharedMemorySize = 0;
+constexpr int cudaFuncAttributePreferredSharedMemoryCarveout = 1, cudaSharedmemCarveoutMaxShared = 100;
 
 inline const char* cudaGetErrorString(cudaError_t) { return on_cpu::error.c_str(); }
 inline cudaError_t cudaGetLastError() { return on_cpu::error.empty() ? 0 : 1; }
