@@ -46,7 +46,9 @@ def main(arguments=None):
     import triton
 
     inputs = operands(options.size)
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, triton {triton.__version__}; searching, {options.effort}", flush=True)
+    print(
+        f"{torch.cuda.get_device_name()}, torch {torch.__version__}, triton {triton.__version__}; searching, {options.effort}", flush=True
+    )
     found = committed.matmul.bind(inputs).autotune(inputs, force=True)
     # A fresh binding has the committed configuration; the one that searched has the winner.
     multiply = committed.helion.kernel(committed.matmul.fn, config=found).bind(inputs)

@@ -21,6 +21,8 @@ needs_helion = pytest.mark.skipif(importlib.util.find_spec("helion") is None, re
 INTERPRETED = """
 import sys, torch
 import helion.runtime
+from common.python.child.sides.triton import mend_interpreter
+mend_interpreter()
 helion.runtime.get_num_sm = lambda *_args, **_options: 2
 sys.path.insert(0, sys.argv[1])
 from optimized_helion import prepare
@@ -37,8 +39,8 @@ def test_the_configuration_becomes_descriptors_and_a_program_an_sm():
     (pair,) = [pair for pair in pairs_of() if pair.target == "ch14:helion"]
     with Harness() as harness:
         observed = harness.compile(Side(pair, "optimized"), {"m": 4096, "n": 4096, "k": 4096}, (9, 0))
+        (kernel,) = [kernel for cubin in observed.cubins for kernel in read_code(keep_by_content(Path(cubin), BUILD_CACHE))]
     (launch,) = observed.launches
-    (kernel,) = [kernel for cubin in observed.cubins for kernel in read_code(keep_by_content(Path(cubin), BUILD_CACHE))]
     counts = {mark: sum(mark in text for text in kernel.instructions) for mark in ("UTMALDG", "UTMASTG", "HGMMA", "LDGSTS", "STL")}
     assert launch.grid == (132, 1, 1)
     assert (counts["LDGSTS"], counts["STL"]) == (0, 0)
