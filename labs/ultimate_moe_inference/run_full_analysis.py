@@ -10,8 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scaling_study import compare_optimizations, roofline_analyzer
-from scaling_study.study import ROOT, TARGET, Unmeasured, command_of
+from labs.ultimate_moe_inference.scaling_study import compare_optimizations, roofline_analyzer
+from labs.ultimate_moe_inference.scaling_study.study import ROOT, TARGET, Unmeasured, command_of
 
 PROFILES = {"none": [], "minimal": ["minimal"], "roofline": ["roofline"], "all": ["deep_dive"]}
 

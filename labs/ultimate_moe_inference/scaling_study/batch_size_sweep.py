@@ -7,7 +7,7 @@ Prints a table and draws batch_size_<model>.svg. A point takes a minute or more 
 
 import sys
 
-from study import Unmeasured, drawn, flags, sweep, table, times_of, tokens_per_second
+from labs.ultimate_moe_inference.scaling_study.study import Unmeasured, drawn, flags, sweep, table, times_of, tokens_per_second
 
 
 def report(rows, model):

@@ -1,13 +1,13 @@
 """What each layer of the lab gained in a run: time, gain over the layer before, gain over the baseline.
 
-    ./setup.sh python labs/ultimate_moe_inference/scaling_study/compare_optimizations.py artifacts/<run>
+./setup.sh python labs/ultimate_moe_inference/scaling_study/compare_optimizations.py artifacts/<run>
 """
 
 import argparse
 import sys
 from pathlib import Path
 
-from study import TARGET, Unmeasured, row_in, table, times_of
+from labs.ultimate_moe_inference.scaling_study.study import TARGET, Unmeasured, row_in, table, times_of
 
 
 def report(row):

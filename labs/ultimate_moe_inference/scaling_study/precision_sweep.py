@@ -7,7 +7,7 @@ Prints a table and draws precision_<model>.svg. FP8 has no column: no side of th
 
 import sys
 
-from study import Unmeasured, drawn, flags, sweep, table, times_of
+from labs.ultimate_moe_inference.scaling_study.study import Unmeasured, drawn, flags, sweep, table, times_of
 
 PRECISIONS = {"BF16": "layer5_compile", "MXFP4": "optimized"}  # by precision of the experts, the ladder's side
 

@@ -9,8 +9,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from compare_optimizations import row_of
-from study import Unmeasured, table, timing_of
+from labs.ultimate_moe_inference.scaling_study.compare_optimizations import row_of
+from labs.ultimate_moe_inference.scaling_study.study import Unmeasured, table, timing_of
 
 
 def side_of(benchmark):

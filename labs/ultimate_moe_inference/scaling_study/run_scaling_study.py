@@ -7,10 +7,8 @@ Writes study_<model>.md and two drawings. One GPU: the lab has no side that spre
 
 import sys
 
-import batch_size_sweep
-import compare_optimizations
-import precision_sweep
-from study import Unmeasured, flags, sweep
+from labs.ultimate_moe_inference.scaling_study import batch_size_sweep, compare_optimizations, precision_sweep
+from labs.ultimate_moe_inference.scaling_study.study import Unmeasured, flags, sweep
 
 
 def main(arguments=None):

@@ -110,7 +110,9 @@ def drawn(title: str, across: Sequence[object], lines: Mapping[str, Sequence[flo
         color, y = COLORS[number % len(COLORS)], top + height + 48 + 20 * number
         points = " ".join(f"{x(at):.1f},{top + height * (1 - value / most):.1f}" for at, value in enumerate(values))
         parts.append(f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="2"/>')
-        parts.append(f'<rect x="{left}" y="{y - 10}" width="24" height="4" fill="{color}"/><text x="{left + 32}" y="{y}">{escape(name)}</text>')
+        parts.append(
+            f'<rect x="{left}" y="{y - 10}" width="24" height="4" fill="{color}"/><text x="{left + 32}" y="{y}">{escape(name)}</text>'
+        )
     box = f'viewBox="0 0 {width} {top + height + 60 + 20 * len(lines)}" font-family="sans-serif" font-size="14"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {box}><rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>\n'
 
