@@ -1,6 +1,6 @@
 """Which ceiling of the machine limits a side of the lab, and how near it came, from a run that somebody made.
 
-    ./setup.sh python labs/ultimate_moe_inference/scaling_study/roofline_analyzer.py artifacts/<run> --benchmark optimized_ultimate_inference
+    python labs/ultimate_moe_inference/scaling_study/roofline_analyzer.py artifacts/<run> --benchmark optimized_ultimate_inference
 
 Work is what the workload declares; ceilings are those that `benchmark_cli peak` measured on that machine.
 """
@@ -14,7 +14,7 @@ from labs.ultimate_moe_inference.scaling_study.study import Unmeasured, table, t
 
 
 def side_of(benchmark):
-    """The ladder's side that a file's name stands for: optimized_ultimate_inference is "optimized", optimized_layer4_graphs "layer4_graphs"."""
+    """The ladder's side that a file's name stands for: "optimized" for optimized_ultimate_inference, "layer4_graphs" for that layer's."""
     name = benchmark.removesuffix(".py").removesuffix("_ultimate_inference")
     return name.removeprefix("optimized_")
 
