@@ -64,12 +64,15 @@ def times_of(row: Mapping[str, Any]) -> dict[str, float]:
 def measured(folder: Path, shape: Mapping[str, int], run: Callable[..., Any] = subprocess.run) -> dict[str, Any]:
     """The row of a point, from `folder` if an earlier study measured it, else measured now. Raises Unmeasured."""
     row = row_in(folder)
-    if row is None or not row["timings"]:
+    if row is None:
         run(command_of(folder, shape), cwd=ROOT, check=False, stdout=sys.stderr)
         row = row_in(folder)
     if row is None:
         raise Unmeasured(f"{folder}: the run left no row of {TARGET}; its output above says why")
-    timing_of(row)
+    try:
+        timing_of(row)
+    except Unmeasured as reason:
+        raise Unmeasured(f"{reason}; remove {folder} to measure it again") from None
     return row
 
 
