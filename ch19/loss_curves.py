@@ -3,8 +3,8 @@
     ./setup.sh python ch19/loss_curves.py [--recipe tiles|tensor] [--steps 300] [--folder artifacts/loss_curves]
 
 FP8 is e4m3 in all three products of a layer. `tiles` has DeepSeek-V3's scales (arXiv:2412.19437): one for each 128 values along the sum,
-and one for each 128 x 128 of a weight. `tensor` has one for each tensor. Rounded values are multiplied and summed in float32, and
-the answer is rounded to BF16. So the losses are FP8's on any device; no time is claimed. A call with the same folder goes on where the last ended.
+and one for each 128 x 128 of a weight. `tensor` has one for each tensor. Rounded values are multiplied and summed in float32, then rounded
+to BF16. So the losses are FP8's on any device; no time is claimed. A call with the same folder goes on where the last ended.
 """
 
 import argparse

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from common.python.errors import ExitCode
 from labs.ultimate_moe_inference.scaling_study import compare_optimizations, roofline_analyzer
 from labs.ultimate_moe_inference.scaling_study.study import ROOT, TARGET, Unmeasured, command_of
 
@@ -46,7 +47,9 @@ def report(row, options):
 def main(arguments=None):
     """Run, then report."""
     options = options_of(arguments)
-    subprocess.run(command_of(options.folder, {}, flags_of(options)), cwd=ROOT, check=False)
+    done = subprocess.run(command_of(options.folder, {}, flags_of(options)), cwd=ROOT, check=False)
+    if done.returncode == ExitCode.USAGE:  # such as other flags than those that made the rows in the folder
+        sys.exit(f"run_full_analysis.py: --folder {options.folder}: the run was refused, as said above; nothing was reported")
     try:
         text = report(compare_optimizations.row_of(options.folder), options)
     except Unmeasured as reason:

@@ -94,14 +94,24 @@ def test_the_roofline_of_one_side(tmp_path, capsys):
 
 
 def test_the_report_has_layers_and_says_that_ceilings_are_missing(tmp_path, monkeypatch):
-    calls = []
-    monkeypatch.setattr(run_full_analysis.subprocess, "run", lambda command, **_options: calls.append(command))
+    calls, code = [], 0
+    monkeypatch.setattr(
+        run_full_analysis.subprocess, "run", lambda command, **_options: calls.append(command) or subprocess.CompletedProcess(command, code)
+    )
     left_by_a_run(tmp_path, [row(shares=False)])
     run_full_analysis.main(["--quick", "--profile", "all", "--folder", str(tmp_path)])
     text = (tmp_path / "REPORT.md").read_text()
     assert "quick, two calls a side" in text
     assert "expected `benchmark_cli peak` before it" in text
     assert calls[0][-6:] == ["--iterations", "2", "--warmup", "1", "--profile", "deep_dive"]
+
+
+def test_a_refused_run_reports_nothing_of_an_earlier_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_full_analysis.subprocess, "run", lambda command, **_options: subprocess.CompletedProcess(command, 1))
+    left_by_a_run(tmp_path, [row()])
+    with pytest.raises(SystemExit, match="the run was refused"):
+        run_full_analysis.main(["--folder", str(tmp_path)])
+    assert not (tmp_path / "REPORT.md").exists()
 
 
 @pytest.mark.parametrize(
