@@ -32,6 +32,7 @@ ELSEWHERE = {
     "ch09/library_tensor_core.py": "torch.mm has an out_dtype on a GPU alone",
     "ch10/baseline_warp_specialization_blackwell.py": "asks for a GPU's SMs; test_warp_specialization.py says how many there are",
     "ch10/optimized_warp_specialization_blackwell.py": "asks for a GPU's SMs; test_warp_specialization.py says how many there are",
+    "ch14/optimized_helion.py": "Helion asks for a GPU's SMs; test_helion.py says how many there are",
 }
 # How many of the check shapes a side is right at on a CPU, where that is not all of them.
 SHAPES = {"ch10/library_cluster_group.py": 3}  # PyTorch's sum on a CPU is not as precise in a row of 131072
