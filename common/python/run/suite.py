@@ -73,14 +73,14 @@ class Outcome:
     exit_code: ExitCode
 
 
-def plan_only(settings: Settings) -> tuple[tuple[Plan, ...], tuple[str, ...]]:
-    """The plans of a run and notes on them, for --dry-run: every file is read and tried, nothing is built, run or written."""
+def plan_only(settings: Settings) -> tuple[tuple[Plan, ...], tuple[str, ...], Machine]:
+    """The plans of a run, notes on them, and the machine, for --dry-run: every file is read and tried, nothing is built, run or written."""
     with ExitStack() as stack:
         request = _Request.of(settings, stack)
         machine = describe_machine(settings.root)
         server = stack.enter_context(fork_server(settings, machine))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        return make_plans(request.selections, settings, machine, server, folder), request.notes
+        return make_plans(request.selections, settings, machine, server, folder), request.notes, machine
 
 
 def run_suite(settings: Settings, watcher: Watcher) -> Outcome:

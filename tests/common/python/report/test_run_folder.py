@@ -93,6 +93,8 @@ def test_the_folder_holds_what_a_run_promises(folder):
         "metrics.json",
         "report.md",
         "report.html",
+        "comment.md",
+        "results.csv",
         "junit.xml",
         "ch07_transpose/metrics.json",
         "ch07_transpose/baseline/metrics.json",
