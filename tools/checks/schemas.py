@@ -1,4 +1,4 @@
-"""JSON Schema of every document that a run leaves or `--json` prints, published from the models, so that other tools can read a run by contract."""
+"""JSON Schema of every document that a run leaves or `--json` prints, published from the models: other tools read by contract."""
 
 from __future__ import annotations
 
