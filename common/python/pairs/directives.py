@@ -74,8 +74,8 @@ class Directives:
 def read_directives(path: Path) -> Directives:
     """Directives and first-line idea of the file at `path`.
 
-    Raises BenchmarkError, naming file and line, for a misspelt key, a comment that looks like a directive, a missing or malformed value, or a repeated single key. The arithmetic
-    of a prediction is left to who knows the shape: `require_predictions`.
+    Raises BenchmarkError, naming file and line, for a misspelt key, a comment that looks like a directive, a missing or malformed value,
+    or a repeated single key. The arithmetic of a prediction is left to who knows the shape: `require_predictions`.
     """
     found: dict[str, list[str]] = {}
     text = _text_of(path)
