@@ -334,6 +334,7 @@ def _directives_of(path: Path, root: Path) -> Directives:
 def _in_file(path: Path, root: Path, sentence: str) -> str:
     # A sentence that starts with the file's name gets its folder; one about a flag is about no file.
     shown = str(path.relative_to(root) if path.is_relative_to(root) else path)
-    if sentence.startswith(path.name):
-        return f"{shown}{sentence.removeprefix(path.name)}"
+    for name in (str(path), path.name):
+        if sentence.startswith(name):
+            return f"{shown}{sentence.removeprefix(name)}"
     return sentence if sentence.startswith("--") else f"{shown}: {sentence}"
