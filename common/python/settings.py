@@ -71,6 +71,7 @@ class Settings(BaseModel):
     ranks: int | None = None
     verbose: bool = False
     wait: float = 0.0
+    emulate: bool = False
 
     def timeout_s(self, phase: str) -> float:
         """Seconds that `phase` (build, prepare, measure, profile) may take."""

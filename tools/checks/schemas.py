@@ -1,4 +1,4 @@
-"""JSON Schema of every document that a run leaves, published from the models, so that other tools can read a run by contract."""
+"""JSON Schema of every document that a run leaves or `--json` prints, published from the models: other tools read by contract."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from common.python.gate.expectations import Expectations
 from common.python.gate.noise_floor import NoiseFloor
 from common.python.machine.ceilings import MachineCeilings
 from common.python.project import PROJECT_ROOT
+from common.python.report.documents import PRINTED
 from common.python.results import DOCUMENTS
 from common.python.storage import write_whole
 
-PUBLISHED = DOCUMENTS | {"expectations": Expectations, "machine_ceilings": MachineCeilings, "noise_floor": NoiseFloor}
+PUBLISHED = DOCUMENTS | PRINTED | {"expectations": Expectations, "machine_ceilings": MachineCeilings, "noise_floor": NoiseFloor}
 SCHEMAS = PROJECT_ROOT / "common" / "schemas"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -49,6 +49,7 @@ def spell_out_profile(arguments: list[str]) -> list[str]:
     return spelt
 
 
+Json = Annotated[bool, typer.Option("--json", help="Print a JSON document and nothing else.")]
 Root = Annotated[Path | None, typer.Option("--root", help="Folder that holds the targets. Default: this project.", show_default=False)]
 
 
@@ -135,16 +136,22 @@ def new(
 
 
 @app.command()
-def doctor() -> None:
+def doctor(as_json: Json = False) -> None:
     """What is installed, what is missing, what would make numbers bad."""
     from common.python.machine.description import describe_machine
     from common.python.machine.doctor import examine, unfit
     from common.python.project import PROJECT_ROOT
+    from common.python.report.documents import examination_of, print_document
     from common.python.report.terminal import console_for, print_findings
 
-    findings = examine(describe_machine(PROJECT_ROOT), PROJECT_ROOT)
-    print_findings(findings, console_for(json_output=False))
-    raise typer.Exit(ExitCode.UNFIT if unfit(findings) else ExitCode.GOOD)
+    machine = describe_machine(PROJECT_ROOT)
+    findings = examine(machine, PROJECT_ROOT)
+    code = ExitCode.UNFIT if unfit(findings) else ExitCode.GOOD
+    if as_json:
+        print_document(examination_of(findings, machine, code))
+    else:
+        print_findings(findings, console_for(json_output=False))
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -187,19 +194,34 @@ def compare(
     run_a: Annotated[Path, typer.Argument(help="The folder of the run to compare with.")],
     run_b: Annotated[Path, typer.Argument(help="The folder of the run that is held against it.")],
     gate: Gate = 0.5,
+    artifacts_dir: Annotated[
+        Path | None,
+        typer.Option("--artifacts-dir", help="Write comparison.json, junit.xml and a pull request's comment.md there.", show_default=False),
+    ] = None,
+    as_json: Json = False,
 ) -> None:
     """Compare two runs row by row: a verdict each, exit 2 if any row of B is slower."""
     from common.python.gate.comparison import Comparison
     from common.python.gate.outcome import exit_code_of
-    from common.python.report.run_folder import load
+    from common.python.report.documents import compared_runs, print_document
+    from common.python.report.run_folder import folder_of, load, write_comparison
     from common.python.report.terminal import console_for, print_comparison
 
     (document_a, rows_a), (document_b, rows_b) = load(run_a), load(run_b)
     by_target = [{row.target: row for row in rows} for rows in (rows_a, rows_b)]
     comparison = Comparison(document_a, by_target[0], document_b, by_target[1], gate)
     rows = comparison.rows()
-    print_comparison(by_target[0], rows, comparison.missing(), console_for(json_output=False))
-    raise typer.Exit(exit_code_of(rows))
+    code = exit_code_of(rows)
+    document = compared_runs(comparison, rows, (folder_of(run_a), folder_of(run_b)), code)
+    if as_json:
+        print_document(document)
+    else:
+        print_comparison(by_target[0], rows, comparison.missing(), console_for(json_output=False))
+    if artifacts_dir:
+        ended = document_b.model_copy(update={"exit_code": int(code), "interrupted": False})
+        for path in write_comparison(artifacts_dir, ended, rows, document):
+            print(path, file=sys.stderr if as_json else sys.stdout)
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -275,18 +297,22 @@ def _device(name: str) -> Any:
 
 
 def _suite(settings: Any) -> None:
-    from common.python.report.terminal import Progress, console_for, print_document, print_plans, print_results
+    from common.python.report.documents import dry_run_of, outcome_of, print_document
+    from common.python.report.terminal import Progress, console_for, print_plans, print_results
     from common.python.run.suite import plan_only, run_suite
 
     console = console_for(json_output=settings.json_output)
     if settings.dry_run:
-        plans, notes = plan_only(settings)
-        print_plans(plans, notes, console)
+        plans, notes, machine = plan_only(settings)
+        if settings.json_output:
+            print_document(dry_run_of(plans, notes, machine))
+        else:
+            print_plans(plans, notes, console)
         return
     with Progress(console, verbose=settings.verbose) as progress:
         outcome = run_suite(settings, progress)
     if settings.json_output:
-        print_document(outcome.rows, outcome.run)
+        print_document(outcome_of(outcome.run, outcome.rows, outcome.folder, outcome.exit_code))
     else:
         print_results(outcome.rows, outcome.run, console, verbose=settings.verbose)
         console.print(f"{outcome.folder}", soft_wrap=True)

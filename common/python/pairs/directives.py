@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common.python.errors import BenchmarkError
+from common.python.pairs.lookalikes import lookalikes_in
 from common.python.pairs.predictions import Guess, Prediction, predictions_in
 
 KEYS = ("needs", "instead", "proves", "has", "nvcc", "scratch", "allows", "reason", "expects", "predicts", "guess", "baseline", "traffic")
@@ -73,8 +74,8 @@ class Directives:
 def read_directives(path: Path) -> Directives:
     """Directives and first-line idea of the file at `path`.
 
-    Raises BenchmarkError, naming file and line, for a misspelt key, a missing or malformed value, or a repeated single key. The arithmetic
-    of a prediction is left to who knows the shape: `require_predictions`.
+    Raises BenchmarkError, naming file and line, for a misspelt key, a comment that looks like a directive, a missing or malformed value,
+    or a repeated single key. The arithmetic of a prediction is left to who knows the shape: `require_predictions`.
     """
     found: dict[str, list[str]] = {}
     text = _text_of(path)
@@ -90,6 +91,8 @@ def read_directives(path: Path) -> Directives:
         elif near := difflib.get_close_matches(key, KEYS, n=1, cutoff=0.8):
             raise BenchmarkError(f"{path}:{number}: found directive {key!r}; expected {near[0]!r}")
     predicts, guess = predictions_in(path, text)
+    for number, told in lookalikes_in(text, KEYS):
+        raise BenchmarkError(f"{path}:{number}: {told}")
     for key in _SINGLE:
         if len(found.get(key, [])) > 1:
             raise BenchmarkError(f"{path}: found {len(found[key])} `{key}:` lines; expected one")

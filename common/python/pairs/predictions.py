@@ -532,10 +532,11 @@ def lookalike(line: str) -> str:
     if not key or (word == key and colon == ":" and (not at or key == "predicts")):
         return ""
     is_key = colon and key != "guess" and (word == word.lower() or word.lower() == key)
-    return key if is_key or _is_claim(key, rest) else ""
+    return key if is_key or is_claim(key, rest) else ""
 
 
-def _is_claim(key: str, rest: str) -> bool:
+def is_claim(key: str, rest: str) -> bool:
+    """Whether `rest` could stand behind `proves:`, `predicts:` or `guess:`, as its `key` says."""
     if key == "predicts":
         return _PREDICTED.match(rest) is not None
     if key == "guess":

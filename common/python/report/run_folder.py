@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Self
 
 from common.python.errors import BenchmarkError
+from common.python.report.comment import comment
+from common.python.report.csv_table import csv_text
 from common.python.report.html import html
 from common.python.report.tables import junit, markdown
-from common.python.results import Metrics, PairResult, Run, SideMetrics
+from common.python.results import Document, Metrics, PairResult, Run, SideMetrics
 from common.python.settings import Settings
 from common.python.storage import ARTIFACTS, document_text, read_document, write_whole
 
@@ -152,8 +154,22 @@ def side_metrics(row: PairResult, side: str) -> SideMetrics:
 
 
 def write_reports(folder: Path, run: Run, rows: Sequence[PairResult]) -> tuple[Path, ...]:
-    """Write what people read of a run, report.md and report.html, into `folder`; their paths."""
-    texts = {"report.md": markdown(run, rows), "report.html": html(run, rows, folder)}
+    """Write what people and spreadsheets read of a run into `folder`: report.md and .html, a pull request's comment.md, results.csv."""
+    texts = {
+        "report.md": markdown(run, rows),
+        "report.html": html(run, rows, folder),
+        "comment.md": comment(run, rows),
+        "results.csv": csv_text(rows),
+    }
+    for name, text in texts.items():
+        write_whole(folder / name, text)
+    return tuple(folder / name for name in texts)
+
+
+def write_comparison(folder: Path, run: Run, rows: Sequence[PairResult], document: Document) -> tuple[Path, ...]:
+    """Write two runs that were compared into `folder`, with `rows` that have the verdicts: comparison.json, junit.xml, comment.md."""
+    _make(folder)
+    texts = {"comparison.json": document_text(document), "junit.xml": junit(run, rows), "comment.md": comment(run, rows)}
     for name, text in texts.items():
         write_whole(folder / name, text)
     return tuple(folder / name for name in texts)

@@ -81,7 +81,7 @@ def markdown(run: Run, rows: Sequence[PairResult]) -> str:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES), undefined=jinja2.StrictUndefined, trim_blocks=True, autoescape=False
     )
-    environment.filters["cell"] = _markdown_cell
+    environment.filters["cell"] = markdown_cell
     return environment.get_template("report.md.jinja").render(
         run=run,
         title=title(run, rows),
@@ -131,7 +131,8 @@ def sections(rows: Sequence[PairResult], root: Path = PROJECT_ROOT) -> list[Sect
     return [section for section in made if section.rows]
 
 
-def _markdown_cell(text: str) -> str:
+def markdown_cell(text: str) -> str:
+    """`text` on one line, with what Markdown would read as marks escaped."""
     return _MARKDOWN_SYNTAX.sub(r"\\\1", one_line(text))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,9 +34,8 @@ from common.python.report.rows import (
     verdict_text,
 )
 from common.python.report.served import COLUMNS, SHORT, ServedLine, served_lines
-from common.python.results import OPTIMIZED, Metrics, PairResult, Run
+from common.python.results import OPTIMIZED, PairResult, Run
 from common.python.session.planning import Plan
-from common.python.storage import document_text
 from common.python.wording import at_shape, one_line, speedup_text
 
 PIPED_WIDTH = 140
@@ -234,11 +232,6 @@ def print_plans(plans: Iterable[Plan], notes: Iterable[str], console: Console) -
             timed = f"timed by the {plan.clock} clock at {', '.join(shapes)}" if shapes else "checked, not timed"
             intent = f"{', '.join(plan.sides)} on {plan.device}, {timed}"
         _say(console, Text(f"{plan.target}: {intent}"))
-
-
-def print_document(rows: Iterable[PairResult], run: Run) -> None:
-    """The metrics document on stdout, as `--json` promises, and nothing else."""
-    sys.stdout.write(document_text(Metrics(run_id=run.run_id, rows=tuple(rows))))
 
 
 def _table(lines: list[Line], width: int) -> Table:

@@ -97,6 +97,15 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         _option("--dry-run", panel=_SELECTING, text="Read and try every selected file, print what would run, run nothing."),
         False,
     ),
+    "emulate": (
+        bool,
+        _option(
+            "--emulate",
+            panel=_SELECTING,
+            text="Without a GPU, check CUDA C++ sides in an emulation on the CPU, where it has what they use; needs g++.",
+        ),
+        False,
+    ),
     "iterations": (
         int | None,
         _option(
@@ -251,6 +260,7 @@ _VERIFYING = (
     "seed",
     "ranks",
     "changed_since",
+    "emulate",
     "dry_run",
     "timeout_multiplier",
     "suite_timeout",
@@ -260,6 +270,7 @@ _VERIFYING = (
     "json_output",
     "verbose",
 )
+_RUNNING = tuple(field for field in _OPTIONS if field != "emulate")
 _NOT_REPEATED = {"targets", "seed", "dry_run", "suite_timeout", "profile", "ncu_metric_set", "llm_analysis", "gate", "accept_regressions"}
 _NOT_REPEATED |= {"require_expectations", "fail_on", "artifacts_dir", "resume", "json_output", "verbose", "wait", "changed_since"}
 _IN_TIMED_CALL = ", in a timed call: "
@@ -267,7 +278,7 @@ _IN_TIMED_CALL = ", in a timed call: "
 
 def command_of(name: str, run: Callable[[Settings], None], text: str) -> Callable[..., None]:
     """A function that typer can make the command `name` of: its parameters are the flags, and it calls `run` with the settings."""
-    fields = tuple(_OPTIONS) if name == "run" else _VERIFYING
+    fields = _RUNNING if name == "run" else _VERIFYING
 
     def command(**choices: Any) -> None:
         run(settings_of(name, choices))
@@ -287,7 +298,7 @@ def repeat_command(settings: Settings, row: PairResult, seed: int) -> str:
     command = settings.command if _IN_TIMED_CALL in row.reason or settings.against else "verify"
     usual = Settings()
     words = ["benchmark_cli", command, "--targets", row.target, "--seed", str(seed)]
-    for field in _OPTIONS if command == "run" else _VERIFYING:
+    for field in _RUNNING if command == "run" else _VERIFYING:
         value = getattr(settings, field)
         if field not in _NOT_REPEATED and value != getattr(usual, field):
             words += _spelt(f"--{field.replace('_', '-')}", value)

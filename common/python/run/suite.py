@@ -34,6 +34,7 @@ from common.python.prove.collect import compile_ahead
 from common.python.report.llm import Analysis, analyse
 from common.python.report.run_folder import RUN_FILE, RunFolder
 from common.python.results import PairResult, Run
+from common.python.run.emulating import emulated
 from common.python.run.interruption import Interruption, interruptible
 from common.python.run.options import repeat_command
 from common.python.run.resuming import of_other_gpus, origin_of, require_same_place
@@ -73,14 +74,14 @@ class Outcome:
     exit_code: ExitCode
 
 
-def plan_only(settings: Settings) -> tuple[tuple[Plan, ...], tuple[str, ...]]:
-    """The plans of a run and notes on them, for --dry-run: every file is read and tried, nothing is built, run or written."""
+def plan_only(settings: Settings) -> tuple[tuple[Plan, ...], tuple[str, ...], Machine]:
+    """The plans of a run, notes on them, and the machine, for --dry-run: every file is read and tried, nothing is built, run or written."""
     with ExitStack() as stack:
         request = _Request.of(settings, stack)
         machine = describe_machine(settings.root)
         server = stack.enter_context(fork_server(settings, machine))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        return make_plans(request.selections, settings, machine, server, folder), request.notes
+        return make_plans(request.selections, settings, machine, server, folder), request.notes, machine
 
 
 def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
@@ -292,6 +293,9 @@ class _Suite:
             session.sanitized |= sanitize([each for each in self.plans if each.selection.pair.directory == folder], session, self.machine)
         session.begin(plan.target)
         row = run_pair(plan, session, self.machine, self.standards)
+        if session.settings.emulate:
+            session.tell("emulating")
+            row = emulated(row, plan, session.limit_s("prepare"))
         if row.status in _OF_INPUTS:
             return row.model_copy(update={"reason": f"{row.reason}; repeat: {repeat_command(session.settings, row, self.document.seed)}"})
         if row.status is Status.TIMEOUT and row.sides and time.monotonic() >= session.deadline:

@@ -28,6 +28,8 @@ from common.python.storage import ARTIFACTS
 from common.python.wording import at_shape, bytes_text
 
 CPU_SHAPE = "cpu"
+NO_DEVICE = "no CUDA device"
+"""Why a pair with a side in CUDA C++ is skipped on a CPU."""
 
 
 @dataclass(frozen=True)
@@ -301,7 +303,7 @@ def _skip_reason(
     needs = tuple(need for each in directives for need in each.needs)
     reason = unmet(needs, machine, files)
     if not reason and device == "cpu" and any(selection.pair.sides[side].suffix == ".cu" for side in selection.sides):
-        reason = "no CUDA device"
+        reason = NO_DEVICE
     instead = next((each.instead for each in directives if each.instead), "")
     return f"{reason}; try {instead}" if reason and instead else reason
 
@@ -332,6 +334,7 @@ def _directives_of(path: Path, root: Path) -> Directives:
 def _in_file(path: Path, root: Path, sentence: str) -> str:
     # A sentence that starts with the file's name gets its folder; one about a flag is about no file.
     shown = str(path.relative_to(root) if path.is_relative_to(root) else path)
-    if sentence.startswith(path.name):
-        return f"{shown}{sentence.removeprefix(path.name)}"
+    for name in (str(path), path.name):
+        if sentence.startswith(name):
+            return f"{shown}{sentence.removeprefix(name)}"
     return sentence if sentence.startswith("--") else f"{shown}: {sentence}"

@@ -174,12 +174,15 @@ def test_json_is_one_valid_document_and_nothing_else(here, root, tmp_path):
     assert finished.code == 0, finished
     document = json.loads(finished.stdout)
     for schema, found in {
-        "metrics": document,
+        "outcome": document,
+        "metrics": json.loads((tmp_path / "run/metrics.json").read_text()),
         "run": json.loads((tmp_path / "run/run.json").read_text()),
         "pair_metrics": json.loads((tmp_path / "run/demo_baseline_double/metrics.json").read_text()),
         "side_metrics": json.loads((tmp_path / "run/demo_baseline_double/baseline/metrics.json").read_text()),
     }.items():
         jsonschema.validate(found, json.loads((SCHEMAS / f"{schema}.schema.json").read_text()))
+    assert (document["exit_code"], document["interrupted"], document["artifacts"]) == (0, False, str(tmp_path / "run"))
+    assert document["machine"]["cores"] > 0
     (row,) = document["rows"]
     assert row["target"] == "demo:baseline_double"
     assert row["timings"]["cpu"]["time_ns"]["baseline"]["estimate"] > 0
@@ -195,6 +198,28 @@ def test_both_halves_are_the_pair_and_a_dry_run_says_so_without_running(here, ro
     assert finished.stdout == "demo:double: baseline, optimized on cpu, timed by the host clock at cpu (n=512)\n"
     assert files_in(root) == before
     assert not (tmp_path / "run").exists()
+
+
+def test_a_dry_run_in_json_tells_shapes_and_reasons_and_leaves_nothing(here, root, tmp_path):
+    finished = here("run", "--root", root, "--dry-run", "--json", "--artifacts-dir", tmp_path / "run")
+    assert (finished.code, finished.stderr) == (0, "")
+    document = json.loads(finished.stdout)
+    jsonschema.validate(document, json.loads((SCHEMAS / "dry_run.schema.json").read_text()))
+    (row,) = document["rows"]
+    assert (row["target"], row["device"], row["timed"], row["skip"]) == ("demo:double", "cpu", {"cpu": {"n": 512}}, "")
+    assert row["sides"]["baseline"] == str(root / "demo/baseline_double.py")
+    assert document["exit_code"] == 0
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_doctor_in_json_has_each_finding_and_the_exit_code(cli):
+    finished = cli("doctor", "--json")
+    document = json.loads(finished.stdout)
+    jsonschema.validate(document, json.loads((SCHEMAS / "examination.schema.json").read_text()))
+    assert document["exit_code"] == finished.code
+    assert {"python", "torch", "disk"} <= {finding["name"] for finding in document["findings"]}
+    assert all((finding["level"] == "ok") == (not finding["advice"]) for finding in document["findings"])
 
 
 @pytest.mark.slow

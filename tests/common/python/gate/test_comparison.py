@@ -1,5 +1,10 @@
 """Two runs are compared by their units, row by row; what cannot be compared is said and never red."""
 
+import json
+import re
+from xml.etree import ElementTree as ET
+
+import jsonschema
 import pytest
 
 from common.python.errors import ExitCode
@@ -8,6 +13,8 @@ from common.python.gate.noise_floor import StepClass
 from common.python.results import Metrics
 from common.python.storage import document_text
 from tests.support.factories import MACHINE, a_failure, a_recorded_timing, a_row, a_run, recorded_ladder, recorded_units
+from tests.support.slower import NOTE, RECORDED, SLOWER, slower_run
+from tools.checks.schemas import SCHEMAS
 from tools.cli.benchmark_cli import run_command_line
 
 
@@ -139,3 +146,37 @@ def test_on_the_command_line_runs_without_a_row_in_common_compare_nothing(folder
 
     assert run_command_line(["compare", first, other]) == ExitCode.NOTHING_MEASURED
     assert capsys.readouterr().out.splitlines() == ["ch07:else: only in B", "ch07:transpose: only in A"]
+
+
+def test_the_recorded_pair_of_runs_shows_a_regression_in_the_terminal_junit_and_comment(tmp_path, capsys):
+    out = tmp_path / "out"
+    assert run_command_line(["compare", str(RECORDED), str(SLOWER), "--artifacts-dir", str(out)]) == ExitCode.REGRESSION
+    assert re.search(r"ch07:vectorized_copy +1\.562x \[.*\] +1\.516x \[.*\] +REGRESSED", capsys.readouterr().out)
+
+    suite = ET.parse(out / "junit.xml").find("testsuite")
+    assert {key: suite.get(key) for key in ("tests", "failures", "errors")} == {"tests": "4", "failures": "1", "errors": "0"}
+    comment = (out / "comment.md").read_text()
+    assert "| ch07:vectorized_copy | 1.516x [1.515, 1.517] | speedup | -2.9 % [-3.0, -2.8] | 0.5 % | REGRESSED |" in comment
+    assert NOTE in comment
+
+
+def test_a_comparison_in_json_is_one_document_with_the_exit_code(tmp_path, capsys):
+    code = run_command_line(["compare", str(RECORDED), str(SLOWER), "--json", "--artifacts-dir", str(tmp_path / "out")])
+    printed = capsys.readouterr()
+    document = json.loads(printed.out)
+
+    jsonschema.validate(document, json.loads((SCHEMAS / "comparison.schema.json").read_text()))
+    assert document == json.loads((tmp_path / "out/comparison.json").read_text())
+    assert code == document["exit_code"] == 2
+    assert document["b"]["folder"] == str(SLOWER)
+    assert document["a"]["machine"]["gpus"][0]["name"] == "NVIDIA H200"
+    kinds = {row["target"]: row["verdict"]["kind"] for row in document["rows"]}
+    assert kinds["ch07:vectorized_copy"] == "REGRESSED"
+    assert kinds["ch07:transpose_vectorized"] == "SAME"
+
+
+def test_the_slower_run_is_the_recorded_one_with_one_side_lengthened():
+    run, metrics = slower_run()
+
+    assert (SLOWER / "run.json").read_text() == document_text(run)
+    assert (SLOWER / "metrics.json").read_text() == document_text(metrics)

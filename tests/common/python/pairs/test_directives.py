@@ -65,7 +65,7 @@ def test_a_space_after_the_colon_is_not_needed(read):
         "x = 1  # needs: fp8",
         "needs: fp8",
         "// Needs: two passes",
-        "/* needs: fp8 */",
+        "/* plain */",
         "// note: fp8",
         "// needs::fp8",
         "// see https://example.org",

@@ -93,6 +93,8 @@ def test_the_folder_holds_what_a_run_promises(folder):
         "metrics.json",
         "report.md",
         "report.html",
+        "comment.md",
+        "results.csv",
         "junit.xml",
         "ch07_transpose/metrics.json",
         "ch07_transpose/baseline/metrics.json",
@@ -106,7 +108,7 @@ def test_the_folder_holds_what_a_run_promises(folder):
 
 def test_reports_can_be_written_again_from_what_was_kept(folder):
     path = a_finished_run(folder)
-    reports = [path / "report.md", path / "report.html"]
+    reports = [path / name for name in ("report.md", "report.html", "comment.md", "results.csv")]
     before = [report.read_text() for report in reports]
     for report in reports:
         report.unlink()

@@ -9,9 +9,10 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from common.python.errors import Status
-from common.python.report.terminal import Progress, console_for, print_ceilings, print_document, print_results
-from common.python.results import Metrics, Share
+from common.python.errors import ExitCode, Status
+from common.python.report.documents import Outcome, outcome_of, print_document
+from common.python.report.terminal import Progress, console_for, print_ceilings, print_results
+from common.python.results import Share
 from tests.support.factories import a_failure, a_proof, a_row, a_run, a_timing, a_verdict
 from tests.support.profiles import profiled_row
 from tests.support.synthetic_ceilings import CEILINGS, a_ceiling, synthetic_ceilings
@@ -253,10 +254,11 @@ def test_json_is_the_document_and_nothing_else(capsys):
         progress.started("ch07:transpose", 1, 1)
         progress.finished(a_row())
     print_results([a_row()], a_run(), console)
-    print_document([a_row()], a_run())
+    print_document(outcome_of(a_run(), [a_row()], Path("/runs/1"), ExitCode.GOOD))
     captured = capsys.readouterr()
 
-    assert Metrics.model_validate(json.loads(captured.out)) == Metrics(run_id=a_run().run_id, rows=(a_row(),))
+    document = Outcome.model_validate(json.loads(captured.out))
+    assert (document.run_id, document.rows, document.artifacts, document.exit_code) == (a_run().run_id, (a_row(),), "/runs/1", 0)
     assert captured.err == ""
 
 

@@ -27,7 +27,7 @@ def settings_from(monkeypatch):
 
 def test_every_field_is_a_flag_of_run():
     parameters = inspect.signature(command_of("run", print, "")).parameters
-    assert set(parameters) == set(Settings.model_fields) - {"command"}
+    assert set(parameters) == set(Settings.model_fields) - {"command", "emulate"}  # which `verify` alone has
 
 
 def test_verify_takes_no_flag_that_is_about_measuring():
@@ -86,8 +86,12 @@ def test_a_flag_arrives_as_its_field(settings_from, flag):
     assert settings_from("run", *flag.split()) == Settings(**FLAGS[flag])
 
 
+def test_verify_alone_emulates(settings_from):
+    assert settings_from("verify", "--emulate") == Settings(command="verify", emulate=True)
+
+
 def test_no_flag_is_untested():
-    assert {field for fields in FLAGS.values() for field in fields} | {"root"} == set(Settings.model_fields) - {"command"}
+    assert {field for fields in FLAGS.values() for field in fields} | {"root"} == set(Settings.model_fields) - {"command", "emulate"}
 
 
 def test_a_root_is_taken_from_where_one_stands(settings_from, tmp_path, monkeypatch):
