@@ -1,5 +1,13 @@
 // Optimized: stream-K: the tail wave is split by K-steps over all SMs.
-// expects: 105x, the baseline makes 14 products a cycle, 18 L1 lines for 256; tensor cores 2048 at 3/4 of the clock; last step 1.03x
+// predicts: optimized = 0.971 x persistent_matmul  (15.5 waves instead of 16)
+// predicts@medium: optimized = 1 x persistent_matmul  (handing partial sums on costs the 8 K-steps that would be idle)
+// predicts@awkward: optimized = 0.847 x persistent_matmul  (4.1 waves instead of 5, less 8 K-steps to hand partial sums on)
+// predicts: baseline 148 ms = m * n * k * 18 / 256 / (sm_count * sm_clock)  (18 cache lines, a cycle each in the L1, per 256 products)
+// predicts: optimized 1.41 ms = 1.03 * m * n * k / (0.75 * 2048 * sm_count * sm_clock)  (at 3/4 of the clock; 105x was written, not 108x)
+// predicts@medium: baseline 18.5 ms = m * n * k * 18 / 256 / (sm_count * sm_clock)  (the same lines)
+// predicts@medium: optimized 0.177 ms = 1.03 * m * n * k / (0.75 * 2048 * sm_count * sm_clock)  (the same rate)
+// predicts@awkward: baseline 18.0 ms = m * n * k * 18 / 256 / (sm_count * sm_clock)  (the same lines)
+// predicts@awkward: optimized 0.171 ms = 1.03 * m * n * k / (0.75 * 2048 * sm_count * sm_clock)  (the same rate)
 // scratch: float partial[132 * 128 * 256]
 // scratch: int ready[132 * 2]
 // proves: tma_multicast

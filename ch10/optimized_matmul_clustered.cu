@@ -1,5 +1,7 @@
 // Optimized: a cluster shares each tile of b, 256 columns wide again.
-// expects: 1.05x at 8192, 1.18x at 4096, 0.94x at the awkward shape: all of it the tile, 256 wide again; to share b spares the L2, no time
+// predicts: clustered = 0.952 x wgmma_triple_overlap  (the tile is 256 columns wide again; sharing b spares the L2, no time)
+// predicts@medium: clustered = 0.847 x wgmma_triple_overlap  (4 tiles per SM instead of 6 narrower ones)
+// predicts@awkward: clustered = 1.064 x wgmma_triple_overlap  (5 tiles per SM instead of 6 narrower ones)
 // proves: tma_multicast
 // proves: cluster_arrive
 // proves: cluster_wait

@@ -1,5 +1,5 @@
 // Optimized: one warpgroup only loads; mbarriers hand stages over.
-// expects: 1x, the TMA was three steps ahead before, and all threads met while the products of a step ran
+// predicts: loader = 1 x wgmma  (the TMA already ran three K-steps ahead, and barriers fell under running products)
 // proves: setmaxnreg_inc
 // proves: setmaxnreg_dec
 // proves: wgmma_f16_bf16

@@ -1,5 +1,5 @@
 // Optimized: tiles in shared memory: a warp reads whole lines, once.
-// expects: 2.2x, for 8 products of each lane a warp needs 18 lines of the L1, a cycle each; of shared memory 6 cycles, to convert 8
+// predicts: shared_tile = 0.444 x baseline  (8 cycles to convert 8 products of a warp instead of 18 for its cache lines in the L1)
 // proves: bar_sync
 // has: lds_128bit
 // has: spills == 0

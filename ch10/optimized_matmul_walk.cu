@@ -1,5 +1,5 @@
 // Optimized: one persistent block per SM loops over tiles of c.
-// expects: 1x, 1 us to start is gone from a tile's 92 at k = 8192, but 5 to store stay: half sectors, and both warpgroups at once
+// predicts: walk = 1 x loader  (1 us to start is hidden, of 92 us per tile; 5 us to store half sectors stay)
 // proves: grid <= 132
 // has: setmaxnreg_inc
 // has: wgmma_f16_bf16

@@ -1,5 +1,5 @@
 // Optimized: wgmma reads operands from shared memory, not registers.
-// expects: 1.5x, by mma.sync, at 1280 products a cycle, a step took 1640 cycles; by wgmma 1054, of 4 % less clock, as power allows
+// predicts: wgmma = 0.668 x tma_2d_pipeline  (1054 cycles per K-step instead of 1640, at a clock 4 % lower)
 // proves: wgmma_f16_bf16
 // proves: tma_load_tile
 // proves: mbarrier_expect_tx

@@ -1,5 +1,8 @@
 // Optimized: persistent clusters store a tile while the next multiplies.
-// expects: 1.4x at k = 1024, 1.03x at 8192: a tile no longer takes 4.6 and 2.6 us to start and to store beside 11 and 86 of products
+// predicts: baseline 1.42 ms = 16 * (86e-6 + 2.6e-6) on h200  (16 tiles per SM: 86 us of products, 2.6 us to start and store)
+// predicts: optimized 1.38 ms = 16 * 86e-6 on h200  (starting and storing are hidden under the next tile's products)
+// predicts@shallow: baseline 0.250 ms = 16 * (11e-6 + 4.6e-6) on h200  (11 us of products, 4.6 us to start and store)
+// predicts@shallow: optimized 0.176 ms = 16 * 11e-6 on h200  (products alone)
 // proves: more tma_store
 // proves: grid <= 132
 // has: tma_store

@@ -1,5 +1,5 @@
 // Optimized: tcgen05: one thread multiplies; sums lie in tensor memory.
-// expects: 2.1x, the 48 KB of a step take an SM 768 cycles at 64 bytes each, its 2.1 M FMAs 1640 by mma.sync at 1280, as on Hopper
+// predicts: optimized = 0.468 x baseline  (cycles per K-step: 768 to load 48 KB at 64 bytes per cycle; mma.sync takes 1640)
 // proves: tcgen05_mma_f16_tf32
 // proves: tcgen05_alloc
 // proves: tcgen05_relinquish

@@ -1,5 +1,5 @@
 // Optimized: load, multiply and drain overlap; sums in tensor memory.
-// expects: 1.5x, a step takes a block of the baseline 600 + 768 + 384 cycles to load and 512 to multiply, two an SM 1132 each; here 768
+// predicts: optimized = 0.678 x baseline  (cycles per K-step: 768 to load instead of (600 + 768 + 384 + 512) / 2 blocks = 1132)
 // proves: tma_load_tile
 // proves: tma_store
 // has: tcgen05_mma_f16_tf32

@@ -1,5 +1,5 @@
 // Optimized: two SMs multiply as a pair: each loads half of b.
-// expects: 2.2x, a step takes two blocks of the baseline 1132 cycles of an SM; its part of a pair's, 32 KB at 64 bytes a cycle, takes 512
+// predicts: optimized = 0.452 x baseline  (cycles per K-step: 512 to load 32 KB at 64 bytes per cycle instead of 1132)
 // proves: tcgen05_mma_2cta
 // proves: tma_load_2cta
 // proves: tcgen05_commit_multicast

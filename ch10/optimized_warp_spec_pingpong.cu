@@ -1,5 +1,5 @@
 // Optimized: ping-pong: GELU of one tile hides under another's products.
-// expects: 1.25x at width 384: a tile's 3072 cycles of products and 3700 of draining it hide in 5400 of loads, 224 KB at the L2's 9.84 TB/s
+// predicts: optimized = 0.797 x baseline  (cycles per tile: 5400 to load 224 KB from the L2 instead of 3072 of products + 3700 to drain)
 // proves: more mbarrier_try_wait
 // has: tma_load_tile
 // has: tma_store

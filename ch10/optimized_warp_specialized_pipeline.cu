@@ -1,5 +1,8 @@
 // Optimized: roles: one warpgroup loads, two multiply, the TMA stores.
-// expects: 1.35x at k = 1024, 1.03x at 8192: of 6 and 4 us a tile beside 11 and 86 of products 1.6 stay, for 4 panels of 600 cycles
+// predicts: baseline 1.44 ms = 16 * (86e-6 + 4e-6) on h200  (16 tiles per SM: 86 us of products, 4 us to start and store)
+// predicts: optimized 1.40 ms = 16 * (86e-6 + 1.6e-6) on h200  (starting is hidden; the TMA stores 4 panels in 600 cycles each)
+// predicts@shallow: baseline 0.272 ms = 16 * (11e-6 + 6e-6) on h200  (11 us of products, 6 us to start and store)
+// predicts@shallow: optimized 0.202 ms = 16 * (11e-6 + 1.6e-6) on h200  (the same store)
 // proves: tma_store
 // proves: setmaxnreg_inc
 // proves: setmaxnreg_dec

@@ -1,9 +1,12 @@
 """Attention without a mask: y = softmax(q k^T / sqrt(dim)) v for every head, bf16 in and out.
 
-Expected 1.4x, and 2.92x on an H200 (2026-11-22). With cuDNN: Expected 2.2x, and 5.55x on an H200. The miss is the baseline's: the others
-make 354 and 671 TFLOP/s, where 380 and 600 were expected, but it takes 4.54 ms, not the 1.98 in which scores can pass DRAM as often as it
-has them pass. They pass no more often, 8.83 GB in all (dram__bytes.sum, 2026-11-23). But of its three kernels the softmax takes 3.31 ms
-(gpu__time_duration.sum), at 27 % of what DRAM can do and 77 % of what SMs can (sm__throughput); the products take 0.68 and 0.54.
+Predicted: the baseline by its scores, which pass DRAM four times; the optimized sides by their flops.
+
+Measured: RESULTS.md. The baseline takes more than twice as long as predicted; the optimized sides are near their predictions.
+
+Why: the baseline moves as many bytes as predicted, 8.83 GB (dram__bytes.sum, H200, 2026-11-23). But its softmax kernel alone takes 3.31 ms
+(gpu__time_duration.sum). It uses 27 % of DRAM's rate and 77 % of what the SMs can issue (sm__throughput): instructions are its limit, not
+bytes. The two products take 0.68 ms and 0.54 ms.
 """
 
 import math

@@ -58,6 +58,12 @@ def equations(measured: MeasuredPair) -> list[str]:
     return [line for path in dict.fromkeys([measured.pair.workload, *sides]) for line in lines_in(path)]
 
 
+def equations_of(measured: MeasuredPair, side: str) -> list[str]:
+    """The equations of a pair that predict one side, each with the shape that it is of."""
+    predictions, _ = predictions_of(measured.pair.workload, measured.pair.sides)
+    return [f"@{line.shape} {line.text}" if line.shape else line.text for line in predictions if line.side == side]
+
+
 def lines_in(path: Path) -> list[str]:
     """What the `predicts:` and `guess:` lines of a file say, a guess as such."""
     found = _EQUATION.findall(path.read_text(encoding="utf-8"))
@@ -77,8 +83,8 @@ def require_prediction(measured: MeasuredPair, root: Path) -> None:
         raise BenchmarkError(f"{measured.optimized}: found no `predicts:`, `guess:` or `expects:` line; expected {expected}")
     for _, step in measured.steps:
         path = measured.pair.sides[step]
-        if not (said_of(path, said) or lines_in(path) or step == OPTIMIZED):
-            raise BenchmarkError(f"{path}: found no `expects:` line; expected {expected}, or `# expects:` behind this step of the ladder")
+        if not (said_of(path, said) or equations_of(measured, step) or lines_in(path) or step == OPTIMIZED):
+            raise BenchmarkError(f"{path}: found no `predicts:` line; expected {expected}, here or, of this step, in the workload")
 
 
 def said_in_ladder(measured: MeasuredPair, root: Path) -> dict[Path, str]:
