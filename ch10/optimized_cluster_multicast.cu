@@ -28,15 +28,15 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
     }
     cluster_sync();
 
-    uint32_t step = 0;  // of all tiles
+    uint32_t step = 0;  // K-steps, counted across tiles
     if (threadIdx.x == WARPGROUP) {
         const int part = COLUMNS / cluster * rank;
         for (int tile = first; tile < tiles.count(); tile += stride) {
             const int row = tiles.row(tile) + rank * ROWS, column = tiles.column(tile) + part;
             for (int i = 0; i < steps; i++, step++) {
                 const Small::Slot at(step);
-                barrier_wait(&ring.empty[at.stage], at.parity ^ 1);        // in all blocks: of the phase before, true at once at first
-                barrier_expect(&ring.full[at.stage], Small::STAGE_BYTES);  // all parts of b, whoever loads them
+                barrier_wait(&ring.empty[at.stage], at.parity ^ 1);        // all blocks have read it; passes at once at first
+                barrier_expect(&ring.full[at.stage], Small::STAGE_BYTES);  // bytes of all parts of b, from every block
                 load_tile(ring.a[at.stage], &a, i * TILE_K, row, &ring.full[at.stage]);
                 load_tile_multicast(ring.b[at.stage] + part * TILE_K, &b, i * TILE_K, column, &ring.full[at.stage], (1 << cluster) - 1);
             }
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
             for (int i = 0; i < steps; i++, step++) {
                 const Small::Slot at(step);
                 barrier_wait(&ring.full[at.stage], at.parity);
-                sums.add(ring, at.stage, i == 0);  // its products run on while those of the step before are waited for
+                sums.add(ring, at.stage, i == 0);  // in flight while the step before is waited for
                 wgmma_wait<1>();
                 if (i > 0) give_back(Small::Slot(step - 1).stage);
             }
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
         }
         if (threadIdx.x % WARPGROUP == 0) wait_until_stores_have_read();
     }
-    cluster_sync();  // peers may still arrive here
+    cluster_sync();  // no block exits while a peer may arrive on its barriers
 }
 
 PREPARE(void** state) {

@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(Product x) {
     __pipeline_commit();
     for (int first = 0, now = 0; first < x.k; first += TILE_K, now ^= 1) {
         __pipeline_wait_prior(0);
-        __syncthreads();  // all copies of this step are there, and all have read the other buffer
+        __syncthreads();  // this K-step's copies are visible to all threads, and all have read the other buffer
         copy(stages[now ^ 1], x, row, column, first + TILE_K);
         __pipeline_commit();
         sums.add(stages[now]);

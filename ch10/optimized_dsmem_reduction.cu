@@ -23,7 +23,7 @@ __global__ void __cluster_dims__(BLOCKS, 1, 1) __launch_bounds__(THREADS, 2)
         const float total = warp_reduce<Sum, BLOCKS>(*cluster.map_shared_rank(&partial, threadIdx.x % BLOCKS));
         if (threadIdx.x == 0) y[row] = total;
     }
-    cluster.sync();  // a block's shared memory is gone when it ends, so all stay until it has been read
+    cluster.sync();  // a block's shared memory is gone when it exits, so all wait until the sums have been read
 }
 
 LAUNCH(const float* x, float* y, int rows, int cols, cudaStream_t stream) {

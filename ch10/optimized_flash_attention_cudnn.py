@@ -10,7 +10,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 def prepare(q, k, v):
     def step():
-        with sdpa_kernel([SDPBackend.CUDNN_ATTENTION]):  # or an error, never another backend
+        with sdpa_kernel([SDPBackend.CUDNN_ATTENTION]):  # raises an error where this backend cannot run, never another backend
             return scaled_dot_product_attention(q, k, v)
 
     return step

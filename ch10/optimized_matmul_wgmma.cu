@@ -32,8 +32,8 @@ __global__ void __launch_bounds__(THREADS, 1)
         const Slot at(step);
         barrier_wait(&ring.full[at.stage], at.parity);
         sums.add(ring, at.stage, step == 0);
-        wgmma_wait<1>();  // for the products of the step before
-        __syncthreads();  // all have them: its stage can be had
+        wgmma_wait<1>();  // the products of the previous K-step are complete
+        __syncthreads();  // for all warps: the previous stage is free
         if (threadIdx.x == 0 && step + STAGES - 1 < steps) load(step + STAGES - 1);
     }
     wgmma_wait<0>();

@@ -35,8 +35,8 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(Product x) {
             copy_part(stages[ahead % STAGES], x, row, column, ahead * TILE_K, part);
             if (part + 1 == PARTS) {
                 __pipeline_commit();
-                __pipeline_wait_prior(STAGES - 2);  // the next step is there, the one after it need not be
-                __syncthreads();                    // for all, and all have read this one
+                __pipeline_wait_prior(STAGES - 2);  // the next K-step has arrived; the one after it may be in flight
+                __syncthreads();                    // for all threads, and all have read the current stage
             }
             sums.add(turns[part % 2], turns[(part + 1) % 2], stages[part + 1 < PARTS ? now : next], (part + 1) % PARTS);
         }

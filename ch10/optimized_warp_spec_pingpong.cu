@@ -11,7 +11,7 @@
 #include "shared_triple_overlap.cuh"
 #include "shared_wgmma_sums.cuh"
 
-// GELU in the form that is faster in this side, as the baseline has it in the one that is faster there: the workload says why.
+// Each side has the form of GELU that is faster in it: called here, inlined in the baseline. The workload says why.
 using Wgmma = WgmmaSums<2, CalledGelu>;
 
 PREPARE(void** state) {

@@ -14,9 +14,10 @@
 #include "shared_triple_overlap.cuh"
 #include "shared_wgmma_sums.cuh"
 
-// A tile is one warpgroup's, all 128 rows of it, and the two take turns. It is as wide as there are registers for its sums, 192 of 232:
-// shared memory moves 128 bytes a cycle, and for a step's products, 768 cycles, which read 64 KB while the TMA writes 40 KB, it takes 832.
-// With 128 columns it would take 640 for 512. The baseline's registers hold what it loads as well as its sums: 128 columns suit it better.
+// A tile of 128 rows belongs to one warpgroup, and two warpgroups alternate. The tile has 192 columns, because its sums take 192 of the 232
+// registers of a thread. A K-step's products take 768 cycles. They read 64 KB while the TMA writes 40 KB. Shared memory needs 832 cycles
+// for that, at 128 bytes per cycle. With 128 columns it would need 640 cycles for 512 cycles of products, which is worse.
+// The baseline's registers hold what it loads as well as its sums, so 128 columns suit it better.
 using Wgmma = WgmmaSums<2, AsItIs, 192>;
 
 PREPARE(void** state) {

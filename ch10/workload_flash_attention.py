@@ -17,19 +17,19 @@ from common import Precision, Spec, Workload
 
 
 def inputs(rand, batch, heads, seq, dim):
-    """Scores are of unit scale, so an output averages some seq / e values; theirs makes up for it, and outputs are of unit scale too."""
+    """Scores are of unit scale, so an output averages about seq / e values; v is scaled up so that outputs are of unit scale too."""
     scale = {"q": 1.0, "k": 1.0, "v": math.sqrt(seq / math.e)}
     return {name: rand.normal(batch, heads, seq, dim, dtype=torch.bfloat16, std=std) for name, std in scale.items()}
 
 
 def reference(q, k, v, dim):
-    """A head at a time: in float64 the scores of one are 134 MB at the timed shape, and those of all 8.6 GB."""
+    """One head at a time: in float64 the scores of one head are 134 MB at the timed shape, those of all heads 8.6 GB."""
     heads = zip(*(tensor.flatten(0, 1) for tensor in (q, k, v)), strict=True)
     return torch.stack([torch.softmax(q @ k.T / math.sqrt(dim), dim=-1) @ v for q, k, v in heads]).view_as(q)
 
 
 def work(batch, heads, seq, dim):
-    """Two products of seq x seq x dim a head; q, k and v once in, y once out: scores need not exist outside a chip."""
+    """Two products of seq x seq x dim per head; q, k and v are read once, y is written once, scores stay on chip."""
     numbers = batch * heads * seq * dim
     return {"bf16": 4 * numbers * seq, "dram_read": 3 * 2 * numbers, "dram_write": 2 * numbers}
 
@@ -39,7 +39,7 @@ WORKLOAD = Workload(
     outputs=lambda batch, heads, seq, dim: {"y": Spec((batch, heads, seq, dim), torch.bfloat16)},
     reference=reference,
     time_at={"batch": 4, "heads": 16, "seq": 4096, "dim": 128},
-    cpu_at=None,  # without matrix instructions for bf16, a CPU's products of bf16 are the slow part, not its scores
+    cpu_at=None,  # on a CPU without matrix instructions for bf16 the products dominate, so the pair would compare nothing
     check_at=(
         {"batch": 1, "heads": 1, "seq": 2, "dim": 64},
         {"batch": 2, "heads": 3, "seq": 33, "dim": 64},
@@ -47,10 +47,10 @@ WORKLOAD = Workload(
         {"batch": 1, "heads": 2, "seq": 1000, "dim": 80},  # a dim that is no power of two
     ),
     work=work,
-    # The baseline rounds scores to bf16: one of 4 to 8 by up to 2^-6, and by that share its probability is off. What is left is 0.056,
-    # the worst of 6 M outputs simulated; times 2.
+    # The baseline rounds scores to bf16: a score between 4 and 8 by up to 2^-6, which is its probability's relative error. Beyond rtol the
+    # worst of 6 million simulated outputs is off by 0.056; doubled.
     rtol=2.0**-6,
     atol=0.11,
-    # Tighter: scores stay in fp32. With probabilities and outputs alone in bf16 what is left is 0.0083; times 2.
+    # Tighter, because scores stay in fp32: with only probabilities and outputs in bf16, the worst is 0.0083 beyond rtol; doubled.
     changes=Precision(rtol=2.0**-8, atol=0.0166),
 )
