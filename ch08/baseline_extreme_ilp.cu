@@ -3,8 +3,8 @@
 #include "shared_grid_sum.cuh"
 
 constexpr int THREADS = 256;
-constexpr int BLOCKS = 8 * 132;    // 2048 threads an SM of an H200; the loop covers any n with any number of blocks
-constexpr int TILE = 4 * THREADS;  // floats that a block takes at a time
+constexpr int BLOCKS = 8 * 132;    // 2048 threads per SM of an H200; the loop covers any n with any number of blocks
+constexpr int TILE = 4 * THREADS;  // floats per block and iteration
 
 __global__ void sum(const float* __restrict__ x, float* partial, float* y, int n) {
     auto vectors = reinterpret_cast<const float4*>(x);
@@ -14,7 +14,7 @@ __global__ void sum(const float* __restrict__ x, float* partial, float* y, int n
         float4 v = vectors[tile * THREADS + threadIdx.x];
         total = {total.x + v.x, total.y + v.y, total.z + v.z, total.w + v.w};
     }
-    if (blockIdx.x == 0) {  // what fills no tile
+    if (blockIdx.x == 0) {  // the rest, less than a tile
         for (int i = tiles * TILE + threadIdx.x; i < n; i += THREADS) total.x += x[i];
     }
     sum_over_grid<THREADS>((total.x + total.y) + (total.z + total.w), partial, y);
