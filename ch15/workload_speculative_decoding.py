@@ -24,8 +24,8 @@ SMALL = {"width": 1, "more_layers": 0, "intermediate": 704}
 WORKLOAD = Workload(
     inputs=inputs,
     serving=Serving(traffic, trained_logits, vocabulary=256, atol=ATOL, slo=Slo(ttft_ms=1000.0, tpot_ms=5.0)),
-    time_at={"requests": 16, "prompt": 128, "longest": 128, "slots": 4, "drafts": 4, "arrival_poisson": 0.0, **LARGE},
-    cpu_at={"requests": 6, "prompt": 64, "longest": 32, "slots": 2, "drafts": 4, "arrival_poisson": 0.0, **SMALL},
+    time_at={"requests": 16, "prompt": 48, "longest": 128, "slots": 4, "drafts": 4, "arrival_poisson": 0.0, **LARGE},
+    cpu_at={"requests": 6, "prompt": 32, "longest": 48, "slots": 2, "drafts": 4, "arrival_poisson": 0.0, **SMALL},
     check_at=(
         {"requests": 5, "prompt": 40, "longest": 14, "slots": 2, "drafts": 3, "arrival_poisson": 0.0, **SMALL},
         {"requests": 6, "prompt": 33, "longest": 9, "slots": 4, "drafts": 6, "arrival_poisson": 0.0, **SMALL, "width": 4},

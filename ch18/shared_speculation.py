@@ -50,8 +50,8 @@ def traffic(requests, prompt, longest, arrival_poisson, **_):
 LARGE = {"width": 16, "more_layers": 4, "intermediate": 65536}
 SMALL = {"width": 1, "more_layers": 0, "intermediate": 704}
 SHAPES = {
-    "time_at": {"requests": 16, "prompt": 128, "longest": 128, "slots": 4, "arrival_poisson": 0.0, **LARGE},
-    "cpu_at": {"requests": 6, "prompt": 128, "longest": 64, "slots": 2, "arrival_poisson": 0.0, **SMALL},
+    "time_at": {"requests": 16, "prompt": 48, "longest": 128, "slots": 4, "arrival_poisson": 0.0, **LARGE},
+    "cpu_at": {"requests": 6, "prompt": 32, "longest": 64, "slots": 2, "arrival_poisson": 0.0, **SMALL},
     "check_at": (
         {"requests": 5, "prompt": 40, "longest": 14, "slots": 2, "arrival_poisson": 0.0, **SMALL},
         {"requests": 6, "prompt": 33, "longest": 9, "slots": 4, "arrival_poisson": 0.0, **SMALL, "width": 4},

@@ -20,7 +20,8 @@ from common.models.grow import grow, grown_config, shrink
 
 FILES = ("inspect.py", "subprocess.py", "tarfile.py", "typing.py")
 
-# Standard deviations of a row. On a CPU bfloat16 is up to 0.09 off float32; the smallest effect of a stale block of 16 tokens is 0.24.
+# Standard deviations of a row. On a CPU bfloat16 is up to 0.09 off float32. With prompts of at most 48 bytes and answers of 32 or more,
+# none of 800 stale blocks of 16 bytes had an effect of less than 0.22; with prompts of 128 the answers to 0.4 % of them looked right.
 ATOL = 0.13
 
 

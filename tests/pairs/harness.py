@@ -117,8 +117,8 @@ class Harness:
             judged = self._referee.ask(request, messages.TraceJudged, LIMIT_S)
             assert judged.digest == served.digest, f"{where}: the weights in its process are not those that the seed makes"
             assert not judged.mismatch, f"{where}: {judged.mismatch}"
-            fewest = min(judged.refused_swapped, judged.refused_stale)
-            assert fewest >= REFUSED_SHARE * judged.tried, f"{where}: of {judged.tried} wrong contexts {fewest} are refused"
+            for refused, tried in ((judged.refused_swapped, judged.tried), (judged.refused_stale, judged.tried_stale)):
+                assert refused >= REFUSED_SHARE * tried, f"{where}: of {tried} wrong contexts {refused} are refused"
 
     def _check_at(self, workers: RankGroup, side: Side, shape: Shape) -> None:
         _ask(workers, messages.Prepare(shape=dict(shape), seed=1, live_seed=SEEDS[0]), messages.Prepared)

@@ -18,7 +18,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -82,13 +82,21 @@ class Campaign:
         with ThreadPoolExecutor(len(self.lanes)) as pool:
             try:
                 for lane in self.lanes:  # not side by side: `peak` measures the host and its disk, too
-                    list(pool.map(self._work, [lane], [deque(everywhere)]))
+                    self._work_on(pool, [(lane, deque(everywhere))])
                 if self.failed:  # what the others rest on
                     return
-                for phase in ([deque(alone)], [deque(others)] * len(self.lanes)):
-                    list(pool.map(self._work, self.lanes, phase))
+                self._work_on(pool, [(self.lanes[0], deque(alone))])
+                shared = deque(others)
+                self._work_on(pool, [(lane, shared) for lane in self.lanes])
             finally:
                 self._is_over.set()
+
+    def _work_on(self, pool: ThreadPoolExecutor, works: Sequence[tuple[Lane, deque[Task]]]) -> None:
+        begun = [pool.submit(self._work, lane, tasks) for lane, tasks in works]
+        while wait(begun, _POLL_S).not_done:  # without a limit, a signal that comes just before the wait would be seen after it
+            pass
+        for each in begun:
+            each.result()
 
     def _work(self, lane: Lane, tasks: deque[Task]) -> None:
         while tasks:

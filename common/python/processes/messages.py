@@ -508,7 +508,8 @@ class JudgeTrace(Request):
 class TraceJudged(Answer):
     """Digest of the inputs as the referee makes them, the errors of tokens and logits in deviations of a row, and the first mismatch.
 
-    Of `tried` requests, so many were refused with a swapped context, and so many with a stale block. The weights are of so many bytes.
+    Of `tried` requests, so many were refused with a swapped context; of `tried_stale` contexts with a stale block, so many too. The
+    weights are of so many bytes.
     """
 
     kind: Literal["trace_judged"] = "trace_judged"
@@ -516,6 +517,7 @@ class TraceJudged(Answer):
     outputs: dict[str, OutputError]
     mismatch: str
     tried: int
+    tried_stale: int
     refused_swapped: int
     refused_stale: int
     weight_bytes: int = 0

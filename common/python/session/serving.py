@@ -117,9 +117,12 @@ class Traces:
         return Check(shape=dict(shape), seed=answered.seed, timed_call=timed, outputs=judged.outputs)
 
     def _require_teeth(self, judged: messages.TraceJudged, shape: Shape) -> None:
-        found = {"from another request's context": judged.refused_swapped, "with a stale block in their context": judged.refused_stale}
-        for how, refused in found.items():
-            if refused < REFUSED_SHARE * judged.tried:
+        found = {
+            "requests answered from another request's context": (judged.refused_swapped, judged.tried),
+            "answers with a stale block in their context": (judged.refused_stale, judged.tried_stale),
+        }
+        for how, (refused, tried) in found.items():
+            if refused < REFUSED_SHARE * tried:
                 file = self._plan.selection.pair.workload.name
-                what = f"the referee refuses {refused} of {judged.tried} requests answered {how} at {entries_text(shape)}"
+                what = f"the referee refuses {refused} of {tried} {how} at {entries_text(shape)}"
                 raise SideFailure(Status.UNPROVEN, f"{file}: {what}; expected {REFUSED_SHARE:.0%}, with a smaller atol or other weights")

@@ -21,6 +21,7 @@ from common.python.processes.messages import AnsweredRequest
 from common.python.results import OutputError
 
 STALE_TOKENS = 16  # a block of a paged cache
+STALE_CONTEXTS = 128  # so many are tried, over all requests: at a share of 99 % one of them may pass
 
 Rows = Callable[[Sequence[int], int], torch.Tensor]
 
@@ -45,6 +46,7 @@ def judge_trace(
     rows = rows_of(serving, request, inputs, device)
     tokens, logits, mismatch = [], [], ""
     refused_swapped = refused_stale = 0
+    blocks = -(-STALE_CONTEXTS // max(1, len(request.answers))) if request.teeth else 0
     for position, answer in enumerate(request.answers):
         if unknown := _unknown(answer, serving.vocabulary):  # of which the workload's logits say nothing
             mismatch = mismatch or unknown
@@ -58,13 +60,16 @@ def judge_trace(
         if request.teeth:
             other = request.answers[(position + 1) % len(request.answers)].prompt
             refused_swapped += _is_refused(serving, rows, answer, right, swapped(answer.prompt, other))
-            refused_stale += _is_refused(serving, rows, answer, right, with_stale_block(answer.prompt, other, serving.vocabulary, rng))
+            for _ in range(blocks):
+                stale = with_stale_block(answer.prompt, other, serving.vocabulary, rng)
+                refused_stale += _is_refused(serving, rows, answer, right, stale)
     return messages.TraceJudged(
         nonce=request.nonce,
         digest=digest,
         outputs={name: _error(parts, serving.atol) for name, parts in {"tokens": tokens, "logits": logits}.items() if parts},
         mismatch=mismatch,
         tried=len(request.answers) if request.teeth else 0,
+        tried_stale=blocks * len(request.answers),
         refused_swapped=refused_swapped,
         refused_stale=refused_stale,
     )

@@ -151,20 +151,15 @@ def test_energy_of_two_gpus_needs_both_counters() -> None:
     assert one.summary().energy is None
 
 
-def stepping(joules_a_step: float, step_s: float) -> Any:
-    """A counter in mJ that advances every `step_s` seconds, as that of a GPU does."""
-    begin = time.monotonic()
-    return lambda *_: int(1000 * joules_a_step * ((time.monotonic() - begin) // step_s))
-
-
-def test_power_is_read_between_advances_of_the_counter() -> None:
-    nvml = FakeNvml(FakeGpu(answers={"TotalEnergyConsumption": stepping(joules_a_step=10.0, step_s=0.1)}))
-    with Telemetry([gpu()], nvml, PERIOD_S) as telemetry:
-        since = time.monotonic()
-        time.sleep(0.95)
-        watts = telemetry.watts(since, time.monotonic())
-        assert watts == pytest.approx(100.0, rel=0.1)  # a last advance that is not in the window yet would make it 10 % less
-        assert telemetry.watts(time.monotonic() - 0.3, time.monotonic()) is None
+def test_power_is_read_between_advances_of_the_counter(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0]  # ms
+    monkeypatch.setattr("common.python.machine.telemetry.time.monotonic", lambda: clock[0] / 1000)
+    nvml = FakeNvml(FakeGpu(answers={"TotalEnergyConsumption": lambda *_: 10_000 * (clock[0] // 100)}))  # 10 J every 100 ms, in mJ
+    with Telemetry([gpu()], nvml, period_s=1000.0) as telemetry:
+        for clock[0] in range(0, 951, 2):
+            telemetry.summary()  # reads
+        assert telemetry.watts(0.0, 0.95) == pytest.approx(100.0)  # with the 50 ms behind the last advance it would be 95
+        assert telemetry.watts(0.65, 0.95) is None
 
 
 def test_power_of_a_gpu_without_a_counter_is_not_told() -> None:

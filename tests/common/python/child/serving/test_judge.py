@@ -89,7 +89,7 @@ def test_a_wrong_answer_is_told_with_its_place(change):
 
 def test_a_model_that_reads_its_context_has_teeth():
     found = judged([an_answer(with_memory, prompt) for prompt in prompts(16)], teeth=True)
-    assert (found.tried, found.refused_swapped, found.refused_stale) == (16, 16, 16)
+    assert (found.tried, found.tried_stale, found.refused_swapped, found.refused_stale) == (16, 128, 16, 128)
 
 
 def test_a_model_of_its_last_token_alone_has_none():
