@@ -3,7 +3,7 @@
 #include "common/cuda/launch.cuh"
 
 constexpr int LANES = 32;
-constexpr int WARPS = 8;  // of a block; each has a bag
+constexpr int WARPS = 8;  // per block; one bag per warp
 
 // y[b] = sum over i of table[ids[b, i]]; rows of `width` floats, a multiple of 4
 __global__ void sum_bags(const float* __restrict__ table, const int* __restrict__ ids, float* __restrict__ y, int bags, int per_bag,
@@ -15,7 +15,7 @@ __global__ void sum_bags(const float* __restrict__ table, const int* __restrict_
     for (int c = threadIdx.x % LANES; c < quads; c += LANES) {
         float4 sum = {0, 0, 0, 0};
 #pragma unroll 8
-        for (int i = 0; i < per_bag; i++) {  // eight reads of a lane are in flight at a time
+        for (int i = 0; i < per_bag; i++) {  // eight loads per lane are in flight
             const float4 row = reinterpret_cast<const float4*>(table)[size_t(mine[i]) * quads + c];
             sum.x += row.x, sum.y += row.y, sum.z += row.z, sum.w += row.w;
         }

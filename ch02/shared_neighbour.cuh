@@ -4,7 +4,7 @@
 #include "common/cuda/launch.cuh"
 
 constexpr int LANES = 32;
-constexpr int WARPS = 8;  // of a block; each has a row
+constexpr int WARPS = 8;  // per block; one row per warp
 
 // scores[r] = sum over c of x[r, c] * w[c]: what the neighbour does with rows that have arrived. `width` is a multiple of 4.
 __global__ void score_rows(const float* __restrict__ x, const float* __restrict__ w, float* __restrict__ scores, int rows, int width) {
@@ -24,7 +24,7 @@ __global__ void score_rows(const float* __restrict__ x, const float* __restrict_
 inline cudaError_t use_memory_of(int other) {
     const cudaError_t error = cudaDeviceEnablePeerAccess(other, 0);
     if (error != cudaErrorPeerAccessAlreadyEnabled) return error;
-    cudaGetLastError();  // it is none
+    cudaGetLastError();  // peer access was enabled already: clears that error
     return cudaSuccess;
 }
 

@@ -18,10 +18,10 @@ def prepare(x, w, shard, rank, ranks):
 
     def push():
         """Into the same place on each rank, the next one first: a copy between contiguous tensors is a cudaMemcpyAsync, no kernel."""
-        memory.barrier()  # peers have begun their step, and need no longer what they gathered before
+        memory.barrier()  # all have begun this step: what the last one gathered may be overwritten
         for i in range(ranks):
             memory.of[(rank + 1 + i) % ranks][rank].copy_(shard)
-        memory.barrier()  # all shards have come
+        memory.barrier()  # all shards have arrived
 
     def step():
         if side:

@@ -8,7 +8,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 
 def prepare(x, weights, loss_scale):
-    replica = DistributedDataParallel(stack(weights))  # a gradient of 32 MiB is a bucket of its own: DDP fills them up to 25
+    replica = DistributedDataParallel(stack(weights))  # a bucket per gradient of 32 MiB: DDP's hold 25
     parameters = list(replica.parameters())
 
     def step():

@@ -32,7 +32,7 @@ def draw(rand, rank, tokens, width, layers, dtype):
     """The tokens of a rank, and the weights, which are the same on all."""
     units = HIDDEN * width
 
-    def layer():  # as in GPT-2, what is added to the stream is divided by the root of how often that is done
+    def layer():  # as in GPT-2: what adds to the residual stream is scaled by 1 / sqrt(number of additions)
         up = rand.normal(units, width, dtype=dtype, std=width**-0.5)
         return {"up": up, "down": rand.normal(units, width, dtype=dtype, std=(units * layers) ** -0.5)}
 

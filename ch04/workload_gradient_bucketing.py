@@ -20,7 +20,7 @@ def reference(shards, ranks):
 
 def work(tensors, elements):
     size = 4 * tensors * elements
-    return {"peer": size, "dram_read": size, "dram_write": size}  # a rank of two takes as many bytes from the other; of more, more
+    return {"peer": size, "dram_read": size, "dram_write": size}  # each of two ranks takes `size` from the other; more ranks take more
 
 
 WORKLOAD = Workload(
@@ -33,6 +33,6 @@ WORKLOAD = Workload(
     check_at=({"tensors": 1, "elements": 1}, {"tensors": 3, "elements": 65}, {"tensors": 17, "elements": 130}),
     work=work,
     rtol=1.2e-7,  # 2^-23: the sum of two is rounded once, to 2^-24
-    atol=1e-6,  # of eight, seven sums of at most 8 or so are rounded to 2^-24 of themselves
+    atol=1e-6,  # with eight ranks: seven sums of at most 8 or so, each rounded to 2^-24
     clock="launch",  # what a collective costs the host is most of what the bucket saves
 )

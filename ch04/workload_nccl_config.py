@@ -18,7 +18,7 @@ def reference(shards, ranks):
 
 def work(elements):
     size = 4 * elements
-    return {"peer": size, "dram_read": size, "dram_write": size}  # a rank of two takes as many bytes from the other; of more, more
+    return {"peer": size, "dram_read": size, "dram_write": size}  # each of two ranks takes `size` from the other; more ranks take more
 
 
 WORKLOAD = Workload(
@@ -31,5 +31,5 @@ WORKLOAD = Workload(
     check_at=({"elements": 1}, {"elements": 65}, {"elements": 4099}),
     work=work,
     rtol=1.2e-7,  # 2^-23: the sum of two is rounded once, to 2^-24
-    atol=1e-6,  # of eight, seven sums of at most 8 or so are rounded to 2^-24 of themselves
+    atol=1e-6,  # with eight ranks: seven sums of at most 8 or so, each rounded to 2^-24
 )

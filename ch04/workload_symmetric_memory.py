@@ -35,6 +35,6 @@ WORKLOAD = Workload(
     ),
     work=work,
     rtol=0.004,  # 2^-8: the sum of two is rounded once, to 2^-9
-    atol=0.03,  # of eight, seven sums of at most 8 or so are rounded to 2^-9 of themselves
+    atol=0.03,  # with eight ranks: seven sums of at most 8 or so, each rounded to 2^-9
     clock="launch",  # a message takes the GPU less time than an operation of PyTorch takes the host
 )

@@ -18,7 +18,7 @@ def by_kvikio(file, order, records, record_bytes, mode):
     epoch = torch.empty(records, record_bytes, dtype=torch.uint8, device=order.device)
 
     def step():
-        torch.cuda.current_stream(order.device).synchronize()  # kvikio's copies do not wait for who still reads `stored`
+        torch.cuda.current_stream(order.device).synchronize()  # kvikio's copies do not wait for kernels that still read `stored`
         with kvikio.CuFile(file) as stream:
             stream.pread(stored).get()
         return torch.index_select(stored.view(records, record_bytes), 0, order, out=epoch)

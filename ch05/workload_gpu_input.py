@@ -10,7 +10,7 @@ VOCABULARY = 50257.0
 
 
 def inputs(rand, chunks, tokens, compression):
-    # Of a text's tokens, that of rank r is about 1 / r as frequent as the first. A tokenizer returns ids as int64.
+    # Zipf's law: a text's token of rank r is about 1 / r as frequent as the first. A tokenizer returns ids as int64.
     ids = (VOCABULARY ** rand.uniform(chunks, tokens) - 1).long()
     names = ("packed", "starts", "sizes")
     return {name: rand.place(made, "pinned") for name, made in zip(names, compressed(ids, compression), strict=True)}

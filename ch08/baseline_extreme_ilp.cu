@@ -3,10 +3,11 @@
 #include "shared_grid_sum.cuh"
 
 constexpr int THREADS = 256;
-constexpr int BLOCKS = 8 * 132;    // 2048 threads an SM of an H200; the loop covers any n with any number of blocks
-constexpr int TILE = 4 * THREADS;  // floats that a block takes at a time
+constexpr int BLOCKS = 8 * 132;    // 2048 threads per SM of an H200; the loop covers any n with any number of blocks
+constexpr int TILE = 4 * THREADS;  // floats per block and iteration
 
 __global__ void sum(const float* __restrict__ x, float* partial, float* y, int n) {
+    // x must start at a multiple of 16 bytes. Allocations of CUDA and PyTorch do: they start at multiples of 256.
     auto vectors = reinterpret_cast<const float4*>(x);
     int tiles = n / TILE;
     float4 total = {};
@@ -14,7 +15,7 @@ __global__ void sum(const float* __restrict__ x, float* partial, float* y, int n
         float4 v = vectors[tile * THREADS + threadIdx.x];
         total = {total.x + v.x, total.y + v.y, total.z + v.z, total.w + v.w};
     }
-    if (blockIdx.x == 0) {  // what fills no tile
+    if (blockIdx.x == 0) {  // the rest, less than a tile
         for (int i = tiles * TILE + threadIdx.x; i < n; i += THREADS) total.x += x[i];
     }
     sum_over_grid<THREADS>((total.x + total.y) + (total.z + total.w), partial, y);

@@ -1,10 +1,10 @@
 // Baseline: Horner's rule: one chain of dependent FMAs per thread.
 #include "common/cuda/launch.cuh"
 
-constexpr int THREADS = 128;  // 16384 points are 512 warps: an H200 has 528 schedulers, so a warp has one to itself
+constexpr int THREADS = 128;  // 16384 points are 512 warps; an H200 has 528 schedulers, so no two warps share one
 constexpr int TILE = 2048;    // taps in shared memory at a time
 
-// a * b + c of complex numbers: the second FMA of either part waits 4 cycles for the first.
+// a * b + c of complex numbers. Each part is two FMAs, and the second waits 4 cycles for the first.
 __device__ float2 multiply_add(float2 a, float2 b, float2 c) {
     return {fmaf(a.x, b.x, fmaf(-a.y, b.y, c.x)), fmaf(a.x, b.y, fmaf(a.y, b.x, c.y))};
 }

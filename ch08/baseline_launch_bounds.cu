@@ -2,7 +2,7 @@
 #include "common/cuda/launch.cuh"
 
 constexpr int POINTS = 4096;
-constexpr int THREADS = POINTS / 8;  // a thread has eight points in each of the four stages
+constexpr int THREADS = POINTS / 8;  // each thread transforms eight points in each of the four stages
 
 __device__ float2 add(float2 a, float2 b) { return {a.x + b.x, a.y + b.y}; }
 __device__ float2 subtract(float2 a, float2 b) { return {a.x - b.x, a.y - b.y}; }
@@ -17,7 +17,7 @@ __device__ void transform_four(float2& v0, float2& v1, float2& v2, float2& v3) {
 }
 
 __device__ void transform_eight(float2 (&v)[8]) {
-    const float half = 0.70710678f;  // the root of a half
+    const float half = 0.70710678f;  // square root of 1/2
     transform_four(v[0], v[2], v[4], v[6]);
     transform_four(v[1], v[3], v[5], v[7]);
     float2 odd[4] = {v[1], multiply(v[3], {half, -half}), {v[5].y, -v[5].x}, multiply(v[7], {-half, -half})};
@@ -29,7 +29,7 @@ __device__ void transform_eight(float2 (&v)[8]) {
     }
 }
 
-// Where a point lies in shared memory: a gap after every 16, so that strides of powers of 4 spread over the banks.
+// Index of a point in shared memory. A gap after every 16 points spreads strides of powers of 4 over the banks.
 __device__ int slot(int i) { return i + i / 16; }
 
 __global__ void fft(const float2* __restrict__ x, float2* __restrict__ y) {
@@ -41,7 +41,7 @@ __global__ void fft(const float2* __restrict__ x, float2* __restrict__ y) {
 #pragma unroll
     for (int r = 0; r < 8; r++) v[r] = x[t + r * THREADS];
 #pragma unroll
-    for (int span = 1;; span *= 8) {  // transforms of `span` points are done: eight become one
+    for (int span = 1;; span *= 8) {  // combines eight transforms of `span` points into one of 8 * span
         const int k = t % span;
         if (span > 1) {
             float2 w, power;
@@ -64,6 +64,7 @@ __global__ void fft(const float2* __restrict__ x, float2* __restrict__ y) {
 }
 
 LAUNCH(const float* x, float* y, int rows, cudaStream_t stream) {
+    if (size_t(rows) * POINTS >= 1u << 31) return cudaErrorInvalidValue;  // the kernel counts points in 32 bits
     fft<<<rows, THREADS, 0, stream>>>(reinterpret_cast<const float2*>(x), reinterpret_cast<float2*>(y));
     return cudaGetLastError();
 }

@@ -5,17 +5,17 @@
 // has: lds_128bit
 #include "common/cuda/launch.cuh"
 
-constexpr int THREADS = 128;  // 16384 points are 512 warps: an H200 has 528 schedulers, so a warp has one to itself
+constexpr int THREADS = 128;  // 16384 points are 512 warps; an H200 has 528 schedulers, so no two warps share one
 constexpr int TILE = 2048;    // taps in shared memory at a time
 constexpr int CHAINS = 4;
 constexpr int LENGTH = TILE / CHAINS;
 
-// a * b + c of complex numbers: the second FMA of either part waits 4 cycles for the first.
+// a * b + c of complex numbers. Each part is two FMAs, and the second waits 4 cycles for the first.
 __device__ float2 multiply_add(float2 a, float2 b, float2 c) {
     return {fmaf(a.x, b.x, fmaf(-a.y, b.y, c.x)), fmaf(a.x, b.y, fmaf(a.y, b.x, c.y))};
 }
 
-// z to the power of LENGTH. In double: each squaring doubles the relative error before it, to LENGTH roundings in all.
+// z to the power of LENGTH, by squaring. In double, because each squaring doubles the relative error: LENGTH roundings in the end.
 __device__ float2 power(float2 z) {
     double x = z.x, y = z.y;
     for (int k = 1; k < LENGTH; k *= 2) {
@@ -27,7 +27,7 @@ __device__ float2 power(float2 z) {
 }
 
 __global__ void respond(const float* __restrict__ h, const float2* __restrict__ zs, float2* __restrict__ ys, int points, int taps) {
-    __shared__ alignas(16) float tile[LENGTH][CHAINS];  // 16 bytes are a tap of every chain
+    __shared__ alignas(16) float tile[LENGTH][CHAINS];  // one load of 16 bytes has a tap of every chain
     int i = blockIdx.x * THREADS + threadIdx.x;
     float2 z = i < points ? zs[i] : float2{}, y = {}, jump = power(z);
     for (int first = (taps - 1) / TILE * TILE; first >= 0; first -= TILE) {

@@ -12,7 +12,7 @@ __global__ void nearest(const float* __restrict__ x, const float* __restrict__ c
     float least = INFINITY;
     for (int c = 0; c < count; c++) {
         float sum = 0;
-        // A feature: a load, a subtraction, an FMA. What x[d * n + i] is does not depend on c, so it is loaded before the loop.
+        // Instructions per feature: a load, a subtraction, an FMA. x[d * n + i] does not depend on c: it is loaded before the loop.
 #pragma unroll
         for (int d = 0; d < DIMS; d++) {
             float difference = x[d * n + i] - centers[c * DIMS + d];
@@ -24,6 +24,7 @@ __global__ void nearest(const float* __restrict__ x, const float* __restrict__ c
 }
 
 LAUNCH(const float* x, const float* centers, float* y, int n, int count, int dims, cudaStream_t stream) {
+    if (size_t(dims) * n >= 1u << 31 || size_t(count) * dims >= 1u << 31) return cudaErrorInvalidValue;  // the kernel's indices are int
     auto kernel = dims == 3 ? nearest<3> : dims == 8 ? nearest<8> : nullptr;
     if (!kernel) return cudaErrorInvalidValue;
     kernel<<<ceil_div(n, THREADS), THREADS, 0, stream>>>(x, centers, y, n, count);

@@ -8,19 +8,19 @@
 
 #include "common/cuda/launch.cuh"
 
-constexpr int SIZE = 24576;      // entries of the table: 96 KB, of the 228 KB of an SM
-constexpr int THREADS = 1024;    // 2048 threads of 32 registers take all 65536 of an SM
-constexpr int BLOCKS = 2 * 132;  // as many as the SMs of an H200 hold; the loop covers any n with any number of blocks
+constexpr int SIZE = 24576;      // entries of the table: 96 KB of an SM's 228 KB, so two blocks per SM
+constexpr int THREADS = 1024;    // two blocks are 2048 threads per SM; with 32 registers each they take all 65536
+constexpr int BLOCKS = 2 * 132;  // as many as fit an H200; the loop covers any n with any number of blocks
 
 __global__ void decode(const float* __restrict__ table, const int16_t* __restrict__ codes, float* __restrict__ y, int n) {
     extern __shared__ float entries[];
     for (int k = threadIdx.x; k < SIZE; k += THREADS) entries[k] = table[k];
     __syncthreads();
-    // A warp's request: 64 bytes of codes. What they stand for is looked up once they are here.
+    // A warp reads 64 bytes of codes, waits for them, then looks up their entries in the table.
     for (int i = blockIdx.x * THREADS + threadIdx.x; i < n; i += gridDim.x * THREADS) y[i] = entries[codes[i]];
 }
 
-PREPARE(void** state) {  // more than 48 KB for a block have to be asked for
+PREPARE(void** state) {  // more than 48 KB of shared memory per block need an opt-in
     return cudaFuncSetAttribute(decode, cudaFuncAttributeMaxDynamicSharedMemorySize, SIZE * sizeof(float));
 }
 

@@ -3,10 +3,10 @@
 // proves: spills == 0
 #include "common/cuda/launch.cuh"
 
-constexpr int THREADS = 16;  // each way: 256 a block
+constexpr int THREADS = 16;  // per dimension: 256 per block
 constexpr int REACH = 8;
-constexpr int TILE = THREADS * REACH;  // results of a block, each way
-constexpr int DEPTH = 8;               // rows of x and g in shared memory at a time
+constexpr int TILE = THREADS * REACH;  // results per block and dimension
+constexpr int DEPTH = 8;               // rows of x and g in shared memory per step
 
 __device__ void load(float (*tile)[TILE], const float* __restrict__ from, int first, int depth, int column, int columns) {
 #pragma unroll
@@ -17,7 +17,7 @@ __device__ void load(float (*tile)[TILE], const float* __restrict__ from, int fi
     }
 }
 
-// The i-th row or column of a thread: groups of 4, so that 16 threads read 256 bytes of shared memory in a row.
+// The i-th row or column of a thread. They come in groups of 4, so that 16 threads read 256 adjacent bytes of shared memory.
 __device__ int position(int i, int thread) { return i / 4 * 4 * THREADS + 4 * thread + i % 4; }
 
 __global__ void multiply(const float* __restrict__ x, const float* __restrict__ g, float* __restrict__ w, int depth, int rows, int cols) {
@@ -51,6 +51,8 @@ __global__ void multiply(const float* __restrict__ x, const float* __restrict__ 
 }
 
 LAUNCH(const float* x, const float* g, float* w, int depth, int rows, int cols, cudaStream_t stream) {
+    if (size_t(rows) * cols >= 1u << 31 || size_t(depth) * rows >= 1u << 31 || size_t(depth) * cols >= 1u << 31)
+        return cudaErrorInvalidValue;  // indices are int
     dim3 grid(ceil_div(cols, TILE), ceil_div(rows, TILE));
     multiply<<<grid, dim3(THREADS, THREADS), 0, stream>>>(x, g, w, depth, rows, cols);
     return cudaGetLastError();

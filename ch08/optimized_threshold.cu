@@ -10,7 +10,7 @@ __global__ void compress(const float* __restrict__ x, const float* __restrict__ 
     int i = blockIdx.x * THREADS + threadIdx.x;
     if (i >= n) return;
     float value = x[i];
-    // All lanes: 32 bytes of each sector, asked for with the value.
+    // All lanes load, together with the value: 32 bytes of each sector are used.
     float above = threshold + (value - threshold) * gain[i];
     y[i] = value > threshold ? above : value;
 }

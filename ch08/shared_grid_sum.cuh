@@ -1,8 +1,8 @@
-// The sum over a grid in one launch: each block leaves its own, and the block that is done last adds them up, always in the same order.
+// The sum over a grid in one launch: each block writes its sum, and the last block to finish adds all sums, always in the same order.
 #pragma once
 #include "common/cuda/launch.cuh"
 
-// Blocks that are done; the last one sets it back to 0 for the next launch, which may only begin after this one.
+// Number of finished blocks. The last one resets it to 0 for the next launch, so two launches must not overlap.
 __device__ unsigned blocks_done;
 
 // The sum over the block, in all of its threads.
@@ -17,14 +17,14 @@ __device__ float sum_over_block(float value) {
     return value;
 }
 
-// y[0] = the sum of every thread's `value`; `partial` has a place for each block.
+// y[0] = the sum of every thread's `value`; `partial` has an element per block.
 template <int THREADS>
 __device__ void sum_over_grid(float value, float* partial, float* y) {
     __shared__ bool last;
     value = sum_over_block<THREADS>(value);
     if (threadIdx.x == 0) {
         partial[blockIdx.x] = value;
-        __threadfence();  // whoever counts this block as done also sees its sum
+        __threadfence();  // the block's sum is visible before the block is counted
         last = atomicInc(&blocks_done, gridDim.x - 1) == gridDim.x - 1;
     }
     __syncthreads();

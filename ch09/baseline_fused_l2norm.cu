@@ -3,7 +3,7 @@
 // scratch: float scales[rows]
 #include "common/cuda/launch.cuh"
 
-constexpr int THREADS = 256;  // a block a row
+constexpr int THREADS = 256;  // one block per row
 
 __device__ float sum_over_block(float value) {
     __shared__ float sums[THREADS / 32];
@@ -17,14 +17,14 @@ __device__ float sum_over_block(float value) {
 
 __global__ void square(const float* __restrict__ x, float* __restrict__ squares, int cols) {
     size_t row = size_t(blockIdx.x) * cols;
-    // An element: 4 bytes in, 4 out.
+    // Per element: 4 bytes read, 4 bytes written.
     for (int c = threadIdx.x; c < cols; c += THREADS) squares[row + c] = x[row + c] * x[row + c];
 }
 
 __global__ void reduce(const float* __restrict__ squares, float* __restrict__ scales, int cols, float eps) {
     size_t row = size_t(blockIdx.x) * cols;
     float sum = 0;
-    // An element: 4 bytes in.
+    // Per element: 4 bytes read.
     for (int c = threadIdx.x; c < cols; c += THREADS) sum += squares[row + c];
     sum = sum_over_block(sum);
     if (threadIdx.x == 0) scales[blockIdx.x] = 1 / fmaxf(sqrtf(sum), eps);
@@ -33,7 +33,7 @@ __global__ void reduce(const float* __restrict__ squares, float* __restrict__ sc
 __global__ void scale(const float* __restrict__ x, const float* __restrict__ scales, float* __restrict__ y, int cols) {
     size_t row = size_t(blockIdx.x) * cols;
     float factor = scales[blockIdx.x];
-    // An element: 4 bytes in, 4 out.
+    // Per element: 4 bytes read, 4 bytes written.
     for (int c = threadIdx.x; c < cols; c += THREADS) y[row + c] = x[row + c] * factor;
 }
 

@@ -3,9 +3,9 @@
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 256;
-constexpr int RUN = 4;  // elements a thread, THREADS apart
+constexpr int RUN = 4;  // elements per thread, THREADS apart
 
-// All at once and before the arithmetic: sinf branches, and a load behind a branch would wait for the one before it.
+// Issues all loads before the arithmetic: sinf branches, and the compiler does not move a load across a branch.
 __device__ void load(float* values, const float* __restrict__ from, int first, int n) {
 #pragma unroll
     for (int k = 0; k < RUN; k++) values[k] = first + k * THREADS < n ? from[first + k * THREADS] : 0;

@@ -1,7 +1,7 @@
 // Baseline: sqrtf: ten instructions and a branch for exact rounding.
 #include "common/cuda/launch.cuh"
 
-constexpr int THREADS = 256;  // points a block, and landmarks that it keeps in shared memory at a time
+constexpr int THREADS = 256;  // points per block, and landmarks in shared memory per step
 
 __global__ void __launch_bounds__(THREADS) distances(const float4* __restrict__ points, float* __restrict__ y, int n, int m) {
     __shared__ float4 landmarks[THREADS];
@@ -10,9 +10,9 @@ __global__ void __launch_bounds__(THREADS) distances(const float4* __restrict__ 
     float sum = 0;
     for (int first = 0; first < m; first += THREADS) {
         __syncthreads();
-        landmarks[threadIdx.x] = first + threadIdx.x < m ? points[first + threadIdx.x] : float4{};  // of no weight
+        landmarks[threadIdx.x] = first + threadIdx.x < m ? points[first + threadIdx.x] : float4{};  // weight 0: adds nothing
         __syncthreads();
-        float part = 0;  // sums of 256 and then of the parts: fewer roundings in a row
+        float part = 0;  // sums of 256 first, then their sum: fewer roundings one after the other
 #pragma unroll 8
         for (int j = 0; j < THREADS; j++) {
             const float4 other = landmarks[j];

@@ -2,25 +2,25 @@
 #include "common/cuda/launch.cuh"
 #include "shared_bf16_tiles.cuh"
 
-// What 32 bits hold: the bf16 at the lower address is the lower half, and a bf16 is the upper half of its float.
+// Two bf16 in 32 bits: the one at the lower address is the lower half. A bf16 is the upper half of the float of its value.
 __device__ float lower(unsigned pair) { return __uint_as_float(pair << 16); }
 __device__ float upper(unsigned pair) { return __uint_as_float(pair & 0xffff0000u); }
 
 template <bool ALIGNED>
 __global__ void __launch_bounds__(THREADS, 2) multiply(Product x) {
     __shared__ Tiles tiles[2];
-    // Warps lie 4 down and 2 across, their lanes too 4 down and 8 across: rows 4 apart, and 8 columns side by side.
+    // Warps are 4 down and 2 across; the lanes of a warp are 4 down and 8 across. A thread's rows are 4 apart, its 8 columns adjacent.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int row = warp / 2 * 32 + lane / 8, col = warp % 2 * 64 + lane % 8 * 8;
     float sum[8][8] = {};
     Groups next = fetch<ALIGNED>(x, 0);
     for (int first = 0, now = 0; first < x.k; first += DEPTH, now ^= 1) {
         put(tiles[now], next);
-        __syncthreads();  // one a tile: whoever is past it has read the pair that is written next
+        __syncthreads();  // one barrier per tile: past it, all threads have read the pair of tiles that is written next
         next = fetch<ALIGNED>(x, first + DEPTH);
 #pragma unroll 1
         for (int l = 0; l < DEPTH; l += 2) {
-            // 128 FMAs: 8 loads of 4 bytes, 2 of 16, and 32 conversions, as no FMA of bf16 sums in float32.
+            // Per 128 FMAs: 8 loads of 4 bytes, 2 of 16 bytes, and 32 conversions, because no FMA takes bf16 and sums in fp32.
             unsigned a_part[8];
 #pragma unroll
             for (int i = 0; i < 8; i++) a_part[i] = *reinterpret_cast<const unsigned*>(&tiles[now].a[row + 4 * i][l]);

@@ -1,7 +1,7 @@
 // Baseline: one result per thread: 2 floats of shared memory per FMA.
 #include "common/cuda/launch.cuh"
 
-constexpr int TILE = 32;  // 1024 threads; a float of either tile is used 32 times, by a thread each
+constexpr int TILE = 32;  // 1024 threads; 32 threads use each float of a tile
 
 __global__ void __launch_bounds__(TILE* TILE)
     multiply(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int m, int n, int k) {
@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(TILE* TILE)
         a_tile[threadIdx.y][threadIdx.x] = row < m && a_col < k ? a[size_t(row) * k + a_col] : 0;
         b_tile[threadIdx.y][threadIdx.x] = b_row < k && col < n ? b[size_t(b_row) * n + col] : 0;
         __syncthreads();
-        // 32 FMAs: 32 loads from b's tile, and 8 from a's, whose rows the compiler reads 16 bytes at a time.
+        // Per 32 FMAs: 32 loads from b's tile and 8 from a's tile, whose rows the compiler reads 16 bytes at a time.
 #pragma unroll
         for (int l = 0; l < TILE; l++) sum = fmaf(a_tile[threadIdx.y][l], b_tile[l][threadIdx.x], sum);
         __syncthreads();

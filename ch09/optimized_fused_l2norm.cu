@@ -5,7 +5,7 @@
 // proves: counter dram__bytes.sum < 0.5 x baseline
 #include "common/cuda/launch.cuh"
 
-constexpr int THREADS = 256;  // a block a row
+constexpr int THREADS = 256;  // one block per row
 
 __device__ float sum_over_block(float value) {
     __shared__ float sums[THREADS / 32];
@@ -18,16 +18,17 @@ __device__ float sum_over_block(float value) {
 }
 
 __global__ void normalize(const float* __restrict__ x, float* __restrict__ y, int cols, float eps) {
-    extern __shared__ float kept[];  // 4096 columns: 16 KB, so an SM still holds 8 blocks. A thread reads only what it wrote itself.
+    extern __shared__ float
+        kept[];  // 4096 columns take 16 KB, so an SM still holds 8 blocks. A thread reads only what it wrote, so no barrier is needed.
     size_t row = size_t(blockIdx.x) * cols;
     float sum = 0;
-    // An element: 4 bytes in.
+    // Per element: 4 bytes read.
     for (int c = threadIdx.x; c < cols; c += THREADS) {
         kept[c] = x[row + c];
         sum += kept[c] * kept[c];
     }
     float factor = 1 / fmaxf(sqrtf(sum_over_block(sum)), eps);
-    // An element: 4 bytes out.
+    // Per element: 4 bytes written.
     for (int c = threadIdx.x; c < cols; c += THREADS) y[row + c] = kept[c] * factor;
 }
 

@@ -6,10 +6,10 @@
 // has: spills == 0
 #include "common/cuda/launch.cuh"
 
-constexpr int THREADS = 256;  // points a block, and landmarks that it keeps in shared memory at a time
+constexpr int THREADS = 256;  // points per block, and landmarks in shared memory per step
 
-// PTX ISA, sqrt.approx: off by 2^-23 of the root at most, where sqrtf is off by 2^-24. With .ftz what is below 2^-126 counts as 0, whose
-// root is 0; without it, three more instructions scale it up and its root down. A function of its argument alone, so not volatile.
+// PTX ISA, sqrt.approx: a relative error of 2^-23 at most, where sqrtf has 2^-24. With .ftz, arguments below 2^-126 count as 0; without it,
+// three more instructions would scale them. The result depends on the argument alone, so the asm is not volatile.
 __device__ float root(float x) {
     float y;
     asm("sqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -23,9 +23,9 @@ __global__ void __launch_bounds__(THREADS) distances(const float4* __restrict__ 
     float sum = 0;
     for (int first = 0; first < m; first += THREADS) {
         __syncthreads();
-        landmarks[threadIdx.x] = first + threadIdx.x < m ? points[first + threadIdx.x] : float4{};  // of no weight
+        landmarks[threadIdx.x] = first + threadIdx.x < m ? points[first + threadIdx.x] : float4{};  // weight 0: adds nothing
         __syncthreads();
-        float part = 0;  // sums of 256 and then of the parts: fewer roundings in a row
+        float part = 0;  // sums of 256 first, then their sum: fewer roundings one after the other
 #pragma unroll 8
         for (int j = 0; j < THREADS; j++) {
             const float4 other = landmarks[j];

@@ -12,18 +12,18 @@
 template <bool ALIGNED>
 __global__ void __launch_bounds__(THREADS, 2) multiply(Product x) {
     __shared__ Tiles tiles[2];
-    // Warps lie 2 down and 4 across: each makes 64 x 32 of c, in 4 x 4 products of 16 x 8.
+    // Warps are 2 down and 4 across: each makes 64 x 32 of c, by 4 x 4 products of 16 x 8.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int row = warp / 4 * 64, col = warp % 4 * 32;
     float sum[4][4][4] = {};
     Groups next = fetch<ALIGNED>(x, 0);
     for (int first = 0, now = 0; first < x.k; first += DEPTH, now ^= 1) {
         put(tiles[now], next);
-        __syncthreads();  // one a tile: whoever is past it has read the pair that is written next
+        __syncthreads();  // one barrier per tile: past it, all threads have read the pair of tiles that is written next
         next = fetch<ALIGNED>(x, first + DEPTH);
 #pragma unroll
         for (int l = 0; l < DEPTH; l += 16) {
-            // 16 mma.sync: 6 ldmatrix of 512 bytes, 4 of a and 2 of b. The lane names a row of 16 bytes, 16 below each other, two across.
+            // Per 16 mma.sync: 6 ldmatrix of 512 bytes, 4 for a and 2 for b. A lane gives the address of 16 bytes: 16 rows, 2 across.
             unsigned a[4][4], b[2][4];
 #pragma unroll
             for (int i = 0; i < 4; i++) ldmatrix(a[i], &tiles[now].a[row + 16 * i + lane % 16][l + lane / 16 * 8]);
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(THREADS, 2) multiply(Product x) {
             }
         }
     }
-    // Of 16 x 8 a lane has two pairs, 8 rows apart; 4 lanes have a row of 32 bytes, a sector.
+    // Of a 16 x 8 result a lane has two pairs, 8 rows apart; four lanes hold a row of 32 bytes, a sector.
 #pragma unroll
     for (int i = 0; i < 4; i++) {
 #pragma unroll

@@ -7,20 +7,19 @@
 // has: lds_128bit
 // has: spills == 0
 //
-// A thread has two parts of the tiles in registers: while it multiplies one, the next one's loads are on their way. With 128 registers a
-// thread, a scheduler has 4 warps, too few to hide shared memory's latency behind each other: a warp has to hide its own, behind 64 FMAs.
-// Their order is for the register file, which gives an FMA three operands a cycle only if they are not all in one of its banks: a row of
-// sums is gone over from the left and the next from the right, so that an operand can be kept from one FMA to the next. What both are
-// worth was seen in a run for tuning, of which no row is left: at m = n = k = 4096, on an H200, on 2026-11-22, a kernel with both had 0.90
-// of cuBLAS's speed, and this one without them 0.78. In the row that was accepted it has 0.87.
+// A thread holds two sets of operands in registers: while it multiplies one, the loads of the other are in flight. With 128 registers per
+// thread a scheduler has only 4 warps, too few to hide the latency of shared memory, so each warp hides its own behind 64 FMAs.
+// The order of the FMAs suits the register file, which delivers three operands per cycle only if they are not all in one bank. One row of
+// sums is visited from the left and the next from the right, so that consecutive FMAs share an operand.
+// Tuning run at m = n = k = 4096 (H200, 2026-11-22): 0.90 of cuBLAS's speed with both, 0.78 without them.
 #include "common/cuda/launch.cuh"
 
-constexpr int TILE = 128;     // rows and columns of c that a block makes
-constexpr int DEPTH = 8;      // of the tiles of a and b: 4 KB each, a float4 of either a thread
+constexpr int TILE = 128;     // rows and columns of c per block
+constexpr int DEPTH = 8;      // a K-step: tiles of a and b take 4 KB each, one float4 of each per thread
 constexpr int THREADS = 256;  // 8 warps, 4 down and 2 across
-constexpr int PAD = 4;        // a thread stores 4 floats down a column of a_tile: rows 132 long put a warp's 32 in 32 banks
+constexpr int PAD = 4;  // a thread stores 4 floats down a column of a_tile; with rows of 132 floats a warp's 32 floats lie in 32 banks
 
-// Four floats at `from`, of which `valid` are inside the matrix. ALIGNED: 0 or 4 are.
+// Four floats at `from`, of which `valid` are inside the matrix. ALIGNED: `from` is a multiple of 16 bytes, and `valid` is 0 or 4.
 template <bool ALIGNED>
 __device__ float4 load(const float* from, int valid) {
     if (ALIGNED) return valid > 0 ? *reinterpret_cast<const float4*>(from) : float4{};
@@ -39,7 +38,7 @@ __device__ void store(float* to, int valid, const float* values) {
     }
 }
 
-// What 64 FMAs of a thread read: its 8 rows are two fours 16 apart, its columns two fours 32 apart, 16 bytes a load.
+// Operands of a thread's 64 FMAs: its 8 rows are two groups of 4, 16 apart; its columns two groups of 4, 32 apart; 16 bytes per load.
 struct Part {
     float a[8], b[8];
 
@@ -54,7 +53,7 @@ struct Part {
         for (int i = 0; i < 8; i++) {
 #pragma unroll
             for (int step = 0; step < 8; step++) {
-                const int j = i % 2 ? 7 - step : step;  // there and back: every FMA shares an operand with the one before
+                const int j = i % 2 ? 7 - step : step;  // alternating direction: every FMA shares an operand with the previous one
                 sum[i][j] = fmaf(a[i], b[j], sum[i][j]);
             }
         }
@@ -71,7 +70,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     const float* b_from = b + size_t(b_row) * n + col0 + b_col;
     const int a_valid = row0 + a_row < m ? k - a_col : 0, b_valid = n - col0 - b_col;
 
-    // A warp's lanes lie 4 down and 8 across. Lanes that differ in bit 0 read the same float4 of b_tile, in bit 1 the same of a_tile: a
+    // A warp's lanes are 4 down and 8 across. Lanes that differ in bit 0 read the same float4 of b_tile, in bit 1 the same of a_tile: a
     // warp's request is for 128 different bytes of b_tile or 64 of a_tile, none of them in one bank.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int row = warp / 2 * 32 + (lane / 16 * 2 + lane % 2) * 4, col = warp % 2 * 64 + lane % 16 / 2 * 4;
@@ -85,8 +84,8 @@ __global__ void __launch_bounds__(THREADS, 2)
         a_tile[now][a_col + 2][a_row] = a_next.z;
         a_tile[now][a_col + 3][a_row] = a_next.w;
         *reinterpret_cast<float4*>(&b_tile[now][b_row][b_col]) = b_next;
-        __syncthreads();  // one a tile: whoever is past it has read the pair that is written next
-        // The next tiles travel while these are multiplied; short of registers, the compiler asks for them with half the 512 FMAs to go.
+        __syncthreads();  // one barrier per tile: past it, all threads have read the pair of tiles that is written next
+        // The next tiles are loaded while these are multiplied. To save registers, the compiler issues the loads after 256 FMAs.
         const int next = first + DEPTH;
         a_from += DEPTH;
         a_next = load<ALIGNED>(a_from, a_valid - next);

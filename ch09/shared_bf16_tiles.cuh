@@ -1,12 +1,12 @@
-// For the two sides of tensor_core: how a block brings tiles of a and b into shared memory. What it does with them is the side's own.
+// Shared by both sides of tensor_core: how a block loads tiles of a and b into shared memory.
 #pragma once
 #include <cuda_bf16.h>
 
-constexpr int TILE = 128;     // rows and columns of c that a block makes
-constexpr int DEPTH = 32;     // of the tiles of a and b: 8 KB each, two groups of either a thread
+constexpr int TILE = 128;     // rows and columns of c per block
+constexpr int DEPTH = 32;     // a K-step: tiles of a and b take 8 KB each, two groups of each per thread
 constexpr int THREADS = 256;  // 8 warps
-constexpr int GROUP = 8;      // bf16 in 16 bytes, the most that a thread moves at a time
-constexpr int PAD = GROUP;    // rows of 80 and 272 bytes: 16 bytes of each of 8 rows, one below the other, lie in 32 banks
+constexpr int GROUP = 8;      // bf16 in 16 bytes, the widest access of a thread
+constexpr int PAD = GROUP;    // rows of 80 and 272 bytes: 16 bytes of each of 8 successive rows cover all 32 banks
 
 struct Product {
     const __nv_bfloat16 *a, *b;
@@ -22,14 +22,14 @@ struct Groups {
     uint4 a[2], b[2];
 };
 
-// Where a thread's first groups lie in the tiles; the second are half a tile below. The L1 takes eight lanes at a time, and passes once for
-// every line that they touch: of a they take two rows, the fewest, and two that are 4 apart, as those lie in different banks of the tile.
+// Position of a thread's first groups in the tiles; the second groups are half a tile below. The L1 serves eight lanes at a time, one pass
+// per cache line. Eight lanes load two rows of a, the fewest possible; rows 4 apart, because those lie in different banks of the tile.
 struct Place {
     int a_row = threadIdx.x / 32 * 8 + threadIdx.x % 8 / 4 * 4 + threadIdx.x % 32 / 8, a_col = threadIdx.x % 4 * GROUP;
     int b_row = threadIdx.x / 16, b_col = threadIdx.x % 16 * GROUP;
 };
 
-// Eight bf16 at `from`, of which `valid` are inside the matrix. ALIGNED: 0 or 8 are.
+// Eight bf16 at `from`, of which `valid` are inside the matrix. ALIGNED: `from` is a multiple of 16 bytes, and `valid` is 0 or 8.
 template <bool ALIGNED>
 __device__ uint4 load(const __nv_bfloat16* from, int valid) {
     if (ALIGNED) return valid > 0 ? *reinterpret_cast<const uint4*>(from) : uint4{};
@@ -39,7 +39,7 @@ __device__ uint4 load(const __nv_bfloat16* from, int valid) {
     return *reinterpret_cast<uint4*>(group);
 }
 
-// A thread's part of the tiles at columns `first` of a and rows `first` of b, zero outside them.
+// A thread's part of the tiles that begin at column `first` of a and row `first` of b; zeros outside the matrices.
 template <bool ALIGNED>
 __device__ Groups fetch(const Product& x, int first) {
     Groups groups;

@@ -1,14 +1,15 @@
-// The three instructions with which a warp drives a tensor core (compute capability 8.0 and above). Hopper's peak takes wgmma.
+// Three warp-wide instructions for tensor cores (compute capability 8.0 and above). Hopper's full rate takes wgmma.
 #pragma once
 
-// Four 8 x 8 matrices of 16-bit elements: lane 8 * i + r names row r of matrix i, and gets of each matrix 2 elements of row lane / 4.
+// Loads four 8 x 8 matrices of 16-bit elements. Lane 8 * i + r gives the address of row r of matrix i; each lane gets, of each matrix, 2
+// elements of row lane / 4.
 __device__ void ldmatrix(unsigned (&to)[4], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
                  : "r"(unsigned(__cvta_generic_to_shared(row))));
 }
 
-// The same, but a lane gets 2 elements of column lane / 4.
+// The same, transposed: a lane gets 2 elements of column lane / 4.
 __device__ void ldmatrix_transposed(unsigned (&to)[4], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])

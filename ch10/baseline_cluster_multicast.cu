@@ -17,13 +17,13 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
     if (threadIdx.x == 0) ring.initialize(4);
     __syncthreads();
 
-    uint32_t step = 0;  // of all tiles
+    uint32_t step = 0;  // K-steps, counted across tiles
     if (threadIdx.x == WARPGROUP) {
         for (int tile = first; tile < tiles.count(); tile += stride) {
             const int row = tiles.row(tile), column = tiles.column(tile);
             for (int i = 0; i < steps; i++, step++) {
                 const Small::Slot at(step);
-                barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // of the phase before: true at once the first time
+                barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // the stage is free; parity ^ 1 passes at once on a fresh barrier
                 barrier_expect(&ring.full[at.stage], Small::STAGE_BYTES);
                 load_tile(ring.a[at.stage], &a, i * TILE_K, row, &ring.full[at.stage]);
                 load_tile(ring.b[at.stage], &b, i * TILE_K, column, &ring.full[at.stage]);
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
             for (int i = 0; i < steps; i++, step++) {
                 const Small::Slot at(step);
                 barrier_wait(&ring.full[at.stage], at.parity);
-                sums.add(ring, at.stage, i == 0);  // its products run on while those of the step before are waited for
+                sums.add(ring, at.stage, i == 0);  // in flight while the step before is waited for
                 wgmma_wait<1>();
                 if (i > 0) give_back(Small::Slot(step - 1).stage);
             }

@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(Product x) {
         Share<TILE_N, THREADS> b;
         a.load(x.a, row, first, x.m, x.k);
         b.load(x.b, column, first, x.n, x.k);
-        __syncthreads();  // all have read what lies there
+        __syncthreads();  // all threads have read the previous tile
         a.store(stage.a);
         b.store(stage.b);
         __syncthreads();

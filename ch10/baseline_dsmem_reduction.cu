@@ -8,7 +8,7 @@ __global__ void __launch_bounds__(THREADS, 2) sum_shares(const float* __restrict
     if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
-// Eight lanes a row.
+// Eight lanes per row.
 __global__ void __launch_bounds__(THREADS) add_partial_sums(const float* __restrict__ partial, float* __restrict__ y, int rows) {
     const int at = blockIdx.x * THREADS + threadIdx.x;
     const float sum = warp_reduce<Sum, BLOCKS>(at < rows * BLOCKS ? partial[at] : 0);

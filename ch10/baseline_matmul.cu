@@ -2,9 +2,9 @@
 #include "common/cuda/launch.cuh"
 #include "shared_cuda_cores.cuh"
 
-constexpr int TILE = 16;  // of c, a block
+constexpr int TILE = 16;  // rows and columns of c per block
 
-// For 8 products a lane a warp reads 16 rows of b and 2 of a, each from a line of its own: 18 lines, each needed for 8 steps.
+// For 8 products per lane, a warp reads 16 rows of b and 2 rows of a. Each row is a cache line of its own: 18 lines, used for 8 loads.
 __global__ void __launch_bounds__(TILE* TILE)
     multiply(const Element* __restrict__ a, const Element* __restrict__ b, Element* __restrict__ c, int m, int n, int k) {
     const int row = blockIdx.y * TILE + threadIdx.y, column = blockIdx.x * TILE + threadIdx.x;

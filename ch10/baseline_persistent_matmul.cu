@@ -30,15 +30,15 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
             const int part = TILE_N / cluster * rank;
             for (int step = 0; step < steps; step++) {
                 const Slot at(step);
-                barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // in all blocks: of the phase before, true at once the first time
-                barrier_expect(&ring.full[at.stage], STAGE_BYTES);   // all parts of b, whoever loads them
+                barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // all blocks of the cluster have read it; passes at once at first
+                barrier_expect(&ring.full[at.stage], STAGE_BYTES);   // bytes of all parts of b, from every block
                 load_tile(ring.a[at.stage], &a, step * TILE_K, row, &ring.full[at.stage]);
                 load_tile_multicast(ring.b[at.stage] + part * TILE_K, &b, step * TILE_K, column + part, &ring.full[at.stage],
                                     (1 << cluster) - 1);
             }
         }
     } else {
-        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168, with which the block began
+        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168 registers, as many as at launch
         const int warpgroup = threadIdx.x / WARPGROUP;
         Sums sums;
         Rounded made;
@@ -46,14 +46,14 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
             const Slot at(step);
             barrier_wait(&ring.full[at.stage], at.parity);
             sums.add(ring, at.stage, step == 0);
-            wgmma_wait<0>();  // the other warpgroup's products run on
+            wgmma_wait<0>();  // meanwhile the tensor cores run the other warpgroup's products
             if (threadIdx.x % 32 < cluster) cluster_arrive(&ring.empty[at.stage], threadIdx.x % 32);
         }
         made.take(sums, row + warpgroup * ROWS, column);
         made.store_all(ring.panel[warpgroup], &c);
         if (threadIdx.x % WARPGROUP == 0) wait_until_stores_have_read();
     }
-    cluster_sync();  // peers may still arrive here
+    cluster_sync();  // no block exits while a peer may arrive on its barriers
 }
 
 PREPARE(void** state) {

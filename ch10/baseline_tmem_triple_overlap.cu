@@ -7,8 +7,8 @@
 #include "common/cuda/tma.cuh"
 #include "shared_tile.cuh"
 
-constexpr int TILE_N = 256;   // as many columns of tensor memory, so two blocks an SM
-constexpr int THREADS = 256;  // 12 chunks of 16 bytes each, and at the end half a row of c
+constexpr int TILE_N = 256;   // half of tensor memory's 512 columns, so two blocks fit an SM
+constexpr int THREADS = 256;  // each loads 12 chunks of 16 bytes per K-step, and stores half a row of c
 constexpr uint32_t INSTRUCTION = tcgen05_instruction(TILE_M, TILE_N);
 
 struct alignas(SWIZZLE_PERIOD) Shared {
@@ -50,10 +50,10 @@ __global__ void __launch_bounds__(THREADS, 2)
             tcgen05_commit(&shared.multiplied);
         }
         __syncwarp();
-        barrier_wait(&shared.multiplied, first / TILE_K % 2);  // what lies in shared memory has been read, too
+        barrier_wait(&shared.multiplied, first / TILE_K % 2);  // the products are complete, so the tiles may be overwritten
     }
 
-    // Both warpgroups reach all 128 lanes, which are rows: the second takes the second half of the columns.
+    // Tensor memory has 128 lanes, one per row, and both warpgroups can read all. The second takes the second half of the columns.
     tcgen05_fence_after();
     const int lane = threadIdx.x % 128, row = first_row + lane;
 #pragma unroll

@@ -17,7 +17,7 @@ def matmul(a, b, c, m, n, k, ROWS: tl.constexpr, COLS: tl.constexpr, STEP: tl.co
         for at in tl.range(0, k, STEP):
             sums = tl.dot(a.load([row, at]), b.load([col, at]).T, sums)
         left, right = sums.reshape(ROWS, 2, COLS // 2).permute(0, 2, 1).split()
-        c.store([row, col], left.to(tl.float16))  # in halves: stages of 192 KB leave 35 KB to store from
+        c.store([row, col], left.to(tl.float16))  # in halves, because the stages take 192 KB and leave 35 KB of shared memory for the store
         c.store([row, col + COLS // 2], right.to(tl.float16))
 
 

@@ -6,7 +6,7 @@
 #include "shared_tile.cuh"
 
 constexpr int TILE_N = 128;
-constexpr int THREADS = 256;  // two warpgroups, each with 64 rows of the tile: 64 sums a thread
+constexpr int THREADS = 256;  // two warpgroups with 64 rows of the tile each: 64 sums per thread
 
 __global__ void __launch_bounds__(THREADS, 2)
     multiply(const Element* __restrict__ a, const Element* __restrict__ b, Element* __restrict__ c, int m, int n, int k) {
@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(THREADS, 2)
         Share<TILE_N, THREADS> b_share;
         a_share.load(a, first_row, first, m, k);
         b_share.load(b, first_column, first, n, k);
-        __syncthreads();  // both warpgroups have multiplied what lies there
+        __syncthreads();  // both warpgroups have multiplied the previous tiles
         a_share.store(a_tile);
         b_share.store(b_tile);
         show_to_async_proxy();

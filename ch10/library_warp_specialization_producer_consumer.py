@@ -1,4 +1,4 @@
-"""Library: weights as fp16 in memory, 3 bytes of traffic each, then cuBLAS's product and a pass to scale it."""
+"""Library: weights are converted to fp16 in memory, multiplied by cuBLAS, and scaled in a further pass."""
 
 
 def prepare(w, scale, x):

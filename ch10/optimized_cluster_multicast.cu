@@ -1,5 +1,8 @@
 // Optimized: a cluster's 4 blocks share each tile of b: one L2 read.
-// expects: 1.87x at k = 8184, timed before: rows split lines, a step takes 180 requests, not 360; 1.04x at 8192: an H200 joins reads anyway
+// predicts: baseline 278 us on h200  (timed before: rows split cache lines, so a K-step sends 360 requests to the L2)
+// predicts: optimized 148 us on h200  (timed before: 180 requests per K-step)
+// predicts@whole lines: baseline 118.6 us on h200  (timed before: the H200 joins most reads of the same sectors by itself)
+// predicts@whole lines: optimized 113.5 us on h200  (timed before)
 // proves: tma_multicast
 // proves: cluster_arrive
 // proves: cluster_wait
@@ -25,15 +28,15 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
     }
     cluster_sync();
 
-    uint32_t step = 0;  // of all tiles
+    uint32_t step = 0;  // K-steps, counted across tiles
     if (threadIdx.x == WARPGROUP) {
         const int part = COLUMNS / cluster * rank;
         for (int tile = first; tile < tiles.count(); tile += stride) {
             const int row = tiles.row(tile) + rank * ROWS, column = tiles.column(tile) + part;
             for (int i = 0; i < steps; i++, step++) {
                 const Small::Slot at(step);
-                barrier_wait(&ring.empty[at.stage], at.parity ^ 1);        // in all blocks: of the phase before, true at once at first
-                barrier_expect(&ring.full[at.stage], Small::STAGE_BYTES);  // all parts of b, whoever loads them
+                barrier_wait(&ring.empty[at.stage], at.parity ^ 1);        // all blocks have read it; passes at once at first
+                barrier_expect(&ring.full[at.stage], Small::STAGE_BYTES);  // bytes of all parts of b, from every block
                 load_tile(ring.a[at.stage], &a, i * TILE_K, row, &ring.full[at.stage]);
                 load_tile_multicast(ring.b[at.stage] + part * TILE_K, &b, i * TILE_K, column, &ring.full[at.stage], (1 << cluster) - 1);
             }
@@ -48,7 +51,7 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
             for (int i = 0; i < steps; i++, step++) {
                 const Small::Slot at(step);
                 barrier_wait(&ring.full[at.stage], at.parity);
-                sums.add(ring, at.stage, i == 0);  // its products run on while those of the step before are waited for
+                sums.add(ring, at.stage, i == 0);  // in flight while the step before is waited for
                 wgmma_wait<1>();
                 if (i > 0) give_back(Small::Slot(step - 1).stage);
             }
@@ -59,7 +62,7 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
         }
         if (threadIdx.x % WARPGROUP == 0) wait_until_stores_have_read();
     }
-    cluster_sync();  // peers may still arrive here
+    cluster_sync();  // no block exits while a peer may arrive on its barriers
 }
 
 PREPARE(void** state) {

@@ -1,6 +1,7 @@
 """Optimized: cuDNN: FlashAttention's tiling, with wgmma."""
 # needs: tma
-# expects: 2.2x, 1.98 ms, in which 8.6 GB of scores pass DRAM, against 550 GFLOP at 600 TFLOP/s: it multiplies with wgmma or tcgen05
+# predicts: baseline 2.00 ms = 8 * batch * heads * seq**2 / dram_copy  (scores, 2 bytes each, pass DRAM four times)
+# predicts: optimized 0.916 ms = 4 * batch * heads * seq**2 * dim / 600e12 on h200  (flops; wgmma assumed at 600 TFLOP/s)
 # proves: kernel cudnn
 
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -9,7 +10,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 def prepare(q, k, v):
     def step():
-        with sdpa_kernel([SDPBackend.CUDNN_ATTENTION]):  # or an error, never another backend
+        with sdpa_kernel([SDPBackend.CUDNN_ATTENTION]):  # raises an error where this backend cannot run, never another backend
             return scaled_dot_product_attention(q, k, v)
 
     return step

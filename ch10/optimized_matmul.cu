@@ -1,5 +1,13 @@
 // Optimized: stream-K: the tail wave is split by K-steps over all SMs.
-// expects: 105x, the baseline makes 14 products a cycle, 18 L1 lines for 256; tensor cores 2048 at 3/4 of the clock; last step 1.03x
+// predicts: optimized = 0.971 x persistent_matmul  (15.5 waves instead of 16)
+// predicts@medium: optimized = 1 x persistent_matmul  (handing partial sums on costs the 8 K-steps that would be idle)
+// predicts@awkward: optimized = 0.847 x persistent_matmul  (4.1 waves instead of 5, less 8 K-steps to hand partial sums on)
+// predicts: baseline 148 ms = m * n * k * 18 / 256 / (sm_count * sm_clock)  (18 cache lines, a cycle each in the L1, per 256 products)
+// predicts: optimized 1.41 ms = 1.03 * m * n * k / (0.75 * 2048 * sm_count * sm_clock)  (at 3/4 of the clock; 105x was written, not 108x)
+// predicts@medium: baseline 18.5 ms = m * n * k * 18 / 256 / (sm_count * sm_clock)  (the same lines)
+// predicts@medium: optimized 0.177 ms = 1.03 * m * n * k / (0.75 * 2048 * sm_count * sm_clock)  (the same rate)
+// predicts@awkward: baseline 18.0 ms = m * n * k * 18 / 256 / (sm_count * sm_clock)  (the same lines)
+// predicts@awkward: optimized 0.171 ms = 1.03 * m * n * k / (0.75 * 2048 * sm_count * sm_clock)  (the same rate)
 // scratch: float partial[132 * 128 * 256]
 // scratch: int ready[132 * 2]
 // proves: tma_multicast
@@ -14,16 +22,18 @@
 #include "shared_matmul_pipeline.cuh"
 
 constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
-constexpr int MOST_BLOCKS = 132;  // SMs of the largest GPU that has wgmma: so many have partial sums
-constexpr int WORTH = 16;         // steps: partial sums are 128 KB an SM to the L2 and back, some 8 steps of time
+constexpr int MOST_BLOCKS = 132;  // SMs of an H100 or H200, the only GPUs with wgmma; the scratch holds partial sums of as many blocks
+constexpr int WORTH = 16;         // K-steps that must be idle for a split to pay: 128 KB of sums per SM to the L2 and back take about 8
 
-// What a cluster does, piece by piece: whole tiles; then, of those whose steps are divided, one range of steps. A range is a tile or more,
-// so a divided tile has two parts, and a range is walked over from its end: the first part of a tile, which the next cluster adds to its
-// own, is multiplied first, and the last part of a tile last. A cluster waits only for the one before it, which gives before it waits.
+// A cluster's work, piece by piece. First come whole tiles. The last clusters + left tiles are divided: their K-steps, laid end to end, are
+// cut into one range per cluster. A range is a tile or longer, so a divided tile has at most two parts, made by neighbouring clusters. A
+// cluster walks its range backwards: it first multiplies the beginning of a tile, whose sums it gives to the next cluster, and last the end
+// of a tile, for which it takes the sums of the cluster before. It gives before it takes, so no two clusters wait for each other; but the
+// cluster before must be resident. The grid is never larger than what runs at once (limit in shared_persistent.cuh).
 struct Walk {
     Tiles<TILE_N> tiles;
     int steps, cluster, clusters;
-    int tile, begin, end;  // the piece: steps of a tile
+    int tile, begin, end;  // the current piece: K-steps begin to end of a tile
 
     __device__ Walk(int m, int n, int k, int blocks)
         : tiles(m, n, blocks), steps(ceil_div(k, TILE_K)), cluster(blockIdx.x / blocks), clusters(gridDim.x / blocks) {
@@ -52,11 +62,11 @@ struct Walk {
     __device__ bool ends() const { return end == steps; }
 
   private:
-    int done = 0, whole;  // tiles
-    int from, to;         // steps, counted from the first of those that are divided
+    int done = 0, whole;  // whole tiles: finished, and in all
+    int from, to;         // the rest of the range, in K-steps of the divided tiles laid end to end
 };
 
-// One thread: a piece after the other, without a pause between them.
+// One thread issues the loads of all pieces, without a pause between them.
 __device__ void load(Ring& ring, Walk walk, int cluster, const CUtensorMap* a, const CUtensorMap* b) {
     const int rank = cluster_rank(), part = TILE_N / cluster * rank;
     uint32_t step = 0;
@@ -64,18 +74,18 @@ __device__ void load(Ring& ring, Walk walk, int cluster, const CUtensorMap* a, c
         const int row = walk.tiles.row(walk.tile) + rank * TILE_M, column = walk.tiles.column(walk.tile) + part;
         for (int i = walk.begin; i < walk.end; i++, step++) {
             const Slot at(step);
-            barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // in all blocks: of the phase before, true at once the first time
-            barrier_expect(&ring.full[at.stage], STAGE_BYTES);   // all parts of b, whoever loads them
+            barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // all blocks of the cluster have read it; passes at once at first
+            barrier_expect(&ring.full[at.stage], STAGE_BYTES);   // bytes of all parts of b, from every block
             load_tile(ring.a[at.stage], a, i * TILE_K, row, &ring.full[at.stage]);
             load_tile_multicast(ring.b[at.stage] + part * TILE_K, b, i * TILE_K, column, &ring.full[at.stage], (1 << cluster) - 1);
         }
     }
 }
 
-// A warpgroup's sums of the first part of a tile, 16 bytes a thread at a time, from the cluster that has it to the one that ends the tile.
+// Hands a warpgroup's sums of the first part of a tile to the cluster that finishes the tile, through memory, 16 bytes per thread.
 struct Partial {
     float4* sums;
-    int* ready;  // 1 from when the sums are there until they are taken, and then 0; before the first launch anything but 1
+    int* ready;  // 1 while sums wait to be taken, else 0
 
     __device__ Partial(float* partial, int* ready, int block)
         : sums(reinterpret_cast<float4*>(partial) + (block * CONSUMERS + threadIdx.x / WARPGROUP) * (ROWS * TILE_N / 4)),
@@ -107,13 +117,13 @@ struct Partial {
     }
 };
 
-// A warpgroup: multiplies a piece, and stores the tile before meanwhile; rounds a tile, or leaves it to the next cluster. Neither waits
-// for the other warpgroup.
+// A warpgroup: multiplies a piece, and meanwhile stores the previous tile. A piece that ends a tile is rounded; another one is given to the
+// next cluster. The two warpgroups of a block do not wait for each other.
 __device__ void multiply(RingAndPanels& shared, Walk walk, int cluster, const CUtensorMap* c, float* partial, int* ready) {
     const int warpgroup = threadIdx.x / WARPGROUP, lane = threadIdx.x % 32;
     Sums sums;
-    Rounded before;        // the tile before
-    bool waiting = false;  // it has not been stored
+    Rounded before;        // the previous tile
+    bool waiting = false;  // the previous tile still has to be stored
     uint32_t step = 0;
     const auto begin = [&](bool from_zero) {
         const Slot at(step);
@@ -121,7 +131,7 @@ __device__ void multiply(RingAndPanels& shared, Walk walk, int cluster, const CU
         sums.add(shared, at.stage, from_zero);
     };
     const auto end = [&] {
-        wgmma_wait<0>();  // the other warpgroup's products run on
+        wgmma_wait<0>();  // meanwhile the tensor cores run the other warpgroup's products
         if (lane < cluster) cluster_arrive(&shared.empty[Slot(step).stage], lane);
         step++;
     };
@@ -169,10 +179,10 @@ __global__ void __launch_bounds__(THREADS, 1)
         keep_registers<40>();
         if (threadIdx.x == CONSUMERS * WARPGROUP) load(shared, Walk(m, n, k, cluster), cluster, &a, &b);
     } else {
-        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168, with which the block began
+        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168 registers, as many as at launch
         multiply(shared, Walk(m, n, k, cluster), cluster, &c, partial, ready);
     }
-    cluster_sync();  // peers may still arrive here
+    cluster_sync();  // no block exits while a peer may arrive on its barriers
 }
 
 PREPARE(int* ready, cudaStream_t stream, void** state) {

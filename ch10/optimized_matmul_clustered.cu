@@ -1,5 +1,7 @@
 // Optimized: a cluster shares each tile of b, 256 columns wide again.
-// expects: 1.05x at 8192, 1.18x at 4096, 0.94x at the awkward shape: all of it the tile, 256 wide again; to share b spares the L2, no time
+// predicts: clustered = 0.952 x wgmma_triple_overlap  (the tile is 256 columns wide again; sharing b spares the L2, no time)
+// predicts@medium: clustered = 0.847 x wgmma_triple_overlap  (4 tiles per SM instead of 6 narrower ones)
+// predicts@awkward: clustered = 1.064 x wgmma_triple_overlap  (5 tiles per SM instead of 6 narrower ones)
 // proves: tma_multicast
 // proves: cluster_arrive
 // proves: cluster_wait
@@ -27,7 +29,7 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
     }
     cluster_sync();
 
-    uint32_t step = 0;  // of all tiles
+    uint32_t step = 0;  // K-steps, counted across tiles
     if (threadIdx.x / WARPGROUP == CONSUMERS) {
         keep_registers<40>();
         if (threadIdx.x == CONSUMERS * WARPGROUP) {
@@ -36,15 +38,15 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
                 const int row = tiles.row(tile) + rank * TILE_M, column = tiles.column(tile) + part;
                 for (int i = 0; i < steps; i++, step++) {
                     const Slot at(step);
-                    barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // in all blocks: of the phase before, true at once the first time
-                    barrier_expect(&ring.full[at.stage], STAGE_BYTES);   // all parts of b, whoever loads them
+                    barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // all blocks of the cluster have read it; passes at once at first
+                    barrier_expect(&ring.full[at.stage], STAGE_BYTES);   // bytes of all parts of b, from every block
                     load_tile(ring.a[at.stage], &a, i * TILE_K, row, &ring.full[at.stage]);
                     load_tile_multicast(ring.b[at.stage] + part * TILE_K, &b, i * TILE_K, column, &ring.full[at.stage], (1 << cluster) - 1);
                 }
             }
         }
     } else {
-        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168, with which the block began
+        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168 registers, as many as at launch
         const int warpgroup = threadIdx.x / WARPGROUP;
         Sums sums;
         Rounded made;
@@ -53,15 +55,15 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
                 const Slot at(step);
                 barrier_wait(&ring.full[at.stage], at.parity);
                 sums.add(ring, at.stage, i == 0);
-                wgmma_wait<0>();  // the other warpgroup's products run on
+                wgmma_wait<0>();  // meanwhile the tensor cores run the other warpgroup's products
                 if (threadIdx.x % 32 < cluster) cluster_arrive(&ring.empty[at.stage], threadIdx.x % 32);
             }
             made.take(sums, tiles.row(tile) + rank * TILE_M + warpgroup * ROWS, tiles.column(tile));
-            made.store_all(ring.panel[warpgroup], &c);  // the next tile's operands arrive, and the last panel leaves under its products
+            made.store_all(ring.panel[warpgroup], &c);  // the next tile is being loaded; the last panel's store overlaps it
         }
         if (threadIdx.x % WARPGROUP == 0) wait_until_stores_have_read();
     }
-    cluster_sync();  // peers may still arrive here
+    cluster_sync();  // no block exits while a peer may arrive on its barriers
 }
 
 PREPARE(void** state) {

@@ -1,5 +1,5 @@
 // Optimized: one warpgroup only loads; mbarriers hand stages over.
-// expects: 1x, the TMA was three steps ahead before, and all threads met while the products of a step ran
+// predicts: loader = 1 x wgmma  (the TMA already ran three K-steps ahead, and barriers fell under running products)
 // proves: setmaxnreg_inc
 // proves: setmaxnreg_dec
 // proves: wgmma_f16_bf16
@@ -25,20 +25,20 @@ __global__ void __launch_bounds__(THREADS, 1)
         if (threadIdx.x == CONSUMERS * WARPGROUP) {
             for (int step = 0; step < steps; step++) {
                 const Slot at(step);
-                barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // of the phase before: true at once the first time
+                barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // the stage is free; parity ^ 1 passes at once on a fresh barrier
                 barrier_expect(&ring.full[at.stage], STAGE_BYTES);
                 load_tile(ring.a[at.stage], &a, step * TILE_K, row, &ring.full[at.stage]);
                 load_tile(ring.b[at.stage], &b, step * TILE_K, column, &ring.full[at.stage]);
             }
         }
     } else {
-        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168, with which the block began
+        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168 registers, as many as at launch
         Sums sums;
         for (int step = 0; step < steps; step++) {
             const Slot at(step);
             barrier_wait(&ring.full[at.stage], at.parity);
             sums.add(ring, at.stage, step == 0);
-            wgmma_wait<0>();  // the other warpgroup's products run on
+            wgmma_wait<0>();  // meanwhile the tensor cores run the other warpgroup's products
             if (threadIdx.x % 32 == 0) barrier_arrive(&ring.empty[at.stage]);
         }
         sums.store(c, row, column, m, n);

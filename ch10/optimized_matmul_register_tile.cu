@@ -1,5 +1,5 @@
 // Optimized: each thread keeps 8 x 8 sums: 8 uses per float read.
-// expects: 3x, for 8 products of each lane a warp's conversions took 8 cycles; its FMAs take 2, and 3/4 of the time are FMAs, as in cuBLAS
+// predicts: register_tile = 0.333 x shared_tile  (2 cycles of FMAs, at 3/4 of their rate, instead of 8 of conversions per 8 products)
 // proves: more ffma
 // proves: registers > 2 x baseline
 // has: lds_128bit
@@ -7,11 +7,11 @@
 #include "common/cuda/launch.cuh"
 #include "shared_cuda_cores.cuh"
 
-constexpr int TILE = 128;     // of c, a block
-constexpr int DEPTH = 16;     // of the tiles of a and b, here of floats: 8 KB each
+constexpr int TILE = 128;     // rows and columns of c per block
+constexpr int DEPTH = 16;     // a K-step; tiles of a and b are floats here, 8 KB each
 constexpr int THREADS = 256;  // 8 warps, 4 down and 2 across, each 32 x 64 of c
 
-// Eight numbers of a row down a column: neighbouring lanes have neighbouring rows, and so neighbouring banks.
+// Writes eight numbers of a row as a column (transposed): neighbouring lanes have neighbouring rows, so neighbouring banks.
 __device__ void store_down(float (*tile)[TILE], int row, int col, uint4 eight) {
     float values[EIGHT];
     unpack(values, eight);
@@ -26,8 +26,8 @@ __global__ void __launch_bounds__(THREADS, 2)
     const int a_row = blockIdx.y * TILE + tile_row, b_row = blockIdx.x * TILE + tile_row;
     const Element *a_from = a + size_t(a_row) * k + tile_col, *b_from = b + size_t(b_row) * k + tile_col;
 
-    // A warp's lanes lie 4 down and 8 across. A thread's rows are two fours 16 apart, its columns two fours 32 apart, so what a warp reads
-    // at once lies side by side: 64 bytes of a_tile, or 128 of b_tile.
+    // A warp's lanes are 4 down and 8 across. A thread has two groups of 4 rows, 16 apart, and two groups of 4 columns, 32 apart. So one
+    // load of the warp reads adjacent bytes: 64 of a_tile, or 128 of b_tile.
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const int row = warp / 2 * 32 + lane / 8 * 4, col = warp % 2 * 64 + lane % 8 * 4;
 
@@ -36,7 +36,7 @@ __global__ void __launch_bounds__(THREADS, 2)
         const bool inside = first + tile_col < k;
         const uint4 a_next = inside && a_row < m ? load_eight(a_from + first) : uint4{};
         const uint4 b_next = inside && b_row < n ? load_eight(b_from + first) : uint4{};
-        __syncthreads();  // all have read what lies there
+        __syncthreads();  // all threads have read the previous tile
         store_down(a_tile, tile_row, tile_col, a_next);
         store_down(b_tile, tile_row, tile_col, b_next);
         __syncthreads();

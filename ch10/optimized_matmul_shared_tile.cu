@@ -1,19 +1,19 @@
 // Optimized: tiles in shared memory: a warp reads whole lines, once.
-// expects: 2.2x, for 8 products of each lane a warp needs 18 lines of the L1, a cycle each; of shared memory 6 cycles, to convert 8
+// predicts: shared_tile = 0.444 x baseline  (8 cycles to convert 8 products of a warp instead of 18 for its cache lines in the L1)
 // proves: bar_sync
 // has: lds_128bit
 // has: spills == 0
 #include "common/cuda/launch.cuh"
 #include "shared_cuda_cores.cuh"
 
-constexpr int TILE = 16;   // of c, a block
-constexpr int DEPTH = 64;  // of the tiles of a and b: rows of 128 bytes
-constexpr int PAD = 8;     // 16 bytes: eight rows below each other begin in 8 different fours of banks
+constexpr int TILE = 16;   // rows and columns of c per block
+constexpr int DEPTH = 64;  // a K-step: rows of 128 bytes in the tiles of a and b
+constexpr int PAD = 8;     // 16 bytes: eight successive rows begin in eight different groups of four banks
 
 __global__ void __launch_bounds__(TILE* TILE)
     multiply(const Element* __restrict__ a, const Element* __restrict__ b, Element* __restrict__ c, int m, int n, int k) {
     __shared__ alignas(16) Element tiles[2][TILE][DEPTH + PAD];
-    // Half the threads load the tile of a, the others that of b, 16 bytes each: 8 lanes a row.
+    // Half of the threads load the tile of a, the others the tile of b: 16 bytes per thread, 8 lanes per row.
     const int thread = threadIdx.y * TILE + threadIdx.x, which = thread / (TILE * 8), tile_row = thread / 8 % TILE;
     const int tile_col = thread % 8 * EIGHT;
     const int from_row = (which == 0 ? blockIdx.y : blockIdx.x) * TILE + tile_row, rows = which == 0 ? m : n;
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(TILE* TILE)
     float sum = 0;
     for (int first = 0; first < k; first += DEPTH) {
         const uint4 next = from_row < rows && first + tile_col < k ? load_eight(from + first) : uint4{};
-        __syncthreads();  // all have read what lies there
+        __syncthreads();  // all threads have read the previous tile
         *reinterpret_cast<uint4*>(&tiles[which][tile_row][tile_col]) = next;
         __syncthreads();
 #pragma unroll

@@ -1,5 +1,5 @@
 // Optimized: one persistent block per SM loops over tiles of c.
-// expects: 1x, 1 us to start is gone from a tile's 92 at k = 8192, but 5 to store stay: half sectors, and both warpgroups at once
+// predicts: walk = 1 x loader  (1 us to start is hidden, of 92 us per tile; 5 us to store half sectors stay)
 // proves: grid <= 132
 // has: setmaxnreg_inc
 // has: wgmma_f16_bf16
@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(THREADS, 1)
     if (threadIdx.x == 0) ring.initialize(CONSUMERS * 4);
     __syncthreads();
 
-    uint32_t step = 0;  // of all tiles
+    uint32_t step = 0;  // K-steps, counted across tiles
     if (threadIdx.x / WARPGROUP == CONSUMERS) {
         keep_registers<40>();
         if (threadIdx.x == CONSUMERS * WARPGROUP) {
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(THREADS, 1)
                 const int row = tiles.row(tile), column = tiles.column(tile);
                 for (int i = 0; i < steps; i++, step++) {
                     const Slot at(step);
-                    barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // of the phase before: true at once the first time
+                    barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // the stage is free; parity ^ 1 passes at once on a fresh barrier
                     barrier_expect(&ring.full[at.stage], STAGE_BYTES);
                     load_tile(ring.a[at.stage], &a, i * TILE_K, row, &ring.full[at.stage]);
                     load_tile(ring.b[at.stage], &b, i * TILE_K, column, &ring.full[at.stage]);
@@ -36,14 +36,14 @@ __global__ void __launch_bounds__(THREADS, 1)
             }
         }
     } else {
-        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168, with which the block began
+        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168 registers, as many as at launch
         Sums sums;
         for (int tile = first; tile < tiles.count(); tile += stride) {
             for (int i = 0; i < steps; i++, step++) {
                 const Slot at(step);
                 barrier_wait(&ring.full[at.stage], at.parity);
                 sums.add(ring, at.stage, i == 0);
-                wgmma_wait<0>();  // the other warpgroup's products run on
+                wgmma_wait<0>();  // meanwhile the tensor cores run the other warpgroup's products
                 if (threadIdx.x % 32 == 0) barrier_arrive(&ring.empty[at.stage]);
             }
             sums.store(c, tiles.row(tile), tiles.column(tile), m, n);

@@ -1,5 +1,5 @@
 // Optimized: wgmma reads operands from shared memory, not registers.
-// expects: 1.5x, by mma.sync, at 1280 products a cycle, a step took 1640 cycles; by wgmma 1054, of 4 % less clock, as power allows
+// predicts: wgmma = 0.668 x tma_2d_pipeline  (1054 cycles per K-step instead of 1640, at a clock 4 % lower)
 // proves: wgmma_f16_bf16
 // proves: tma_load_tile
 // proves: mbarrier_expect_tx
@@ -32,8 +32,8 @@ __global__ void __launch_bounds__(THREADS, 1)
         const Slot at(step);
         barrier_wait(&ring.full[at.stage], at.parity);
         sums.add(ring, at.stage, step == 0);
-        wgmma_wait<1>();  // for the products of the step before
-        __syncthreads();  // all have them: its stage can be had
+        wgmma_wait<1>();  // the products of the previous K-step are complete
+        __syncthreads();  // for all warps: the previous stage is free
         if (threadIdx.x == 0 && step + STAGES - 1 < steps) load(step + STAGES - 1);
     }
     wgmma_wait<0>();

@@ -1,5 +1,8 @@
 // Optimized: persistent clusters store a tile while the next multiplies.
-// expects: 1.4x at k = 1024, 1.03x at 8192: a tile no longer takes 4.6 and 2.6 us to start and to store beside 11 and 86 of products
+// predicts: baseline 1.42 ms = 16 * (86e-6 + 2.6e-6) on h200  (16 tiles per SM: 86 us of products, 2.6 us to start and store)
+// predicts: optimized 1.38 ms = 16 * 86e-6 on h200  (starting and storing are hidden under the next tile's products)
+// predicts@shallow: baseline 0.250 ms = 16 * (11e-6 + 4.6e-6) on h200  (11 us of products, 4.6 us to start and store)
+// predicts@shallow: optimized 0.176 ms = 16 * 11e-6 on h200  (products alone)
 // proves: more tma_store
 // proves: grid <= 132
 // has: tma_store
@@ -14,20 +17,20 @@
 
 constexpr int THREADS = (CONSUMERS + 1) * WARPGROUP;
 
-// A warpgroup: multiplies a tile, and in its first steps stores the tile before, while their products run. Neither waits for the other
-// warpgroup.
+// A warpgroup: multiplies a tile, and stores the previous tile in the first K-steps, while their products run. The two warpgroups of a
+// block do not wait for each other.
 __device__ void multiply(RingAndPanels& ring, const Tiles<TILE_N>& tiles, int steps, int cluster, const CUtensorMap* c) {
     const int first = blockIdx.x / cluster, stride = gridDim.x / cluster, warpgroup = threadIdx.x / WARPGROUP, lane = threadIdx.x % 32;
-    uint32_t step = 0;  // of all tiles
+    uint32_t step = 0;  // K-steps, counted across tiles
     Sums sums;
-    Rounded before;  // the tile before
+    Rounded before;  // the previous tile
     const auto begin = [&](bool from_zero) {
         const Slot at(step);
         barrier_wait(&ring.full[at.stage], at.parity);
         sums.add(ring, at.stage, from_zero);
     };
     const auto end = [&] {
-        wgmma_wait<0>();  // the other warpgroup's products run on
+        wgmma_wait<0>();  // meanwhile the tensor cores run the other warpgroup's products
         if (lane < cluster) cluster_arrive(&ring.empty[Slot(step).stage], lane);
         step++;
     };
@@ -69,13 +72,13 @@ __global__ void __launch_bounds__(THREADS, 1) persistent(const __grid_constant__
         keep_registers<40>();
         if (threadIdx.x == CONSUMERS * WARPGROUP) {
             const int part = TILE_N / cluster * rank;
-            uint32_t step = 0;  // of all tiles
+            uint32_t step = 0;  // K-steps, counted across tiles
             for (int tile = first; tile < tiles.count(); tile += stride) {
                 const int row = tiles.row(tile) + rank * TILE_M, column = tiles.column(tile);
                 for (int i = 0; i < steps; i++, step++) {
                     const Slot at(step);
-                    barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // in all blocks: of the phase before, true at once the first time
-                    barrier_expect(&ring.full[at.stage], STAGE_BYTES);   // all parts of b, whoever loads them
+                    barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // all blocks of the cluster have read it; passes at once at first
+                    barrier_expect(&ring.full[at.stage], STAGE_BYTES);   // bytes of all parts of b, from every block
                     load_tile(ring.a[at.stage], &a, i * TILE_K, row, &ring.full[at.stage]);
                     load_tile_multicast(ring.b[at.stage] + part * TILE_K, &b, i * TILE_K, column + part, &ring.full[at.stage],
                                         (1 << cluster) - 1);
@@ -83,10 +86,10 @@ __global__ void __launch_bounds__(THREADS, 1) persistent(const __grid_constant__
             }
         }
     } else {
-        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168, with which the block began
+        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168 registers, as many as at launch
         multiply(ring, tiles, steps, cluster, &c);
     }
-    cluster_sync();  // peers may still arrive here
+    cluster_sync();  // no block exits while a peer may arrive on its barriers
 }
 
 PREPARE(void** state) {

@@ -1,5 +1,5 @@
 // Optimized: ping-pong: GELU of one tile hides under another's products.
-// expects: 1.25x at width 384: a tile's 3072 cycles of products and 3700 of draining it hide in 5400 of loads, 224 KB at the L2's 9.84 TB/s
+// predicts: optimized = 0.797 x baseline  (cycles per tile: 5400 to load 224 KB from the L2 instead of 3072 of products + 3700 to drain)
 // proves: more mbarrier_try_wait
 // has: tma_load_tile
 // has: tma_store
@@ -11,7 +11,7 @@
 #include "shared_triple_overlap.cuh"
 #include "shared_wgmma_sums.cuh"
 
-// GELU in the form that is faster in this side, as the baseline has it in the one that is faster there: the workload says why.
+// Each side has the form of GELU that is faster in it: called here, inlined in the baseline. The workload says why.
 using Wgmma = WgmmaSums<2, CalledGelu>;
 
 PREPARE(void** state) {

@@ -1,5 +1,8 @@
 // Optimized: roles: one warpgroup loads, two multiply, the TMA stores.
-// expects: 1.35x at k = 1024, 1.03x at 8192: of 6 and 4 us a tile beside 11 and 86 of products 1.6 stay, for 4 panels of 600 cycles
+// predicts: baseline 1.44 ms = 16 * (86e-6 + 4e-6) on h200  (16 tiles per SM: 86 us of products, 4 us to start and store)
+// predicts: optimized 1.40 ms = 16 * (86e-6 + 1.6e-6) on h200  (starting is hidden; the TMA stores 4 panels in 600 cycles each)
+// predicts@shallow: baseline 0.272 ms = 16 * (11e-6 + 6e-6) on h200  (11 us of products, 6 us to start and store)
+// predicts@shallow: optimized 0.202 ms = 16 * (11e-6 + 1.6e-6) on h200  (the same store)
 // proves: tma_store
 // proves: setmaxnreg_inc
 // proves: setmaxnreg_dec
@@ -22,7 +25,7 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
     if (threadIdx.x == 0) ring.initialize(CONSUMERS * 4);
     __syncthreads();
 
-    uint32_t step = 0;  // of all tiles
+    uint32_t step = 0;  // K-steps, counted across tiles
     if (threadIdx.x / WARPGROUP == CONSUMERS) {
         keep_registers<40>();
         if (threadIdx.x == CONSUMERS * WARPGROUP) {
@@ -30,7 +33,7 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
                 const int row = tiles.row(tile), column = tiles.column(tile);
                 for (int i = 0; i < steps; i++, step++) {
                     const Slot at(step);
-                    barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // of the phase before: true at once the first time
+                    barrier_wait(&ring.empty[at.stage], at.parity ^ 1);  // the stage is free; parity ^ 1 passes at once on a fresh barrier
                     barrier_expect(&ring.full[at.stage], STAGE_BYTES);
                     load_tile(ring.a[at.stage], &a, i * TILE_K, row, &ring.full[at.stage]);
                     load_tile(ring.b[at.stage], &b, i * TILE_K, column, &ring.full[at.stage]);
@@ -38,7 +41,7 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
             }
         }
     } else {
-        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168, with which the block began
+        take_registers<232>();  // 40 + 2 x 232 = 504 = 3 x 168 registers, as many as at launch
         const int warpgroup = threadIdx.x / WARPGROUP;
         Sums sums;
         Rounded made;
@@ -47,11 +50,11 @@ __global__ void __launch_bounds__(THREADS, 1) multiply(const __grid_constant__ C
                 const Slot at(step);
                 barrier_wait(&ring.full[at.stage], at.parity);
                 sums.add(ring, at.stage, i == 0);
-                wgmma_wait<0>();  // the other warpgroup's products run on
+                wgmma_wait<0>();  // meanwhile the tensor cores run the other warpgroup's products
                 if (threadIdx.x % 32 == 0) barrier_arrive(&ring.empty[at.stage]);
             }
             made.take(sums, tiles.row(tile) + warpgroup * ROWS, tiles.column(tile));
-            made.store_all(ring.panel[warpgroup], &c);  // the next tile's operands arrive, and the last panel leaves under its products
+            made.store_all(ring.panel[warpgroup], &c);  // the next tile is being loaded; the last panel's store overlaps it
         }
         if (threadIdx.x % WARPGROUP == 0) wait_until_stores_have_read();
     }

@@ -1,11 +1,11 @@
-// A step's tiles by cp.async: a thread asks for 12 times 16 bytes, which go past its registers into shared memory.
+// A K-step's tiles by cp.async: a thread issues 12 copies of 16 bytes, which bypass registers on their way to shared memory.
 #pragma once
 #include <cuda_pipeline.h>
 
 #include "shared_mma_tile.cuh"
 
-// A thread's share of one of the PARTS of a tile of ROWS x TILE_K: a chunk of every 32nd row, swizzled. Rows beyond the last are that row
-// again, as what they make of c is not stored; columns beyond the last are zeros.
+// A thread's share of one of the PARTS of a tile of ROWS x TILE_K: a chunk of every 32nd row, swizzled. Beyond the last row it copies the
+// last row again, because the rows of c made from it are never stored. Beyond the last column it writes zeros.
 template <int ROWS>
 __device__ void copy_rows(unsigned char* tile, const Element* first_row, int rows, int first_col, int cols, int part) {
     const int chunk = threadIdx.x % 8, col = first_col + chunk * 8;

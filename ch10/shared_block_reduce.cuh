@@ -4,10 +4,10 @@
 
 #include "common/cuda/launch.cuh"
 
-constexpr int THREADS = 512;              // of a block
-constexpr int BLOCKS = 8;                 // that share a row, neighbours in the grid
-constexpr int EACH = 32;                  // values of a row that a thread asks for before it uses one: 64 KB a block are under way
-constexpr int STRIDE = BLOCKS * THREADS;  // from one of them to the next
+constexpr int THREADS = 512;              // per block
+constexpr int BLOCKS = 8;                 // blocks that share a row; neighbours in the grid
+constexpr int EACH = 32;                  // loads that a thread issues before it uses one: 64 KB in flight per block
+constexpr int STRIDE = BLOCKS * THREADS;  // floats from one of these loads to the next
 
 struct Sum {
     __device__ static float of(float a, float b) { return a + b; }
@@ -16,7 +16,7 @@ struct Max {
     __device__ static float of(float a, float b) { return fmaxf(a, b); }
 };
 
-// Over each LANES neighbours of a warp.
+// Combines each group of LANES neighbouring lanes; all of them get the result.
 template <typename Combined, int LANES = 32>
 __device__ float warp_reduce(float value) {
 #pragma unroll
@@ -24,7 +24,7 @@ __device__ float warp_reduce(float value) {
     return value;
 }
 
-// Once a kernel for each way to combine: the warps do not wait for each other before they leave.
+// At most one call per kernel and Combined: `of_warp` is not guarded against a second call while a slow warp still reads it.
 template <typename Combined>
 __device__ float block_reduce(float value) {
     constexpr int WARPS = THREADS / 32;
@@ -35,7 +35,7 @@ __device__ float block_reduce(float value) {
     return warp_reduce<Combined, WARPS>(of_warp[threadIdx.x % WARPS]);
 }
 
-// What block `rank` of a row's eight sums: every eighth stretch of 512 values.
+// The part of a row that block `rank` of eight adds up: every eighth run of 512 values.
 __device__ inline float sum_of_share(const float* row, int cols, int rank) {
     float sum = 0;
     for (int first = rank * THREADS + threadIdx.x; first < cols; first += EACH * STRIDE) {

@@ -1,15 +1,15 @@
-// bf16 on CUDA cores, which multiply and add in fp32: eight numbers at a time, 16 bytes.
+// Products of bf16 on CUDA cores, which multiply and add in fp32: eight numbers at a time, 16 bytes.
 #pragma once
 #include <cuda_bf16.h>
 
 #include "common/cuda/launch.cuh"
 
 using Element = __nv_bfloat16;
-constexpr int EIGHT = 8;  // rows are whole eights, so none is cut
+constexpr int EIGHT = 8;  // k is a multiple of 8, so rows stay aligned to 16 bytes
 
 __device__ uint4 load_eight(const Element* from) { return *reinterpret_cast<const uint4*>(from); }
 
-// A bf16 is the upper half of its float; of the two in a word the first is the lower.
+// A bf16 is the upper half of the float of its value. Of the two in a 32-bit word, the first is the lower half.
 __device__ void unpack(float (&to)[EIGHT], uint4 eight) {
     const unsigned pairs[4] = {eight.x, eight.y, eight.z, eight.w};
 #pragma unroll
@@ -19,7 +19,7 @@ __device__ void unpack(float (&to)[EIGHT], uint4 eight) {
     }
 }
 
-// `sum` and eight products: 16 conversions, 8 FMAs.
+// Adds eight products to `sum`: 16 conversions, 8 FMAs.
 __device__ float add_products(float sum, uint4 a, uint4 b) {
     float x[EIGHT], y[EIGHT];
     unpack(x, a);

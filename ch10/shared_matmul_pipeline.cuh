@@ -1,4 +1,4 @@
-// What kernels share from wgmma on: a tile, a ring of stages that the TMA fills, a warpgroup's products and sums; and the ladder's tile.
+// Shared by the kernels from `wgmma` on: the tile, a ring of stages that the TMA fills, a warpgroup's products and sums.
 #pragma once
 #include "common/cuda/mbarrier.cuh"
 #include "common/cuda/tma.cuh"
@@ -7,30 +7,30 @@
 #include "shared_persistent.cuh"
 #include "shared_tile.cuh"
 
-// The ladder's tile. Shared memory moves 128 bytes a cycle. A product of 64 x 256 x 16 reads 80 in each of its 128 cycles, and a step of a
-// tile of 128 x 256, eight such products, is 48 KB in 1024 cycles, 48 in each: a smaller tile, or narrower products, would wait for shared
-// memory.
+// The ladder's tile. Shared memory moves 128 bytes per cycle. A product of 64 x 256 x 16 takes 128 cycles and reads 80 bytes in each. A
+// K-step of a tile of 128 x 256 is eight such products, 1024 cycles, in which the TMA writes 48 KB: 48 bytes per cycle. Together that is
+// all 128 bytes, so a smaller tile, or narrower products, would wait for shared memory.
 constexpr int TILE_N = 256;
-constexpr int CONSUMERS = 2;  // warpgroups that multiply, each 64 rows of the tile: 128 sums a thread
+constexpr int CONSUMERS = 2;  // warpgroups that multiply, 64 rows of the tile each: 128 sums per thread
 constexpr int ROWS = TILE_M / CONSUMERS;
-constexpr int STAGES = 4;  // 192 of the 227 KB that a block may have
-constexpr int PANEL = 64;  // columns of c that the TMA stores at once: rows of 128 bytes too
+constexpr int STAGES = 4;  // 192 KB of the 227 KB that a block may have
+constexpr int PANEL = 64;  // columns of c that one TMA store covers: rows of 128 bytes
 
-// What is made of a block's tile, of any size: CONSUMERS warpgroups multiply 64 rows of it each, and the TMA is up to STAGES steps ahead.
+// The parts of a pipeline for a tile of any size: CONSUMERS warpgroups multiply 64 rows each, the TMA loads up to STAGES K-steps ahead.
 template <int CONSUMERS, int TILE_N, int STAGES>
 struct Pipeline {
     static constexpr int PANELS = TILE_N / PANEL;
     static constexpr int STAGE_BYTES = (CONSUMERS * ROWS + TILE_N) * SWIZZLE_ROW;
 
-    // Where a step is in the ring, and the parity of the phase that fills its stage.
+    // The stage of a K-step in the ring, and the parity of the barrier phase in which that stage is filled.
     struct Slot {
         int stage;
         uint32_t parity;
         __device__ explicit Slot(uint32_t step) : stage(step % STAGES), parity(step / STAGES % 2) {}
     };
 
-    // A step's tiles of a and b, STAGES times. `full` is complete when the TMA has written all bytes of a stage, `empty` when `readers`
-    // have arrived for it: a warp arrives when its products have read the stage.
+    // STAGES times the tiles of a K-step. A phase of `full` completes when the TMA has written all bytes of the stage. A phase of `empty`
+    // completes when `readers` have arrived: each warp arrives once its products have read the stage.
     struct alignas(SWIZZLE_PERIOD) Ring {
         Element a[STAGES][CONSUMERS * ROWS * TILE_K], b[STAGES][TILE_N * TILE_K];
         uint64_t full[STAGES], empty[STAGES];
@@ -43,11 +43,11 @@ struct Pipeline {
         }
     };
 
-    // A warpgroup's 64 rows of a tile of c.
+    // A warpgroup's sums: 64 rows of a tile of c.
     struct Sums {
         float sum[TILE_N / 2];
 
-        // Begins the four products of a step, which run on. Warpgroups of the block have 64 rows of a each, in their order.
+        // Starts the four products of a K-step and returns while they run. Warpgroup w multiplies rows 64 w to 64 w + 63 of a's tile.
         __device__ void add(const Ring& ring, int stage, bool first) {
             const uint64_t a = wgmma_operand(shared_address(ring.a[stage] + threadIdx.x / WARPGROUP * (ROWS * TILE_K)));
             const uint64_t b = wgmma_operand(shared_address(ring.b[stage]));
@@ -61,7 +61,7 @@ struct Pipeline {
             wgmma_commit();
         }
 
-        // To c from registers: a quad writes 16 bytes of a row, half of what the L2 takes at once.
+        // Stores from registers to c: four lanes write 16 bytes of a row, half a sector.
         __device__ void store(Element* c, int first_row, int first_column, int m, int n) {
             hold(sum);
             const int row = first_row + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, column = first_column + threadIdx.x % 4 * 2;
@@ -87,8 +87,8 @@ struct Pipeline {
         alignas(SWIZZLE_PERIOD) Element panel[CONSUMERS][ROWS * PANEL];
     };
 
-    // A warpgroup's rows of a tile whose products are done, rounded: half as many registers as the sums, which the next tile's products
-    // take. It goes to c 64 columns at a time, each time by way of a panel that the TMA stores, while products run.
+    // A finished tile's rows of one warpgroup, rounded to bf16. They take half as many registers as the sums, so the next tile's products
+    // can have the sums' registers. 64 columns at a time go through a panel in shared memory, which the TMA stores while products run.
     struct Rounded {
         int row, column;
         __nv_bfloat162 pair[TILE_N / 4];
@@ -116,7 +116,7 @@ struct Pipeline {
         }
 
       private:
-        // A quad writes 16 bytes, the quads of a warp 8 rows of a column of chunks: all 32 banks.
+        // Four lanes write a chunk of 16 bytes; a warp writes the same chunk column of 8 rows, which swizzling spreads over all 32 banks.
         __device__ void write(int panel, unsigned char* staged) const {
             const int row = threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4;
 #pragma unroll

@@ -1,4 +1,4 @@
-// From the stamps of shared_trace.cuh to the share of time in which roles were busy together. Host code.
+// Computes, from the time stamps of shared_trace.cuh, the share of time in which roles were busy together. Host code.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -8,12 +8,11 @@
 
 #include "shared_trace.cuh"
 
-// When each is busy:
-//   load      a TMA request of the block is in flight: nearly always where a ring is asked for ahead, so it is said how many are, too
-//   multiply  products of a step have been issued, and its stage has not been given back: where who multiplies then waits for another
-//             stage, the products may have ended before, as wgmma's end is seen only by who waits for it
+// When a role is busy:
+//   load      a TMA request of the block is in flight. With a ring of stages that is nearly always, so the number in flight is counted too
+//   multiply  from the issue of a K-step's products until its stage is released. Products may end earlier: only a wait observes wgmma's end
 //   drain     from the first read of a tile's sums to the end of its last store
-//   wait      who multiplies waits for a stage: no role, and counted apart
+//   wait      the multiplying warpgroup waits for a stage; not a role, counted separately
 enum Role { LOAD, MULTIPLY, DRAIN, WAIT, ROLES };
 constexpr const char* NAMES[ROLES] = {"load", "multiply", "drain", "wait"};
 constexpr Point BEGINS[ROLES] = {ASKED, FED, READING, WANTED}, ENDS[ROLES] = {LOADED, CONSUMED, STORED, FED};
@@ -24,10 +23,10 @@ struct Span {
 using Spans = std::array<std::vector<Span>, ROLES>;
 
 template <typename T>
-using BySet = std::array<T, 1 << ROLES>;  // a set of roles has bit r for role r: [0] is none
+using BySet = std::array<T, 1 << ROLES>;  // indexed by a set of roles, bit r for role r; [0] is no role
 
 struct Stamps {
-    std::vector<unsigned long long> all;  // [POINTS][blocks][most], 0 where there is none
+    std::vector<unsigned long long> all;  // [POINTS][blocks][most]; 0 where nothing was stamped
     int blocks, most;
     unsigned long long at(Point point, int block, int i) const { return all[(size_t(point) * blocks + block) * most + i]; }
 };
@@ -46,7 +45,7 @@ inline Spans spans_of(const Stamps& stamps, int block) {
 
 // Time by the set of roles that were busy, between the first begin and the last end.
 inline BySet<unsigned long long> time_by_set(const Spans& busy) {
-    std::map<unsigned long long, std::array<int, ROLES>> changes;  // how many more spans of each role run from then on
+    std::map<unsigned long long, std::array<int, ROLES>> changes;  // by how much the number of running spans of each role changes
     for (int role = 0; role < ROLES; role++) {
         for (const Span& span : busy[role]) {
             changes[span.begin][role]++;
@@ -66,7 +65,7 @@ inline BySet<unsigned long long> time_by_set(const Spans& busy) {
     return time;
 }
 
-// Of one launch: shares of the blocks' time, how many loads were in flight on average, and how long a step took, waits and all.
+// One launch: shares of the blocks' time, the mean number of loads in flight, and the time per K-step, waits included.
 struct Shares {
     BySet<double> of_time;
     double loads_in_flight, step_ns;
@@ -89,7 +88,7 @@ inline Shares shares_of(const Stamps& stamps) {
     return {time, in_flight / all, all / steps};
 }
 
-// The least difference between stamps that differ: how the clock moves on. 0 if none do.
+// The smallest difference between two stamps, which is the resolution of the clock. 0 if all are equal.
 inline unsigned long long clock_step(const Stamps& stamps) {
     std::vector<unsigned long long> sorted;
     std::copy_if(stamps.all.begin(), stamps.all.end(), std::back_inserter(sorted), [](unsigned long long stamp) { return stamp > 0; });

@@ -1,11 +1,11 @@
-// What several traced launches tell, for people and, as JSON, for common/python/report/role_trace.py. Host code.
+// Reports several traced launches, as text and as JSON for common/python/report/role_trace.py. Host code.
 #pragma once
 #include <cstdio>
 #include <string>
 
 #include "shared_overlap.cuh"
 
-// A launch that stamped and one that did not, one after the other.
+// A launch with time stamps, and one without, one after the other.
 struct Launch {
     double traced_us, untraced_us;
     Shares shares;
@@ -44,7 +44,7 @@ inline void write_json(FILE* to, const Report& report) {
     fprintf(to, "\n  ]\n}\n");
 }
 
-// The mean over the launches of what `of` says of each, with the least and the most: `53.21 [52.90 to 53.40]`.
+// The mean of `of(launch)` over the launches, with minimum and maximum: `53.21 [52.90 to 53.40]`.
 template <typename Of>
 std::string mean_text(const Report& report, Of of) {
     double sum = 0, least = of(report.launches[0]), most = least;
@@ -59,7 +59,7 @@ std::string mean_text(const Report& report, Of of) {
     return text;
 }
 
-// Percent of the blocks' time in which `is_one` holds of the set of roles that were busy.
+// Percent of the blocks' time in which `is_one` is true for the set of busy roles.
 template <typename IsOne>
 std::string percent_text(const Report& report, IsOne is_one) {
     return mean_text(report, [&](const Launch& launch) {

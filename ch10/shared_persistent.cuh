@@ -1,16 +1,16 @@
-// How a product is launched whose blocks, or clusters of blocks, walk over its tiles: what the TMA is told, and no more than run at once.
+// Launches a product with persistent blocks or clusters: encodes the TMA's maps, and limits the grid to what runs at once.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/operands.cuh"
 #include "common/cuda/tma.cuh"
 #include "shared_tile.cuh"
 
-// How many rows of a and of b the TMA loads at once, and of c it stores, each row 128 bytes.
+// Rows per TMA request: loads of a and b, stores of c. Each row is 128 bytes.
 struct Boxes {
     int a, b, c;
 };
 
-// a, b and c as the TMA sees them, in swizzled boxes.
+// Tensor maps of a, b and c, with swizzled boxes.
 struct Maps {
     CUtensorMap a, b, c;
 };
@@ -22,7 +22,7 @@ inline cudaError_t encode(Maps* maps, const Product& x, const Boxes& rows) {
     return encode(&maps->c, Tiled<Element>{x.c, x.m, x.n, rows.c, WIDE, CU_TENSOR_MAP_SWIZZLE_128B});
 }
 
-// No more clusters of `blocks` blocks than there are SMs for, where a block needs one to itself.
+// Limits the grid to the clusters of `blocks` blocks that fit the GPU, one block per SM.
 inline cudaError_t limit_to_multiprocessors(int* count, int blocks) {
     int device = 0, multiprocessors = 0;
     if (cudaError_t error = cudaGetDevice(&device)) return error;
@@ -37,7 +37,7 @@ struct Blocks {
     size_t shared_bytes;
     cudaStream_t stream;
 
-    // No more of them than run at once.
+    // At most as many as run at once.
     template <typename... Parameters>
     cudaError_t limit(void (*)(Parameters...)) {
         return limit_to_multiprocessors(&count, 1);
@@ -56,7 +56,7 @@ struct Clusters {
     size_t shared_bytes;
     cudaStream_t stream;
 
-    // No more of them than run at once. A cluster lies in one GPC, which has pairs of SMs, but not always whole fours and eights.
+    // At most as many as run at once. A cluster must lie in one GPC. GPCs consist of pairs of SMs, but may not divide by 4 or 8.
     template <typename... Parameters>
     cudaError_t limit(void (*kernel)(Parameters...)) {
         if (cudaError_t error = limit_to_multiprocessors(&count, blocks)) return error;

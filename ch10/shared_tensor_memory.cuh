@@ -1,12 +1,12 @@
-// How sums leave tensor memory for a panel in shared memory, from which the TMA stores them.
+// Copies sums from tensor memory into a panel in shared memory, from which the TMA stores them.
 #pragma once
 #include <cuda_bf16.h>
 
 #include "common/cuda/operands.cuh"
 #include "common/cuda/tcgen05.cuh"
 
-// 64 columns of `sums` from `column` on, rounded. A thread has a row: 8 chunks of 16 bytes, of which 8 lanes write as many columns, so a
-// warp goes 4 times, once for each 128 bytes.
+// 64 columns of `sums` from `column` on, rounded to bf16. A thread has one row, 8 chunks of 16 bytes. Swizzling puts the chunks of 8 lanes
+// into different banks, so a store of 16 bytes per lane takes the least possible number of wavefronts, 4 per warp.
 __device__ inline void round_into_panel(uint32_t sums, uint32_t column, unsigned char* panel) {
     const uint32_t row = threadIdx.x % 128;
     uint32_t sum[64];

@@ -1,4 +1,4 @@
-// The tiles of c = a b^T that both sides multiply: their size, their order, and how threads bring those of a and b in themselves.
+// The tiles of c = a b^T that both sides multiply: their size, their order, and how threads load the tiles of a and b.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -8,8 +8,8 @@
 using Element = __nv_bfloat16;
 
 constexpr int TILE_M = 128;  // rows of c, and of a tile of a
-constexpr int TILE_K = 64;   // a step: rows of 128 bytes
-constexpr int BAND = 16;     // rows of tiles that are walked over column by column: neighbours in time share tiles of a and b in the L2
+constexpr int TILE_K = 64;   // a K-step: rows of 128 bytes
+constexpr int BAND = 16;     // rows of tiles visited column by column, so blocks that run together share tiles of a and b in the L2
 
 // a is m x k, b n x k, and c m x n.
 struct Product {
@@ -18,7 +18,7 @@ struct Product {
     int m, n, k;
 };
 
-// The tiles of c, TILE_N columns wide, by number; where a cluster has `stacked` of them, one below the other, they have one number.
+// The tiles of c by number, TILE_N columns wide. A cluster's `stacked` tiles, one below the other, share a number.
 template <int TILE_N>
 struct Tiles {
     int down, across, rows, band;
@@ -33,8 +33,9 @@ struct Tiles {
     __device__ int height(int tile) const { return min(band, down - tile / (band * across) * band); }
 };
 
-// A thread's share of a tile of ROWS x TILE_K: chunks of 16 bytes, which it loads from a matrix and stores as the tensor cores want them.
-// Eight lanes share a row, 128 bytes in memory and all 32 banks; outside the matrix are zeros.
+// A thread's share of a tile of ROWS x TILE_K: chunks of 16 bytes, loaded from a matrix and stored in the swizzled layout that tensor cores
+// read. Eight lanes load a row of 128 bytes, and write it to all 32 banks. Outside the matrix the tile holds zeros. A chunk is aligned to
+// 16 bytes because k is a multiple of 8, which the workload states, and PyTorch allocates matrices at 256 bytes or more.
 template <int ROWS, int THREADS>
 struct Share {
     uint4 chunk[ROWS * 8 / THREADS];

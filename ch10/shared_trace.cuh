@@ -1,10 +1,10 @@
-// What the roles of shared_triple_overlap.cuh stamp with the GPU's clock, of Traced<Mma> where it is built with -DTRACE; of Mma nothing.
+// Time stamps of the roles of shared_triple_overlap.cuh: written for Traced<Mma> in a build with -DTRACE, never for a plain Mma.
 #pragma once
 #include "common/cuda/clock.cuh"
 #include "common/cuda/mbarrier.cuh"
 
-// Of a step: its tiles were asked for, and have come; multiply began to wait for them, and to issue its products; its stage was given
-// back. Of a tile: its sums were first read, and its last store was complete.
+// Per K-step: its loads were issued (ASKED) and have arrived (LOADED); multiply began to wait (WANTED) and to issue products (FED); the
+// stage was released (CONSUMED). Per tile: its sums were first read (READING), its last store was complete (STORED).
 enum Point { ASKED, LOADED, WANTED, FED, CONSUMED, READING, STORED, POINTS };
 
 template <typename Mma>
@@ -12,7 +12,7 @@ constexpr bool TRACED = false;
 
 #ifdef TRACE
 struct Trace {
-    unsigned long long* stamps;  // [POINTS][blocks][most], 0 where there is none
+    unsigned long long* stamps;  // [POINTS][blocks][most]; 0 where nothing was stamped
     int most;
 };
 __device__ Trace trace;
@@ -24,7 +24,7 @@ struct Traced : Mma {
 template <typename Mma>
 constexpr bool TRACED<Traced<Mma>> = true;
 
-// One thread of a role stamps, the one that leads.
+// Only the leading thread of a role stamps.
 template <typename Mma>
 __device__ void stamp(Point point, int index, bool leads = true) {
     if constexpr (TRACED<Mma>) {
@@ -32,7 +32,7 @@ __device__ void stamp(Point point, int index, bool leads = true) {
     }
 }
 
-// PTX ISA 9.7.9.25.6.2, cp.async.bulk.wait_group: until all that this thread stored is written, for which nothing else waits.
+// PTX ISA 9.7.9.25.6.2, cp.async.bulk.wait_group: waits until all stores of this thread are complete, which the kernel itself need not.
 template <typename Mma>
 __device__ void stamp_stored(int tile, bool leads) {
     if constexpr (TRACED<Mma>) {
@@ -47,13 +47,13 @@ template <typename Mma>
 __device__ void stamp_stored(int, bool) {}
 #endif
 
-// A thread that has nothing else to do sees every stage filled, or given back, and stamps it. It arrives on the other barrier as if it had
-// part in what comes next there, at once, so it misses nothing and nobody waits for it.
+// An idle thread waits for every stage to be filled, or released, and stamps it. It is counted by the barrier of the next phase and arrives
+// there at once. So it sees every phase, and nobody waits for it.
 template <typename Mma, typename Shared, typename Walk>
 __device__ void watch(Shared& shared, const Walk& walk, Point point) {
     uint64_t* const seen = point == LOADED ? shared.loaded : shared.consumed;
     uint64_t* const next = point == LOADED ? shared.consumed : shared.loaded;
-    const int ahead = point == LOADED ? 0 : Shared::STAGES;  // what was given back is filled for the step so many later
+    const int ahead = point == LOADED ? 0 : Shared::STAGES;  // a released stage is filled again for the K-step STAGES later
     int steps = 0;
     for (int tile = 0; walk.has(tile); tile++) steps += walk.steps;
     for (int step = 0; step < min(ahead, steps); step++) barrier_arrive(&next[step]);

@@ -1,13 +1,13 @@
-// Three roles that overlap: load, multiply, drain. A block an SM walks over tiles of c = a b^T, and what multiplies, Mma, is a parameter.
+// Three roles that overlap: load, multiply, drain. One block per SM loops over tiles of c = a b^T; Mma, what multiplies, is a parameter.
 //
-// A ring of stages lies between load and multiply, two accumulators between multiply and drain. Step s, 64 deep, is in stage s % STAGES;
-// tile t of a block is in accumulator t % 2, which warpgroup 1 + t % 2 drains while the next tile is multiplied into the other one. With
-// SHARING = 2 nothing of this overlaps but the loads: both warpgroups multiply their half of each tile, and then drain it.
+// Load hands stages of a ring to multiply; multiply hands one of two accumulators to drain. K-step s is in stage s % STAGES. Tile t of a
+// block is in accumulator t % 2, which warpgroup 1 + t % 2 drains while the next tile is multiplied into the other accumulator.
+// With SHARING = 2 only the loads overlap: both warpgroups multiply their half of each tile, and then both drain it.
 //
 //   barrier         completed by                                    waited for by
 //   loaded          the TMA, all bytes of a stage                   multiply, before a step
 //   consumed        the tensor cores, which have read the stage     load, before it asks for the step STAGES later
-//   accumulated     multiply, after a tile's last step              what the accumulators' place makes necessary: see multiply and drain
+//   accumulated     multiply, after a tile's last step              the next multiply (registers) or drain (tensor memory)
 //   drained         drain, which has read the accumulator           multiply, before it begins the tile after next
 #pragma once
 #include "common/cuda/mbarrier.cuh"
@@ -17,11 +17,11 @@
 #include "shared_tile.cuh"
 #include "shared_trace.cuh"
 
-constexpr int PANEL = 64;                // columns of c that are stored at once: rows of 128 bytes too
+constexpr int PANEL = 64;                // columns of c per TMA store: rows of 128 bytes
 constexpr int THREADS = 3 * WARPGROUP;   // warpgroup 0 loads and may multiply, warpgroups 1 and 2 have an accumulator each
-constexpr int SHARED_BYTES = 224 << 10;  // of the 227 KB that a block may have, for tiles: what is left is for the barriers
+constexpr int SHARED_BYTES = 224 << 10;  // for tiles, of the 227 KB that a block may have; the rest holds the barriers
 
-// What a block has in shared memory; Mma::TILE_N columns of c a tile, of which a warpgroup drains ROWS rows.
+// A block's shared memory. A tile has Mma::TILE_N columns of c, and a warpgroup drains ROWS rows of it.
 template <typename Mma>
 struct alignas(SWIZZLE_PERIOD) Shared {
     static constexpr int TILE_N = Mma::TILE_N;
@@ -33,7 +33,7 @@ struct alignas(SWIZZLE_PERIOD) Shared {
     uint32_t tensor_memory;
 };
 
-// Where a step is in the ring, and the parity of the phase that fills its stage.
+// The stage of a K-step in the ring, and the parity of the barrier phase in which that stage is filled.
 template <int STAGES>
 struct Place {
     int stage;
@@ -41,7 +41,7 @@ struct Place {
     __device__ explicit Place(uint32_t step) : stage(step % STAGES), parity(step / STAGES % 2) {}
 };
 
-// What a block does: every gridDim.x-th tile, in so many steps each.
+// The tiles of a block: every gridDim.x-th, with `steps` K-steps each.
 template <int TILE_N>
 struct Walk {
     Tiles<TILE_N> tiles;
@@ -53,7 +53,7 @@ struct Walk {
     __device__ int column(int tile) const { return tiles.column(number(tile)); }
 };
 
-// Role 1, one thread: asks for the tiles of a and b, STAGES steps ahead of what is consumed.
+// Role 1, one thread: issues the TMA loads of a and b, up to STAGES K-steps ahead of the products.
 template <typename Mma>
 __device__ void load(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, const CUtensorMap* a, const CUtensorMap* b) {
     using Place = Place<Shared<Mma>::STAGES>;
@@ -61,22 +61,22 @@ __device__ void load(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, const C
     for (int tile = 0; walk.has(tile); tile++) {
         for (int i = 0; i < walk.steps; i++, step++) {
             const Place at(step);
-            barrier_wait(&shared.consumed[at.stage], at.parity ^ 1);  // of the phase before: true at once the first time
+            barrier_wait(&shared.consumed[at.stage], at.parity ^ 1);  // the stage is free; parity ^ 1 passes at once on a fresh barrier
             stamp<Mma>(ASKED, step);
             barrier_expect(&shared.loaded[at.stage], Shared<Mma>::STAGE_BYTES);
             load_tile(shared.a[at.stage], a, i * TILE_K, walk.row(tile), &shared.loaded[at.stage]);
             load_tile(shared.b[at.stage], b, i * TILE_K, walk.column(tile), &shared.loaded[at.stage]);
         }
     }
-    // A commit arrives when its products are complete, and must find its barrier.
+    // A commit arrives on its barrier when its products are complete, so the block must not exit before.
     for (int i = 0; i < Shared<Mma>::STAGES; i++, step++) {
         const Place at(step);
         barrier_wait(&shared.consumed[at.stage], at.parity ^ 1);
     }
 }
 
-// Role 2, one thread or one warpgroup: a tile into its accumulator. Where the accumulators are registers, their owners take turns at the
-// tensor cores, each when the other has started its last step; where not, the tile before last must have been drained.
+// Role 2, one thread or one warpgroup: multiplies a tile into its accumulator. If accumulators are registers, their warpgroups alternate:
+// each starts when the other has issued its last K-step. If they are tensor memory, the tile before last must have been drained.
 template <typename Mma>
 __device__ void multiply(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, Mma& mma, int tile) {
     using Place = Place<Shared<Mma>::STAGES>;
@@ -93,7 +93,7 @@ __device__ void multiply(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, Mma
     mma.end(&shared.accumulated[tile % 2]);
 }
 
-// Role 3, one warpgroup: an accumulator to c, 64 columns at a time, rounded into a panel that the TMA stores.
+// Role 3, one warpgroup: stores an accumulator, 64 columns at a time, rounded into a panel that the TMA stores.
 template <typename Mma>
 __device__ void drain(Shared<Mma>& shared, const Walk<Mma::TILE_N>& walk, Mma& mma, int tile, const CUtensorMap* c) {
     const int own = Mma::SHARING == 1 ? tile % 2 : threadIdx.x / WARPGROUP - 1;
@@ -150,7 +150,7 @@ __global__ void __launch_bounds__(THREADS, 1) triple_overlap(const __grid_consta
     mma.tear_down(warp == 1);
 }
 
-// Once, before the first launch: a block may have that much shared memory.
+// Once, before the first launch: allows a block that much dynamic shared memory.
 template <typename Mma>
 cudaError_t prepare_triple_overlap() {
     return cudaFuncSetAttribute(triple_overlap<Mma>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared<Mma>));

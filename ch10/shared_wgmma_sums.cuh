@@ -1,4 +1,4 @@
-// Hopper's Mma for the roles of shared_triple_overlap.cuh: sums are registers, so those who multiply drain as well.
+// The Mma of Hopper for shared_triple_overlap.cuh: sums are in registers, so the warpgroup that multiplies a tile also drains it.
 #pragma once
 #include "common/cuda/mbarrier.cuh"
 #include "common/cuda/operands.cuh"
@@ -10,13 +10,13 @@ struct EightSums {
     float x[8];
 };
 
-// What becomes of sums before they are rounded: nothing.
+// What is applied to sums before they are rounded: nothing.
 struct AsItIs {
     __device__ static EightSums of(EightSums sums) { return sums; }
 };
 
-// HALVES of a tile's 128 rows, half as many sums a thread each as the tile has columns. With both a tile is one warpgroup's, and two
-// warpgroups take turns at the tensor cores; with one they share each tile.
+// A warpgroup has HALVES of a tile's 128 rows; each half takes TILE_N / 2 sums per thread. With HALVES = 2 a tile belongs to one warpgroup,
+// and the two warpgroups alternate at the tensor cores (ping-pong). With HALVES = 1 they share each tile.
 template <int HALVES, typename Finish = AsItIs, int COLUMNS = 128>
 struct WgmmaSums {
     static constexpr int TILE_N = COLUMNS;
@@ -30,10 +30,10 @@ struct WgmmaSums {
     __device__ explicit WgmmaSums(const uint32_t&) {}
     __device__ static void set_up(uint32_t*) {}
     __device__ static void leave_registers() { keep_registers<40>(); }
-    __device__ static void take_registers() { ::take_registers<232>(); }  // 40 + 2 x 232 = 504 = 3 x 168, with which the block began
+    __device__ static void take_registers() { ::take_registers<232>(); }  // 40 + 2 x 232 = 504 = 3 x 168 registers, as many as at launch
     __device__ static void tear_down(bool) {}
 
-    // Four products a half, which run while the next stage is waited for; then the stage before can be had again.
+    // Starts four products per half, which run while the next stage is waited for. Then the previous stage is free again.
     __device__ void step(int, const Element* a, const Element* b, bool first, uint64_t* consumed) {
         const uint64_t a_from = wgmma_operand(shared_address(a)), b_from = wgmma_operand(shared_address(b));
         const int first_half = SHARING == 1 ? 0 : threadIdx.x / WARPGROUP - 1;
@@ -56,7 +56,7 @@ struct WgmmaSums {
         reading = consumed;
     }
 
-    // Where they take turns, the turn is the other's while the last products of this tile still run.
+    // In ping-pong, the other warpgroup may start while the last products of this tile still run.
     __device__ void end(uint64_t* accumulated) {
         if (SHARING == 1) arrive(accumulated);
         wgmma_wait<0>();
@@ -65,7 +65,7 @@ struct WgmmaSums {
         arrive(reading);
     }
 
-    // A quad writes 16 bytes, the 8 quads of a warp 8 rows of a column of chunks: all 32 banks. The swizzle repeats every 8 rows.
+    // Four lanes write a chunk of 16 bytes; a warp writes the same chunk column of 8 rows: all 32 banks. The swizzle repeats every 8 rows.
     __device__ void read(int, int panel, unsigned char* staged) {
         const int warp = threadIdx.x % 128 / 32, lane = threadIdx.x % 32;
 #pragma unroll
@@ -91,7 +91,7 @@ struct WgmmaSums {
     __device__ static void multiply(float (&half)[64], uint64_t a, uint64_t b, bool add) { wgmma_64x128x16(half, a, b, add); }
     __device__ static void multiply(float (&half)[96], uint64_t a, uint64_t b, bool add) { wgmma_64x192x16(half, a, b, add); }
 
-    // All lanes have waited for the warp's products: one tells.
+    // All lanes of the warp have waited for its products, so one lane arrives for the warp.
     __device__ static void arrive(uint64_t* barrier) {
         if (threadIdx.x % 32 == 0) barrier_arrive(barrier);
     }

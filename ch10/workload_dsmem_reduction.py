@@ -1,8 +1,11 @@
 """Sum every row of a float32 matrix of few rows, so few that a row must be shared by several blocks: y[r] = sum of x[r, c] over c.
 
-Expected 1.2x, and 1.15x on an H200 (2026-11-23). The second kernel costs what was expected, 0.9 us and not 1.0, but both sides take longer,
-6.9 and 6.0 us and not 5.8 and 4.8: to start, to fetch and to be timed is 3.6 us, not 2.5, if 8.2 MB take 1.8.
-Both times have a reset of the L2 before each call in them, by which a launch took 0.11 us longer: without it nobody has measured this yet.
+Predicted: 1.8 us to read 8.2 MB, 2.5 us to start, fetch and be timed, and 1.5 us for a second kernel or 0.5 us for a cluster's barriers.
+
+Measured: RESULTS.md. The second kernel costs what was predicted; both sides take over a microsecond longer.
+
+Why: hypothesis, the start and the first loads take 3.6 us, not 2.5 us. In the accepted row each call also pays for a reset of the L2, which
+made a launch 0.11 us longer; nobody has measured the pair without it.
 """
 # needs: clusters
 

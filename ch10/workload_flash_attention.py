@@ -1,9 +1,12 @@
 """Attention without a mask: y = softmax(q k^T / sqrt(dim)) v for every head, bf16 in and out.
 
-Expected 1.4x, and 2.92x on an H200 (2026-11-22). With cuDNN: Expected 2.2x, and 5.55x on an H200. The miss is the baseline's: the others
-make 354 and 671 TFLOP/s, where 380 and 600 were expected, but it takes 4.54 ms, not the 1.98 in which scores can pass DRAM as often as it
-has them pass. They pass no more often, 8.83 GB in all (dram__bytes.sum, 2026-11-23). But of its three kernels the softmax takes 3.31 ms
-(gpu__time_duration.sum), at 27 % of what DRAM can do and 77 % of what SMs can (sm__throughput); the products take 0.68 and 0.54.
+Predicted: the baseline by its scores, which pass DRAM four times; the optimized sides by their flops.
+
+Measured: RESULTS.md. The baseline takes more than twice as long as predicted; the optimized sides are near their predictions.
+
+Why: the baseline moves as many bytes as predicted, 8.83 GB (dram__bytes.sum, H200, 2026-11-23). But its softmax kernel alone takes 3.31 ms
+(gpu__time_duration.sum). It uses 27 % of DRAM's rate and 77 % of what the SMs can issue (sm__throughput): instructions are its limit, not
+bytes. The two products take 0.68 ms and 0.54 ms.
 """
 
 import math
@@ -14,19 +17,19 @@ from common import Precision, Spec, Workload
 
 
 def inputs(rand, batch, heads, seq, dim):
-    """Scores are of unit scale, so an output averages some seq / e values; theirs makes up for it, and outputs are of unit scale too."""
+    """Scores are of unit scale, so an output averages about seq / e values; v is scaled up so that outputs are of unit scale too."""
     scale = {"q": 1.0, "k": 1.0, "v": math.sqrt(seq / math.e)}
     return {name: rand.normal(batch, heads, seq, dim, dtype=torch.bfloat16, std=std) for name, std in scale.items()}
 
 
 def reference(q, k, v, dim):
-    """A head at a time: in float64 the scores of one are 134 MB at the timed shape, and those of all 8.6 GB."""
+    """One head at a time: in float64 the scores of one head are 134 MB at the timed shape, those of all heads 8.6 GB."""
     heads = zip(*(tensor.flatten(0, 1) for tensor in (q, k, v)), strict=True)
     return torch.stack([torch.softmax(q @ k.T / math.sqrt(dim), dim=-1) @ v for q, k, v in heads]).view_as(q)
 
 
 def work(batch, heads, seq, dim):
-    """Two products of seq x seq x dim a head; q, k and v once in, y once out: scores need not exist outside a chip."""
+    """Two products of seq x seq x dim per head; q, k and v are read once, y is written once, scores stay on chip."""
     numbers = batch * heads * seq * dim
     return {"bf16": 4 * numbers * seq, "dram_read": 3 * 2 * numbers, "dram_write": 2 * numbers}
 
@@ -36,7 +39,7 @@ WORKLOAD = Workload(
     outputs=lambda batch, heads, seq, dim: {"y": Spec((batch, heads, seq, dim), torch.bfloat16)},
     reference=reference,
     time_at={"batch": 4, "heads": 16, "seq": 4096, "dim": 128},
-    cpu_at=None,  # without matrix instructions for bf16, a CPU's products of bf16 are the slow part, not its scores
+    cpu_at=None,  # on a CPU without matrix instructions for bf16 the products dominate, so the pair would compare nothing
     check_at=(
         {"batch": 1, "heads": 1, "seq": 2, "dim": 64},
         {"batch": 2, "heads": 3, "seq": 33, "dim": 64},
@@ -44,10 +47,10 @@ WORKLOAD = Workload(
         {"batch": 1, "heads": 2, "seq": 1000, "dim": 80},  # a dim that is no power of two
     ),
     work=work,
-    # The baseline rounds scores to bf16: one of 4 to 8 by up to 2^-6, and by that share its probability is off. What is left is 0.056,
-    # the worst of 6 M outputs simulated; times 2.
+    # The baseline rounds scores to bf16: a score between 4 and 8 by up to 2^-6, which is its probability's relative error. Beyond rtol the
+    # worst of 6 million simulated outputs is off by 0.056; doubled.
     rtol=2.0**-6,
     atol=0.11,
-    # Tighter: scores stay in fp32. With probabilities and outputs alone in bf16 what is left is 0.0083; times 2.
+    # Tighter, because scores stay in fp32: with only probabilities and outputs in bf16, the worst is 0.0083 beyond rtol; doubled.
     changes=Precision(rtol=2.0**-8, atol=0.0166),
 )

@@ -1,36 +1,35 @@
 """Product of two bf16 matrices, c = a b^T, from three loops to what a library does: every step of the ladder is one idea more.
 
-What is expected of a step is over the step before, as the ladder's table has it; behind a file of another pair, which expects something
-over its own baseline, it stands here. Tiles are 128 x 256, and a step of one, 64 deep, is 1024 cycles of products.
+Tiles are 128 x 256 from the first tensor-core step on. A K-step of a tile, 64 deep, is 1024 cycles of wgmma.
 
-Ping-pong hides the draining of a tile, 2400 cycles, and is still slower: a warpgroup that drains has to have a tile to itself, whose sums
-leave room for 192 columns, and for these shared memory takes 832 cycles a step where the products take 768. An SM makes 21 such tiles at
-8192, 6 at 4096 and 6 at the awkward shape, where it made 16, 4 and 5 of 128 x 256: 0.95x, 0.85x and 1.06x. So the ladder goes on from the
-step before it, and what the next one gains is that the tile is wide again: 1.05x, 1.18x and 0.94x. Over warp_specialized_pipeline it gains
-1.00x, since at these tiles a step waits for shared memory and not for the L2. How many reads that spares the L2 nobody has counted: an H200
-joins those of the same sectors anyway, but not multicast loads (workload_cluster_multicast.py).
+Predicted: each step over the step before it. A borrowed side's own file predicts over its own baseline, so its step is predicted here.
+Ping-pong (`wgmma_triple_overlap`) hides the 2400 cycles that draining a tile takes, and is still slower. A warpgroup that drains needs a
+tile of its own, and registers hold sums for 192 columns only. For those, shared memory takes 832 cycles per K-step and the products 768.
+The last step divides what 66 clusters leave of 15.5, 3.9 and 4.1 waves. Handing partial sums on takes as long as 8 K-steps.
 
-The last step divides what 66 clusters leave of 15.5 waves at 8192, 3.9 at 4096 and 4.1 at the awkward shape: at best 1.03x, 1.03x and
-1.21x. To pass partial sums on takes a tile 8 steps of time, so 1.03x, 1x, as 8 idle steps are not worth it, and 1.18x.
+Measured: RESULTS.md. The ladder gains far more than predicted with powers of two, and far less at the awkward shape.
 
-Expected 105x, and 220x at 8192, 204x at 4096 and 63.1x at the awkward shape on an H200 (2026-11-22). The last step makes 1559, 1446 and
-1155 products an SM and cycle of 1.98 GHz, where 1536 were expected, and the baseline 7.1, 7.1 and 18.3, where 14 were. Its rows lie 16 and
-8 KB apart in the first two shapes, powers of two, and 8144 bytes in the third. At a power of two the lines that a warp reads of b conflict
-in the L1: its data stage is full in 99.8 % of cycles (l1tex__data_pipe_lsu_wavefronts, at 8192, 2026-11-23), and as the L2 is asked for 3 %
-of what it can (lts__t_sectors), they do not drive each other out. With tiles in shared memory it is gone: shared_tile makes 30 products a
-cycle at every shape, of 32 expected, and so gains 4.3x, 4.3x and 1.6x, not 2.2x.
+Why, the baseline: it makes 7.1, 7.1 and 18.3 products per SM and cycle at the three shapes, where 14.2 were predicted. In the first two,
+rows lie 16 KB and 8 KB apart, powers of two, and the lines that a warp reads of b conflict in the banks of the L1. Its data stage is busy
+in 99.8 % of cycles (l1tex__data_pipe_lsu_wavefronts, H200, 2026-11-23). `shared_tile` has no such conflicts: 30 products per cycle at every
+shape, where 32 were predicted. `register_tile` makes 78 FMAs per cycle, not 96. `wgmma` keeps 11 us per tile outside K-steps.
 
-Other steps missed by 5 % or more. register_tile gained 2.6x, 2.6x and 2.7x, not 3x, as it makes 78, 78 and 80 FMAs a cycle, not 96; so the
-next step, first on tensor cores, gained 6.7x, 6.7x and 5.0x, not 6x. double_buffered_pipeline, 1.58x, 1.52x and 1.12x, and pipeline_3stage,
-1.16x, 1.15x and 1.26x, have reasons in their workloads, but not for the awkward shape. wgmma gained 1.43x, 1.39x and 1.17x, not 1.5x: from
-one depth to the other a step gains 1.49x, and 11 us a tile beside its steps stay. The rest is of the awkward shape: tma_2d_pipeline 1.24x,
-not 1.03x, walk 0.93x, not 1x, ping-pong 0.96x, not 1.06x, clustered 1.39x, not 0.94x, the last step 1.09x, not 1.18x.
-
-There it seems to be the L2 that a step waits for. Of a box's rows, 128 bytes each, seven in eight lie in two lines, and half in five
-sectors, not four. wgmma took 311 us where 5 waves for 4 make 255 of the 204 at 4096; clustered, which fetches a tile of b once for two
-blocks, 242. That is a hypothesis from times, without a counter; see workload_cluster_multicast.py. Why walk loses there is not known.
+Why, the awkward shape: hypothesis from times alone, K-steps wait for the L2. Rows of 8144 bytes split cache lines: seven of eight rows of a
+TMA box lie in two lines, and half of them in five sectors instead of four. `wgmma` takes 311 us where 5 waves instead of 4 explain 255 us.
+`clustered`, which fetches a tile of b once for two blocks, takes 242 us. See workload_cluster_multicast.py. Why `walk` loses is not known.
 """
 
+# predicts: baseline_double_buffered_pipeline = 0.167 x register_tile  (2.1 M FMAs per K-step in 3648 cycles instead of 96 per cycle)
+# predicts: double_buffered_pipeline = 0.572 x baseline_double_buffered_pipeline  (2086 cycles per K-step instead of 3648)
+# predicts: pipeline_3stage = 0.786 x double_buffered_pipeline  (1640 cycles per K-step instead of 2086)
+# predicts: tma_2d_pipeline = 0.97 x pipeline_3stage  (1640 cycles per K-step instead of 1690)
+# predicts: warp_specialized_pipeline = 0.962 x walk  (a tile is stored in 1.6 us by the TMA instead of 5 us)
+# predicts@medium: warp_specialized_pipeline = 0.926 x walk  (the same store)
+# predicts: wgmma_triple_overlap = 1.053 x warp_specialized_pipeline  (21 tiles of 192 columns per SM instead of 16 of 256)
+# predicts@medium: wgmma_triple_overlap = 1.176 x warp_specialized_pipeline  (6 tiles per SM instead of 4)
+# predicts@awkward: wgmma_triple_overlap = 0.943 x warp_specialized_pipeline  (6 tiles per SM instead of 5)
+# predicts: persistent_matmul = 0.98 x clustered  (2400 cycles to store a tile are hidden under products)
+# predicts@medium: persistent_matmul = 0.962 x clustered  (the same cycles)
 # traffic: a, b and c are 134 MB each at k = 8192, and the L2 holds 60 MB: a and b are read several times, as by torch.mm
 # needs: wgmma, tma, clusters
 # reason: the baseline is the product as it is written down, on CUDA cores; tensor cores make 2048 products a cycle, CUDA cores 128
@@ -45,16 +44,17 @@ WORKLOAD = clustered(
     ladder=(
         "shared_tile",
         "register_tile",
-        "ch10/baseline_double_buffered_pipeline.cu",  # expects: 6x, 96 FMAs a cycle; mma.sync makes 2.1 M in 3648, of which it runs in 1640
+        "ch10/baseline_double_buffered_pipeline.cu",
         "ch10/optimized_double_buffered_pipeline.cu",
         "ch10/optimized_pipeline_3stage.cu",
         "ch10/optimized_tma_2d_pipeline.cu",
         "wgmma",
         "loader",
         "walk",
-        "ch10/optimized_warp_specialized_pipeline.cu",  # expects: 1.04x at 8192, 1.08x at 4096: a store takes 1.6 us, not 5, by the TMA
-        "ch10/optimized_wgmma_triple_overlap.cu",  # expects: 0.95x at 8192, 0.85x at 4096, 1.06x at the awkward shape: a narrower tile
+        "ch10/optimized_warp_specialized_pipeline.cu",
+        "ch10/optimized_wgmma_triple_overlap.cu",
         "clustered",
-        "ch10/optimized_persistent_matmul.cu",  # expects: 1.02x at 8192, 1.04x at 4096: 2400 cycles to store go on under products
+        "ch10/optimized_persistent_matmul.cu",
     ),
+    also_checked_at=({"m": 16904, "n": 136, "k": 1096},),  # 67 tiles for 66 clusters: the last step divides them by K-steps
 )

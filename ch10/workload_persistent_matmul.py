@@ -1,19 +1,15 @@
-"""Product of two bf16 matrices, c = a b^T, by a cluster a tile, or by as many clusters as the GPU runs at once.
+"""Product of two bf16 matrices, c = a b^T, by a cluster per tile, or by as many clusters as the GPU runs at once.
 
-Before, the baseline stored from registers, in half sectors, so that two ideas were measured as one: an H200 gave 1.65x at k = 1024 and
-1.07x at 8192, where 1.2x and 1.03x were expected. A tile took that baseline 8 and 6 us beside its products, of which the store took 5.
-Now both sides store by the TMA: of 4 panels of 600 cycles, as warp_specialized_pipeline counts them,
-a store takes 2400 cycles, 1.6 us at 1.52 GHz. What stays of 8 and 6 us is 4.6 and 2.6: 3 and 1 us, or some 4600 and 1500 cycles, until two
-SMs are free and the first operands there, and the store. The optimized side hides both under the next tile's products. So 1.4x and 1.03x
-were expected.
+Predicted: 16 tiles per SM. Products take 86 us per tile at k = 8192 and 11 us at k = 1024. Between two tiles the baseline waits 1 us or
+3 us for two free SMs and for first operands, and 1.6 us for its store: 4 panels of 600 cycles. The optimized side hides both.
+An earlier baseline stored from registers, so that pair measured two ideas as one. Now both sides store by the TMA.
 
-An H200 gave 1.29x at k = 1024 and 1.03x at 8192 (2026-11-23). In cycles it is 1.39x and 1.05x: in the baseline, whose tensor cores rest
-between tiles, the clock stood at 1.71 and 1.59 GHz, in the optimized side, whose are active in 99 % of cycles and not 94 (at 8192,
-sm__pipe_tensor_cycles_active), at 1.59 and 1.56, as power allows. An SM has 16 tiles, and beside 1024 cycles a step one takes the baseline
-8500 at either depth and the optimized side 1600 and 2300.
+Measured: RESULTS.md. The shallow product gains less than predicted.
 
-Back to back, for a second and more (--sustained, 2026-11-23), torch.mm took 1.024x [1.023, 1.025] of the optimized side's time at k = 8192,
-1.060x [1.058, 1.062] at 1024, and 1.004x [1.002, 1.007] at 4096 cubed, at 690 W of 700.
+Why: in cycles the gain is the predicted one. The tensor cores of the optimized side never rest (active in 99 % of cycles, 94 % in the
+baseline, sm__pipe_tensor_cycles_active at k = 8192, H200, 2026-11-23), so they draw more power and the clock falls. At k = 1024 it was
+1.71 GHz in the baseline and 1.59 GHz in the optimized side; at k = 8192, 1.59 GHz and 1.56 GHz. Outside its K-steps a tile takes the
+baseline 8500 cycles, and the optimized side 1600 at k = 1024 and 2300 at k = 8192.
 """
 
 # traffic: a, b and c are 134 MB each at k = 8192, and the L2 holds 60 MB: a and b are read 4.6 times, about as often as by torch.mm

@@ -1,13 +1,14 @@
 """Product of two bf16 matrices by mma.sync, two buffers against three stages: c = a b^T, as shared_matmul.py states it.
 
-Expected 1.3x, and 1.17x at k = 8192 and 1.13x at 1024 on an H200 (2026-11-23). From one depth to the other a step takes 1.21 us and 1.04:
-at 1.79 and 1.76 GHz, as the sides' stamps have it, 2170 cycles where 2086 were counted, and 1820 where 1640 were. Of these 1550 are
-products, as mma.sync makes 1353 FMAs a cycle (`peak`), and not 1280: tensor cores are active in 69 % of cycles, and in 82 %
-(sm__pipe_tensor_cycles_active). So of 1820 cycles they rest in 270. The barrier of a step, at which warps wait for the slowest, is 50 of
-them: tma_2d_pipeline has none, and takes 1770. The others are open; smsp__average_warps_issue_stalled of a deep_dive tells. Beside its
-steps a tile takes 3.6 and 3.7 us, of 23 and 20 at k = 1024, as nothing hides its first copies and its store; that was not counted.
+Predicted: cycles per K-step, at both depths: 2086 in the baseline, 1640 in the optimized side, which are the products alone.
 
-So on Hopper mma.sync comes to 62 % of the ceiling, which is that of wgmma: at 1353 FMAs a cycle to 77 %, and those run for 82 % of time.
+Measured: RESULTS.md. Both depths gain less than predicted.
+
+Why: the difference of the two depths gives a K-step alone (H200, 2026-11-23, clock of the sides' time stamps): 2170 cycles in the baseline
+and 1820 in the optimized side. mma.sync makes 1353 FMAs per cycle, not 1280, so 1550 of these cycles are products. The tensor cores are
+active in 69 % of the baseline's cycles and in 82 % of the optimized side's (sm__pipe_tensor_cycles_active): they rest in 270 cycles per
+K-step. The barrier at which warps wait for the slowest is 50 of them: tma_2d_pipeline, which has none, takes 1770. The rest is open.
+A tile also takes 3.6 us in the baseline and 3.7 us in the optimized side outside its K-steps, which was not counted.
 """
 # traffic: a, b and c are 134 MB each at k = 8192, and the L2 holds 60 MB: a and b are read 4.6 times, about as often as by torch.mm
 # baseline: ch10/optimized_double_buffered_pipeline.cu

@@ -1,9 +1,13 @@
 """A linear layer with int8 weights: y[i, j] = scale[i] * sum over l of w[i, l] * x[j, l], fp16 in and out, rows of whole 16 bytes.
 
-Expected 1.3x, and 1.30x on an H200 (2026-11-23), though not by the numbers that were expected: an SM has 8 tiles of 128 steps, and at 1.79
-and 1.68 GHz, as the sides' stamps have it, a step takes 1980 and 1440 cycles, not 1444 and 1024. In cycles it is 1.38x, and the clock falls
-as the tensor cores rest less: they are active in 52 and 72 % of cycles (sm__pipe_tensor_cycles_active), which are the 1024 of products. So
-also with roles something takes longer than products: 416 cycles a step. Which role that is, is open; stalls in a deep_dive tell.
+Predicted: cycles per K-step, 1444 in the baseline and 1024 in the optimized side, and a guess of how far the clock falls.
+
+Measured: RESULTS.md. The ratio is as predicted, the cycles are not.
+
+Why: an SM makes 8 tiles of 128 K-steps. At the clock of the sides' time stamps, 1.79 GHz and 1.68 GHz, a K-step takes 1980 cycles in the
+baseline and 1440 in the optimized side (H200, 2026-11-23). The tensor cores are active in 52 % and 72 % of cycles
+(sm__pipe_tensor_cycles_active), which are the 1024 cycles of products. So also with roles, 416 cycles per K-step are something else.
+Which role they belong to is open.
 """
 # needs: tma
 # traffic: w, x and y are 67 MB each, and the L2 holds 60 MB: w and x are read 4.7 times

@@ -13,7 +13,7 @@ from shared_chebyshev import EDGE, chebyshev
 
 from common import Metric, Spec, Workload
 
-THREADS = 128  # of a block of the request
+THREADS = 128  # per block of the request
 
 
 def inputs(rand, points, degree, urgent_points, urgent_degree):

@@ -2,7 +2,7 @@
 // scratch: float other[rows * cols]
 #include "common/cuda/launch.cuh"
 
-constexpr int WIDE = 32, HIGH = 8;  // a block's cells, one a thread
+constexpr int WIDE = 32, HIGH = 8;  // cells per block, one per thread
 
 __global__ void diffuse(const float* __restrict__ from, float* __restrict__ to, int rows, int cols, float rate) {
     int r = blockIdx.y * HIGH + threadIdx.y, c = blockIdx.x * WIDE + threadIdx.x, i = r * cols + c;
@@ -13,10 +13,11 @@ __global__ void diffuse(const float* __restrict__ from, float* __restrict__ to, 
 }
 
 cudaError_t chain(const float* x, float* y, float* other, int rows, int cols, float rate, int steps, cudaStream_t stream) {
+    if (size_t(rows) * cols >= 1u << 31) return cudaErrorInvalidValue;  // the kernel counts cells in an int
     dim3 grid(ceil_div(cols, WIDE), ceil_div(rows, HIGH));
     const float* from = x;
     for (int left = steps; left > 0; left--) {
-        float* to = left % 2 ? y : other;  // so that the last one writes y
+        float* to = left % 2 ? y : other;  // so that the last step writes y
         diffuse<<<grid, dim3(WIDE, HIGH), 0, stream>>>(from, to, rows, cols, rate);
         from = to;
     }

@@ -5,7 +5,7 @@
 // scratch: int again[1]
 #include "common/cuda/launch.cuh"
 
-constexpr int WIDE = 32, HIGH = 8;  // cells per block, one a thread
+constexpr int WIDE = 32, HIGH = 8;  // cells per block, one per thread
 constexpr float DENSITY = 0.5f;
 
 __global__ void begin(const float* __restrict__ x, int* label, int* rounds, int* changed, int rows, int cols) {
@@ -26,7 +26,7 @@ __global__ void sweep(const int* __restrict__ from, int* __restrict__ to, int* c
         if (c < cols - 1) best = min(best, from[i + 1]);
     }
     to[i] = best;
-    if (changed && best != old) *changed = 1;  // all who write it write the same
+    if (changed && best != old) *changed = 1;  // every writer writes the same value
 }
 
 __global__ void decide(int* changed, int* again, int* rounds) {
@@ -39,6 +39,7 @@ PREPARE(void** state) { return cudaMallocHost(state, sizeof(int)); }  // pinned,
 
 LAUNCH(const float* x, int* label, int* rounds, int* other, int* changed, int* again, int rows, int cols, void* state,
        cudaStream_t stream) {
+    if (size_t(rows) * cols >= 1u << 31) return cudaErrorInvalidValue;  // labels and indices are int
     dim3 grid(ceil_div(cols, WIDE), ceil_div(rows, HIGH)), block(WIDE, HIGH);
     int* flag = static_cast<int*>(state);
     begin<<<grid, block, 0, stream>>>(x, label, rounds, changed, rows, cols);

@@ -8,12 +8,12 @@
 #include "common/cuda/launch.cuh"
 
 constexpr int EXPERTS = 4, LANES = 32;  // expert e has 2^e layers, and the first is layer 2^e - 1 of the weights
-constexpr int ROWS = 8;                 // rows of a layer per block, one a warp
+constexpr int ROWS = 8;                 // rows of a layer per block, one per warp
 constexpr int SHIFT = 9;
 
 __device__ int clamp8(int v) { return min(max(v, -128), 127); }
 
-// The product of two rows of int8, by one warp; every lane has it.
+// Dot product of two rows of int8, by one warp; every lane gets it.
 __device__ int dot(const int8_t* a, const int8_t* b, int dim) {
     int sum = 0;
     for (int k = threadIdx.x % LANES; k < dim / 4; k += LANES)
@@ -30,7 +30,7 @@ __global__ void layer(const int8_t* __restrict__ weight, const int8_t* __restric
     if (threadIdx.x % LANES == 0) to[row] = int8_t(state), y[row] = state;
 }
 
-// Adds the token to the state that the token before left in y, and picks the expert with the largest logit. One block, a warp per expert.
+// Adds the token to the state in y, which the previous token left, and picks the expert with the largest logit. One warp per expert.
 __global__ void route(const int8_t* __restrict__ x, const int8_t* __restrict__ gate, const int* y, int8_t* state, int* counts, int* choice,
                       int token, int dim) {
     __shared__ int logits[EXPERTS];
@@ -51,7 +51,7 @@ __global__ void route(const int8_t* __restrict__ x, const int8_t* __restrict__ g
     *choice = best;
 }
 
-// The layers of one expert, from `state` and back; the last one's values stay in y.
+// Runs the layers of one expert on `state`, in place; the last layer's values stay in y.
 void run_expert(int expert, const int8_t* weight, int8_t* state, int8_t* other, int* y, int dim, cudaStream_t stream) {
     for (int l = 0, depth = 1 << expert; l < depth; l++) {
         const int8_t* matrix = weight + size_t(depth - 1 + l) * dim * dim;

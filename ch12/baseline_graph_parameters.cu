@@ -24,7 +24,7 @@ cudaError_t capture(const float* x, float* y, float* other, int n, cudaStream_t 
 }
 
 PREPARE(const float* x, float* y, float* other, int least, cudaStream_t stream, void** state) {
-    smooth<<<1, THREADS, 0, stream>>>(x, other, least);  // a kernel is loaded at its first launch, and a capture is no place for that
+    smooth<<<1, THREADS, 0, stream>>>(x, other, least);  // loads the kernel: that happens at its first launch, and a capture must not do it
     if (cudaError_t code = cudaGetLastError()) return code;
     return cudaStreamCreateWithFlags(reinterpret_cast<cudaStream_t*>(state), cudaStreamNonBlocking);  // to capture from
 }
@@ -38,7 +38,7 @@ LAUNCH(const float* x, float* y, float* other, int requests, int least, void* st
         if (cudaError_t code = capture(x, y, other, n, recorder, &graph)) return code;
         if (cudaError_t code = cudaGraphInstantiate(&request, graph, 0)) return code;
         if (cudaError_t code = cudaGraphLaunch(request, stream)) return code;
-        if (cudaError_t code = cudaGraphExecDestroy(request)) return code;  // what still runs of it ends first
+        if (cudaError_t code = cudaGraphExecDestroy(request)) return code;  // launches in flight complete first
         if (cudaError_t code = cudaGraphDestroy(graph)) return code;
         x += n, y += n;
     }

@@ -18,12 +18,12 @@ def run(batch, weight):
     with torch.cuda.graph(graph):
         answer = model(batch, weight)
     graph.replay()
-    return answer.clone()  # the graph's memory goes with it
+    return answer.clone()  # `answer` is in the graph's memory, which is freed with the graph
 
 
 def prepare(x, weight, sizes):
     y = torch.empty_like(x)
-    model(x, weight)  # uncaptured: libraries are loaded at their first call, and a capture is no place for that
+    model(x, weight)  # uncaptured: libraries are loaded at their first call, which a capture must not do
 
     def step():
         for batch, answer in zip(x.split(sizes), y.split(sizes), strict=True):

@@ -3,15 +3,15 @@
 // scratch: float b[dim]
 #include "common/cuda/launch.cuh"
 
-constexpr int LANES = 32, ROWS = 8;  // rows per block, one a warp
-constexpr int RUN = 8;               // vectors of four weights per lane: a row has at most 1024 weights
+constexpr int LANES = 32, ROWS = 8;  // rows per block, one per warp
+constexpr int RUN = 8;  // float4 per lane, so a row has at most 1024 weights; dim is a multiple of 4, so rows are aligned to 16 bytes
 
 // One layer: y = max(0, weight x).
 __global__ void layer(const float* weight, const float* x, float* y, int dim) {
     const int row = blockIdx.x * ROWS + threadIdx.x / LANES, lane = threadIdx.x % LANES;
     const bool is_row = row < dim;
     float4 w[RUN];
-    // The prologue: a row of weights, which no kernel writes.
+    // Loads a row of weights, which no kernel writes.
 #pragma unroll
     for (int k = 0; k < RUN; k++) {
         const int i = lane + k * LANES;

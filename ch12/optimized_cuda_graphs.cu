@@ -6,7 +6,7 @@
 // scratch: float other[rows * cols]
 #include "common/cuda/launch.cuh"
 
-constexpr int WIDE = 32, HIGH = 8;  // a block's cells, one a thread
+constexpr int WIDE = 32, HIGH = 8;  // cells per block, one per thread
 
 __global__ void diffuse(const float* __restrict__ from, float* __restrict__ to, int rows, int cols, float rate) {
     int r = blockIdx.y * HIGH + threadIdx.y, c = blockIdx.x * WIDE + threadIdx.x, i = r * cols + c;
@@ -17,10 +17,11 @@ __global__ void diffuse(const float* __restrict__ from, float* __restrict__ to, 
 }
 
 cudaError_t chain(const float* x, float* y, float* other, int rows, int cols, float rate, int steps, cudaStream_t stream) {
+    if (size_t(rows) * cols >= 1u << 31) return cudaErrorInvalidValue;  // the kernel counts cells in an int
     dim3 grid(ceil_div(cols, WIDE), ceil_div(rows, HIGH));
     const float* from = x;
     for (int left = steps; left > 0; left--) {
-        float* to = left % 2 ? y : other;  // so that the last one writes y
+        float* to = left % 2 ? y : other;  // so that the last step writes y
         diffuse<<<grid, dim3(WIDE, HIGH), 0, stream>>>(from, to, rows, cols, rate);
         from = to;
     }
@@ -28,13 +29,13 @@ cudaError_t chain(const float* x, float* y, float* other, int rows, int cols, fl
 }
 
 PREPARE(const float* x, float* y, float* other, int rows, int cols, float rate, int steps, cudaStream_t stream, void** state) {
-    // Once uncaptured: a kernel is loaded at its first launch, and a capture is no place for that.
+    // Once uncaptured: the first launch of a kernel loads it, which a capture must not do.
     if (cudaError_t code = chain(x, y, other, rows, cols, rate, steps, stream)) return code;
-    cudaStream_t recorder;  // of our own: the default stream cannot be captured
+    cudaStream_t recorder;  // a stream of its own: the default stream cannot be captured
     if (cudaError_t code = cudaStreamCreateWithFlags(&recorder, cudaStreamNonBlocking)) return code;
     if (cudaError_t code = cudaStreamBeginCapture(recorder, cudaStreamCaptureModeThreadLocal)) return code;
     if (cudaError_t code = chain(x, y, other, rows, cols, rate, steps, recorder)) return code;
-    cudaGraph_t graph;  // it keeps the pointers: a replay reads what lies there by then
+    cudaGraph_t graph;  // holds pointers: a replay reads what they point to at that time
     if (cudaError_t code = cudaStreamEndCapture(recorder, &graph)) return code;
     cudaGraphExec_t replay;
     if (cudaError_t code = cudaGraphInstantiate(&replay, graph, 0)) return code;

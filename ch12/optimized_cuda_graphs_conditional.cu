@@ -7,7 +7,7 @@
 // scratch: int changed[1]
 #include "common/cuda/launch.cuh"
 
-constexpr int WIDE = 32, HIGH = 8;  // cells per block, one a thread
+constexpr int WIDE = 32, HIGH = 8;  // cells per block, one per thread
 constexpr float DENSITY = 0.5f;
 
 __global__ void begin(const float* __restrict__ x, int* label, int* rounds, int* changed, int rows, int cols) {
@@ -28,7 +28,7 @@ __global__ void sweep(const int* __restrict__ from, int* __restrict__ to, int* c
         if (c < cols - 1) best = min(best, from[i + 1]);
     }
     to[i] = best;
-    if (changed && best != old) *changed = 1;  // all who write it write the same
+    if (changed && best != old) *changed = 1;  // every writer writes the same value
 }
 
 __global__ void decide(int* changed, cudaGraphConditionalHandle again, int* rounds) {
@@ -37,7 +37,7 @@ __global__ void decide(int* changed, cudaGraphConditionalHandle again, int* roun
     *rounds += 1;
 }
 
-// The body of the WHILE node: one round, captured from a stream of our own.
+// The body of the WHILE node: one round, captured from a stream of its own.
 cudaError_t capture_round(cudaGraph_t body, int* label, int* rounds, int* other, int* changed, int rows, int cols,
                           cudaGraphConditionalHandle again) {
     dim3 grid(ceil_div(cols, WIDE), ceil_div(rows, HIGH)), block(WIDE, HIGH);
@@ -53,7 +53,8 @@ cudaError_t capture_round(cudaGraph_t body, int* label, int* rounds, int* other,
 }
 
 PREPARE(int* label, int* rounds, int* other, int* changed, int rows, int cols, void** state) {
-    cudaFuncAttributes loaded;  // asking for them loads the kernels: a capture is no place for that
+    if (size_t(rows) * cols >= 1u << 31) return cudaErrorInvalidValue;  // labels and indices are int
+    cudaFuncAttributes loaded;                                          // this call loads the kernels, which a capture must not do
     if (cudaError_t code = cudaFuncGetAttributes(&loaded, sweep)) return code;
     if (cudaError_t code = cudaFuncGetAttributes(&loaded, decide)) return code;
     cudaGraph_t graph;

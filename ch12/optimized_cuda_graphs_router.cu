@@ -11,12 +11,12 @@
 #include "common/cuda/launch.cuh"
 
 constexpr int EXPERTS = 4, LANES = 32;  // expert e has 2^e layers, and the first is layer 2^e - 1 of the weights
-constexpr int ROWS = 8;                 // rows of a layer per block, one a warp
+constexpr int ROWS = 8;                 // rows of a layer per block, one per warp
 constexpr int SHIFT = 9;
 
 __device__ int clamp8(int v) { return min(max(v, -128), 127); }
 
-// The product of two rows of int8, by one warp; every lane has it.
+// Dot product of two rows of int8, by one warp; every lane gets it.
 __device__ int dot(const int8_t* a, const int8_t* b, int dim) {
     int sum = 0;
     for (int k = threadIdx.x % LANES; k < dim / 4; k += LANES)
@@ -33,7 +33,7 @@ __global__ void layer(const int8_t* __restrict__ weight, const int8_t* __restric
     if (threadIdx.x % LANES == 0) to[row] = int8_t(state), y[row] = state;
 }
 
-// Adds the token to the state that the token before left in y, and picks the expert with the largest logit. One block, a warp per expert.
+// Adds the token to the state in y, which the previous token left, and picks the expert with the largest logit. One warp per expert.
 __global__ void route(const int8_t* __restrict__ x, const int8_t* __restrict__ gate, const int* y, int8_t* state, int* counts,
                       cudaGraphConditionalHandle choice, int token, int dim) {
     __shared__ int logits[EXPERTS];
@@ -54,7 +54,7 @@ __global__ void route(const int8_t* __restrict__ x, const int8_t* __restrict__ g
     cudaGraphSetConditional(choice, best);
 }
 
-// The layers of one expert, from `state` and back; the last one's values stay in y.
+// Runs the layers of one expert on `state`, in place; the last layer's values stay in y.
 void run_expert(int expert, const int8_t* weight, int8_t* state, int8_t* other, int* y, int dim, cudaStream_t stream) {
     for (int l = 0, depth = 1 << expert; l < depth; l++) {
         const int8_t* matrix = weight + size_t(depth - 1 + l) * dim * dim;
@@ -83,7 +83,7 @@ cudaError_t add_switch(cudaGraph_t graph, cudaGraphNode_t* after, cudaGraphCondi
 
 PREPARE(const int8_t* x, const int8_t* gate, const int8_t* weight, int* y, int* counts, int8_t* state_a, int8_t* state_b, int tokens,
         int dim, void** state) {
-    cudaFuncAttributes loaded;  // asking for them loads the kernels: a capture is no place for that
+    cudaFuncAttributes loaded;  // this call loads the kernels, which a capture must not do
     if (cudaError_t code = cudaFuncGetAttributes(&loaded, route)) return code;
     if (cudaError_t code = cudaFuncGetAttributes(&loaded, layer)) return code;
     cudaGraph_t graph;
@@ -101,7 +101,7 @@ PREPARE(const int8_t* x, const int8_t* gate, const int8_t* weight, int* y, int* 
         const cudaGraphEdgeData* edges;
         size_t count;
         if (cudaError_t code = cudaStreamGetCaptureInfo(recorder, &status, nullptr, &graph, &nodes, &edges, &count)) return code;
-        last = nodes[0];  // the router, which the capture would depend on next
+        last = nodes[0];  // the router; the capture continues behind it
         if (cudaError_t code = cudaStreamEndCapture(recorder, &graph)) return code;
         if (cudaError_t code = add_switch(graph, &last, choice, weight, state_a, state_b, y + size_t(t) * dim, dim, recorder)) return code;
     }

@@ -31,10 +31,10 @@ __global__ void expand(const int* edge, int* distance, int* frontier, int* size,
     int i = blockIdx.x * THREADS + threadIdx.x;
     int *from = frontier + level % 2 * nodes, *next = frontier + (level + 1) % 2 * nodes;
     if (i < size[level]) expand_node(from[i], edge, distance, next, size + level + 1, level);
-    __threadfence();  // what this thread has found is seen before its block is counted
+    __threadfence();  // this thread's nodes are visible before its block is counted
     __syncthreads();
     if (threadIdx.x != 0 || atomicAdd(done + level, 1) != int(gridDim.x) - 1 || level + 2 >= LEVELS) return;
-    // The last block: all are counted, so the size is final. A tail launch begins when this grid has ended.
+    // The last block: all blocks are counted, so the size is final. A tail launch starts once this grid has completed.
     int found = atomicAdd(size + level + 1, 0);
     if (found)
         expand<<<ceil_div(found, THREADS), THREADS, 0, cudaStreamTailLaunch>>>(edge, distance, frontier, size, done, level + 1, nodes);

@@ -31,7 +31,7 @@ struct Replay {
 };
 
 PREPARE(const float* x, float* y, float* other, int least, cudaStream_t stream, void** state) {
-    smooth<<<1, THREADS, 0, stream>>>(x, other, least);  // a kernel is loaded at its first launch, and a capture is no place for that
+    smooth<<<1, THREADS, 0, stream>>>(x, other, least);  // loads the kernel: that happens at its first launch, and a capture must not do it
     if (cudaError_t code = cudaGetLastError()) return code;
     auto replay = new Replay;
     *state = replay;
@@ -49,7 +49,7 @@ LAUNCH(const float* x, float* y, float* other, int requests, int least, void* st
         cudaGraph_t graph;
         cudaGraphExecUpdateResultInfo result;
         if (cudaError_t code = capture(x, y, other, n, replay->recorder, &graph)) return code;
-        // Launches made before keep their arguments; those to come have the new ones.
+        // Launches in flight keep their arguments; later launches have the new ones.
         if (cudaError_t code = cudaGraphExecUpdate(replay->request, graph, &result)) return code;
         if (cudaError_t code = cudaGraphLaunch(replay->request, stream)) return code;
         if (cudaError_t code = cudaGraphDestroy(graph)) return code;

@@ -15,12 +15,12 @@ __global__ void smooth(const float* __restrict__ from, float* __restrict__ to, i
 }
 
 struct Replay {
-    cudaGraph_t graph;  // its nodes name those of the instantiated one
+    cudaGraph_t graph;  // its nodes identify those of the instantiated graph
     cudaGraphNode_t nodes[PASSES];
     cudaGraphExec_t request;
 };
 
-// Calls `each(pass, params)` with what every kernel of a request is launched with; the last writes y.
+// Calls `each(pass, params)` with the launch parameters of every kernel of a request; the last kernel writes y.
 template <typename Each>
 cudaError_t for_each_pass(const float* x, float* y, float* other, int n, Each each) {
     const float* from = x;
@@ -52,7 +52,7 @@ LAUNCH(const float* x, float* y, float* other, int requests, int least, void* st
     Replay* replay = static_cast<Replay*>(state);
     for (int r = 0; r < requests; r++) {
         int n = least * (r + 1);
-        // Launches made before keep their arguments; those to come have the new ones.
+        // Launches in flight keep their arguments; later launches have the new ones.
         cudaError_t code = for_each_pass(x, y, other, n, [&](int pass, const cudaKernelNodeParams& params) {
             return cudaGraphExecKernelNodeSetParams(replay->request, replay->nodes[pass], &params);
         });

@@ -8,7 +8,7 @@ from functools import partial
 
 import torch
 
-BUCKETS = (64, 32, 16, 8, 4, 2, 1)  # the largest first: the smaller ones then find room in the pool that all share
+BUCKETS = (64, 32, 16, 8, 4, 2, 1)  # the largest first, so that the shared pool has room for the smaller ones
 
 
 def model(x, weight, count, rows):
@@ -23,7 +23,7 @@ def captured(call):
     """A graph of call(bucket) for each bucket, as functions that replay it and return its answer, which lies in the shared pool."""
     pool, side = torch.cuda.graph_pool_handle(), torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):  # a warm-up on a side stream: what libraries set up at first must not be captured
+    with torch.cuda.stream(side):  # warm-up on a side stream: what libraries set up at their first call must not be captured
         for bucket in 3 * BUCKETS:
             call(bucket)
     torch.cuda.current_stream().wait_stream(side)

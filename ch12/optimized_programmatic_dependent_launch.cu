@@ -8,22 +8,22 @@
 // scratch: float b[dim]
 #include "common/cuda/launch.cuh"
 
-constexpr int LANES = 32, ROWS = 8;  // rows per block, one a warp
-constexpr int RUN = 8;               // vectors of four weights per lane: a row has at most 1024 weights
+constexpr int LANES = 32, ROWS = 8;  // rows per block, one per warp
+constexpr int RUN = 8;  // float4 per lane, so a row has at most 1024 weights; dim is a multiple of 4, so rows are aligned to 16 bytes
 
 // One layer: y = max(0, weight x).
 __global__ void layer(const float* weight, const float* x, float* y, int dim) {
-    cudaTriggerProgrammaticLaunchCompletion();  // the next layer may begin as soon as every block of this one has
+    cudaTriggerProgrammaticLaunchCompletion();  // the next layer may start once every block of this layer has started
     const int row = blockIdx.x * ROWS + threadIdx.x / LANES, lane = threadIdx.x % LANES;
     const bool is_row = row < dim;
     float4 w[RUN];
-    // The prologue: a row of weights, which no kernel writes. Were `weight` __restrict__, the compiler would load it behind the wait.
+    // The prologue: loads a row of weights, which no kernel writes. With __restrict__ the compiler would move these loads below the wait.
 #pragma unroll
     for (int k = 0; k < RUN; k++) {
         const int i = lane + k * LANES;
         w[k] = is_row && i < dim / 4 ? reinterpret_cast<const float4*>(weight + size_t(row) * dim)[i] : float4{0, 0, 0, 0};
     }
-    cudaGridDependencySynchronize();  // from here on x is read: the layer before must have ended
+    cudaGridDependencySynchronize();  // x is read below, so the previous layer must have completed
     float sum = 0;
 #pragma unroll
     for (int k = 0; k < RUN; k++) {

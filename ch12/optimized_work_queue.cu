@@ -9,16 +9,16 @@ constexpr int STATES = 8192, WALKERS = 1024;
 
 __global__ void __launch_bounds__(WALKERS)
     walk(const int* __restrict__ successor, const int* __restrict__ steps, int* y, int* queue, int tasks) {
-    constexpr int AHEAD = 8;  // steps: they last as long as an atomic; taken earlier, a ticket would wait behind a long task
+    constexpr int AHEAD = 8;  // steps, about the latency of an atomic; a ticket taken earlier would wait for the end of a long task
     __shared__ int table[STATES];
-    __shared__ int next[2];  // the slot that is written is not the one that a late warp may still read: one barrier per task is enough
+    __shared__ int next[2];  // a slow warp may still read one slot while the other is written, so one barrier per task is enough
     for (int i = threadIdx.x; i < STATES; i += WALKERS) table[i] = successor[i];
     __syncthreads();
     for (int task = blockIdx.x, slot = 0; task < tasks; task = next[slot], slot ^= 1) {
         size_t walker = size_t(task) * WALKERS + threadIdx.x;
         int at = walker % STATES, left = steps[task], ticket = 0;
         for (; left > AHEAD; left--) at = table[at];
-        if (threadIdx.x == 0) ticket = gridDim.x + atomicAdd(queue, 1);  // on its way during the last steps
+        if (threadIdx.x == 0) ticket = gridDim.x + atomicAdd(queue, 1);  // in flight during the last steps
         for (; left > 0; left--) at = table[at];
         y[walker] = at;
         if (threadIdx.x == 0) next[slot] = ticket;

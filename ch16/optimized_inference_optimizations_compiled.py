@@ -1,5 +1,5 @@
 """Compiled: half the launches; norms and SiLU are fused."""
-# expects: 2.5x, the host launches 11 kernels a layer instead of 22, each in 1.3 bare launches instead of 2
+# predicts: compiled = 0.4 x baseline  (11 kernels per layer instead of 22; a launch costs the host 1.3 bare launches instead of 2, assumed)
 
 import torch
 from shared_llama import decode, turn_at

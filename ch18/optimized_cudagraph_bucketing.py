@@ -9,7 +9,7 @@ from functools import partial
 import torch
 from shared_decode_step import decode
 
-BUCKETS = (32, 16, 8, 4, 2, 1)  # the largest first: the smaller ones find room in the pool that all share
+BUCKETS = (32, 16, 8, 4, 2, 1)  # the largest first, so that the shared pool has room for the smaller ones
 
 
 def captured(call):

@@ -14,7 +14,7 @@ ROWS_IN_THE_INTERPRETER = 512  # which takes as long for a program, whatever its
 
 @triton.jit
 def nvfp4_gemv(words, scales, factor, x, y, rows, blocks, ROWS: tl.constexpr, BLOCKS: tl.constexpr):
-    """y = w x. A code goes to a float32's bits 31 and 24 to 22: value / 2**126. A scale's e4m3 to 26 to 20: / 2**120."""
+    """y = w x. A code's sign, exponent and mantissa become bits 31 and 24 to 22 of a float32, which is value / 2**126; e4m3: / 2**120."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     of_row = row.to(tl.int64)[None, :] * blocks
     total = tl.zeros((BLOCKS, ROWS), tl.float32)  # blocks first: a warp's lanes get words of one row, and a thread's inputs serve its rows

@@ -1,5 +1,5 @@
 """All tokens in e4m3, a scale per token: half the bytes."""
-# expects: 1.89x, 132 bytes a key or value and scale instead of 256, and launches of 10 us
+# predicts: fp8 = 0.529 x baseline  (132 bytes per key or value, with its scale, instead of 256; 10 us to launch, assumed)
 # proves: /\bF2FP\.F16\.E4M3\.UNPACK_B\b/ in attend
 
 from shared_aged_attention import decoder

@@ -62,6 +62,11 @@ def significant(value: float) -> str:
     return f"{value:.{_decimals(value)}f}"
 
 
+def ratio_text(ratio: float) -> str:
+    """A ratio with up to three significant digits, written out: 2.5x, 24900x."""
+    return f"{float(f'{ratio:.{DIGITS}g}'):g}x"
+
+
 def _decimals(value: float) -> int:
     """Decimals that show three significant digits of `value` once it is rounded: 9.999 is 10.0."""
     rounded = abs(float(f"{value:.{DIGITS}g}"))

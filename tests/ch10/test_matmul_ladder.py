@@ -1,7 +1,9 @@
 """The ladder of chapter 10's product: its order, what a step of it is expected over, and what a step takes of shared memory."""
 
-from common.python.pairs.directives import ladder_expects, ladder_steps
+from itertools import pairwise
+
 from common.python.pairs.discovery import discover, with_rungs
+from common.python.pairs.predictions import predictions_of
 from tests.ch10 import model
 from tests.ch10.emulated import CHAPTER
 from tests.support.cuda_sides import constants_of
@@ -28,13 +30,11 @@ def test_the_ladder_climbs_as_its_readers_are_told():
     ]
 
 
-def test_all_that_is_expected_of_a_step_is_over_the_step_before():
-    before = {after.name: path for path, after in zip(sides().values(), list(sides().values())[1:], strict=False)}
-    pairs = {pair.sides["optimized"]: pair for pair in discover(ROOT).pairs}
-    for step in ladder_steps(WORKLOAD):
-        if "/" in step and step not in ladder_expects(WORKLOAD):
-            side = ROOT / step
-            assert pairs[side].sides["baseline"] == before[side.name], f"{step} expects something over another side"
+def test_every_step_is_predicted_over_the_step_before():
+    before = {step: last for last, step in pairwise(sides()) if step != "library"}
+    predictions, _ = predictions_of(WORKLOAD, sides())
+    of_steps = {(line.side, line.over) for line in predictions if line.over}
+    assert of_steps == set(before.items())
 
 
 def test_a_step_takes_all_that_shared_memory_gives():

@@ -14,7 +14,7 @@ from common.python.pairs.directives import ladder_expects, read_directives
 from common.python.pairs.predictions import amount_text, predictions_of
 from common.python.pairs.serving import RATES
 from common.python.results import BASELINE, OPTIMIZED, PredictedTerm
-from common.python.wording import significant
+from common.python.wording import ratio_text, significant
 from tools.checks.measured_pairs import MeasuredPair, place
 from tools.checks.written_tables import NOT_MEASURED, rows
 
@@ -58,6 +58,12 @@ def equations(measured: MeasuredPair) -> list[str]:
     return [line for path in dict.fromkeys([measured.pair.workload, *sides]) for line in lines_in(path)]
 
 
+def equations_of(measured: MeasuredPair, side: str) -> list[str]:
+    """The equations of a pair that predict one side, each with the shape that it is of."""
+    predictions, _ = predictions_of(measured.pair.workload, measured.pair.sides)
+    return [f"@{line.shape} {line.text}" if line.shape else line.text for line in predictions if line.side == side]
+
+
 def lines_in(path: Path) -> list[str]:
     """What the `predicts:` and `guess:` lines of a file say, a guess as such."""
     found = _EQUATION.findall(path.read_text(encoding="utf-8"))
@@ -77,8 +83,8 @@ def require_prediction(measured: MeasuredPair, root: Path) -> None:
         raise BenchmarkError(f"{measured.optimized}: found no `predicts:`, `guess:` or `expects:` line; expected {expected}")
     for _, step in measured.steps:
         path = measured.pair.sides[step]
-        if not (said_of(path, said) or lines_in(path) or step == OPTIMIZED):
-            raise BenchmarkError(f"{path}: found no `expects:` line; expected {expected}, or `# expects:` behind this step of the ladder")
+        if not (said_of(path, said) or equations_of(measured, step) or lines_in(path) or step == OPTIMIZED):
+            raise BenchmarkError(f"{path}: found no `predicts:` line; expected {expected}, here or, of this step, in the workload")
 
 
 def said_in_ladder(measured: MeasuredPair, root: Path) -> dict[Path, str]:
@@ -128,7 +134,7 @@ def prediction_cell(measured: MeasuredPair, shape: str) -> str:
     ratios = {model: _headline(found) for model, found in terms.items()}
     if not any(ratios.values()):
         return _expected_cell(measured, shape)
-    texts = {model: f"{'guess ' if ratio.is_guess else ''}{ratio.predicted:.3g}x" for model, ratio in ratios.items() if ratio}
+    texts = {model: f"{'guess ' if ratio.is_guess else ''}{ratio_text(ratio.predicted or 0.0)}" for model, ratio in ratios.items() if ratio}
     is_one = len(set(texts.values())) == 1 and len(texts) == len(terms)  # of a model without equations nothing is predicted
     told = next(iter(texts.values())) if is_one else ", ".join(f"{key_text(model)} {text}" for model, text in texts.items())
     missed = [model for model, ratio in ratios.items() if ratio and ratio.missed]
@@ -144,15 +150,15 @@ def written_ratio(measured: MeasuredPair) -> str:
     """
     lines, guess = predictions_of(measured.pair.workload, measured.pair.sides)
     if guess:
-        return f"guess {guess.value:.3g}x"
+        return f"guess {ratio_text(guess.value)}"
     for figure in dict.fromkeys(line.figure for line in lines if not line.is_counter):
         of_sides = {line.side: line for line in reversed(lines) if line.figure == figure and not line.is_counter}
         baseline, optimized = (of_sides.get(side) for side in (BASELINE, OPTIMIZED))
         if optimized is not None and optimized.over == BASELINE and optimized.factor:
-            return f"{optimized.factor if figure in RATES else 1 / optimized.factor:.3g}x"
+            return ratio_text(optimized.factor if figure in RATES else 1 / optimized.factor)
         if baseline is not None and optimized is not None and baseline.value and optimized.value:
             gain = optimized.value / baseline.value if figure in RATES else baseline.value / optimized.value
-            return f"{gain:.3g}x" + (f" on {key_text(optimized.model)}" if optimized.model else "")
+            return ratio_text(gain) + (f" on {key_text(optimized.model)}" if optimized.model else "")
     return SEE_RESULTS
 
 
@@ -211,7 +217,7 @@ def _term_cells(term: PredictedTerm) -> list[str]:
     def amount(value: float | None) -> str:
         if value is None:
             return NOT_MEASURED
-        return f"{value:.3g}x" if term.unit == "x" else str(amount_text(value, term.unit))
+        return ratio_text(value) if term.unit == "x" else str(amount_text(value, term.unit))
 
     equation = f"`{term.expression}`" if term.expression else ""
     if term.predicted is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from common.python.gate.expectations import Expectation
@@ -15,7 +15,7 @@ from common.python.pairs.goals import TIME
 from common.python.results import BASELINE, OPTIMIZED
 from common.python.wording import bytes_text, figure_interval_text, interval_text, speedup_text
 from tools.checks.measured_pairs import LIBRARY, README, MeasuredPair, of_library, place
-from tools.checks.predicted_ratios import equations, lines_in, outcomes, said_in_ladder, said_of
+from tools.checks.predicted_ratios import equations, equations_of, lines_in, outcomes, said_in_ladder, said_of
 from tools.checks.short_tables import NOT_ACCEPTED, share_text
 from tools.checks.written_tables import NOT_MEASURED, rows
 
@@ -62,8 +62,18 @@ def _sides(measured: MeasuredPair, root: Path) -> Iterator[str]:
         yield f"- [{side}]({link}): {read_directives(path).idea}"
         if side not in (BASELINE, LIBRARY):
             over = " over the step before" if said is not None and side != OPTIMIZED else ""
-            texts = [said_of(path, said)] if said_of(path, said) else equations(measured) if side == OPTIMIZED else lines_in(path)
-            yield from (f"  - predicted{over}: {text}" for text in texts)
+            yield from (f"  - predicted{over}: {text}" for text in _predicted(measured, side, said))
+
+
+def _predicted(measured: MeasuredPair, side: str, ladder: Mapping[Path, str] | None) -> list[str]:
+    """What is predicted of a side: of a ladder's step what names it; for the optimized side all that is left of the pair's equations."""
+    path = measured.pair.sides[side]
+    if text := said_of(path, ladder):
+        return [text]
+    if side != OPTIMIZED:
+        return (ladder is not None and equations_of(measured, side)) or lines_in(path)
+    of_steps = [line for _, step in measured.steps if step != OPTIMIZED for line in equations_of(measured, step)]
+    return [line for line in equations(measured) if line not in of_steps]
 
 
 def _timings(measured: MeasuredPair) -> Iterator[str]:

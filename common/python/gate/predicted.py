@@ -34,7 +34,7 @@ from common.python.pairs.predictions import (
 from common.python.pairs.serving import is_lower_better, unit_of
 from common.python.pairs.workload import DEFAULT_SHAPE
 from common.python.results import BASELINE, OPTIMIZED, Interval, PairResult, PairTiming, PredictedTerm, ReportedMetric
-from common.python.wording import at_shape
+from common.python.wording import at_shape, ratio_text
 
 MISSED = 1.25
 """The factor from which on a term is a miss."""
@@ -307,4 +307,4 @@ def amount_of(value: float | None, unit: str) -> str:
 
 
 def _amount(value: float, unit: str) -> str:
-    return f"{value:.3g}x" if unit == "x" else amount_text(value, unit)
+    return ratio_text(value) if unit == "x" else amount_text(value, unit)

@@ -122,7 +122,7 @@ class Workload:
                               What the last of `steps` steps from a fresh `prepare` returns is compared, and all of the state behind
                               it. Timed calls go on from there, so a step must be possible any number of times
     ladder                    steps from the baseline to the optimized side: `optimized_<pair>_<step>`, which then is no variant, or a
-                              side's path, with `# expects: ...` behind it where its own file expects something over another side
+                              side's path; `# predicts: STEP = 0.5 x STEP_BEFORE` in this file says what its own file does not
     metrics(...)              extra figures, self-reported
     ranks                     how many processes a side may run in, (2, 4, 8) say, each with a shard of its own; see common/docs/ranks.md
     serving                   what requests there are and what answers are right, in place of outputs, reference, tolerances and work;

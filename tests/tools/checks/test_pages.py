@@ -96,8 +96,17 @@ def test_a_step_that_predicts_nothing_is_an_error(ladder, capsys):
     workload = ladder / "workload_transpose.py"
     workload.write_text(workload.read_text().replace("  # expects: 1.2x, copied", ""))
     found = refusal(ladder, capsys)
-    assert "baseline_copy.cu: found no `expects:` line" in found
-    assert "or `# expects:` behind this step" in found
+    assert "baseline_copy.cu: found no `predicts:` line" in found
+    assert "or, of this step, in the workload" in found
+
+
+def test_a_step_may_be_predicted_by_the_workload_of_its_ladder(ladder, capsys):
+    workload = ladder / "workload_transpose.py"
+    workload.write_text(
+        workload.read_text().replace("  # expects: 1.2x, copied", "") + "# predicts: baseline_copy = 0.8 x once  (copied)\n"
+    )
+    assert pages.main([], ladder.parent) == 0
+    assert "  - predicted over the step before: baseline_copy = 0.8 x once  (copied)\n" in (ladder / "RESULTS.md").read_text()
 
 
 def test_measured_values_are_filled_in_on_the_front_page_and_in_docs_too(chapter):

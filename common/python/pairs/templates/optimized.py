@@ -1,5 +1,5 @@
 """Optimized: one reduction reads every element once, in the order in which it lies in memory."""
-# expects: 2x, an estimate from bytes or operations, written before anything is measured
+# predicts: optimized = 0.5 x baseline  (an estimate from bytes or operations, written before anything is measured)
 
 import torch
 
