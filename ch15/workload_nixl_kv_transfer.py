@@ -25,7 +25,7 @@ def reference(shards, ranks, layers, pages, page, backend):
     parts = []
     for rank in range(ranks):
         pool, table, places = (shards(rank)[name] for name in ("pool", "table", "places"))
-        parts.append(torch.empty_like(pool[:, :pages]))
+        parts.append(torch.zeros_like(pool[:, :pages]))
         parts[-1][:, places] = pool[:, table]
     return torch.cat(parts)
 
