@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from common.python.child.sides.loader import load_workload
+from common.python.errors import SideFailure
 from common.python.machine.description import child_environment
 from common.python.pairs.sources import digest_of
 from common.python.pairs.workload import Shape
@@ -85,7 +86,7 @@ class Harness:
                     self._check_at(workers, side, shape)
 
     def _serve_at(self, workers: RankGroup, side: Side, shape: Shape, *, teeth: bool) -> None:
-        """Have the side serve two traces, and hold its answers to the workload, of which the bound is tried too with `teeth`, on the last."""
+        """Have the side serve two traces, and hold its answers to the workload; with `teeth` try its bound too, on the last."""
         _ask(workers, messages.Prepare(shape=dict(shape), seed=1, live_seed=SEEDS[0]), messages.Prepared)
         for seed in SEEDS:
             ring = str(self._memory / str(next(self._numbers)))
@@ -104,7 +105,7 @@ class Harness:
             try:
                 served = _ask(workers, messages.Serve(ring=ring, core=-1), messages.Served)
                 replayed = self._client.finish(replay, messages.Replayed, LIMIT_S)
-            except BaseException:  # the next side must not get this one's answer
+            except SideFailure:  # the next side must not get this one's answer
                 del self._client
                 raise
             where = f"{side.file.name} at {dict(shape)}, trace {seed}"
