@@ -10,14 +10,17 @@ from __future__ import annotations
 import builtins
 import dis
 import functools
+import importlib
 import inspect
 import pathlib
+import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
 
 import torch
+from torch.utils.data._utils import signal_handling
 
 _PACKAGE = "common"
 _CLASSES = (pathlib.PosixPath, socket.socket, torch.Generator, torch.Tensor, torch.cuda.Event, torch.cuda.Stream)
@@ -42,6 +45,8 @@ def seal() -> Callable[[], str]:
     codes = [(function, function.__code__, function.__defaults__, function.__kwdefaults__) for function in functions]
     torch_modes = (torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack)
     tracers = [(tracer, tracer()) for tracer in (sys.gettrace, sys.getprofile)]
+    handler_of = importlib.import_module("_signal").getsignal  # what signal.getsignal comes down to
+    handlers = [(number, handler_of(number)) for number in sorted(signal.valid_signals())]
     kernels = torch.library._impls
     kernels_then = frozenset(kernels)
 
@@ -59,12 +64,23 @@ def seal() -> Callable[[], str]:
         for tracer, then in tracers:
             if tracer() is not then:
                 return "found a trace or profile function of the side's; expected none, for it runs while the harness does"
+        for number, then_handler in handlers:
+            handler = handler_of(number)
+            if callable(handler) and handler is not then_handler and not _is_of_data_loader(handler):
+                name = getattr(number, "name", f"signal {number}")  # those for real time have no names
+                return f"found a handler of {name} of the side's; expected none, for it runs while the harness does"
         for kernel in kernels - kernels_then:
             if kernel.startswith("aten/") and kernel.split("/")[1].split(".")[0] in names and not kernel.endswith("/Meta"):
                 return f"found torch's operator {kernel} replaced by the side; expected the one that the harness uses"
         return ""
 
     return broken
+
+
+def _is_of_data_loader(handler: object) -> bool:
+    """Whether torch set it, to hear of a DataLoader's workers that die, and it calls no handler from before."""
+    code, cells = getattr(handler, "__code__", None), getattr(handler, "__closure__", None) or ()
+    return code is not None and code.co_filename == signal_handling.__file__ and all(cell.cell_contents is None for cell in cells)
 
 
 def _is_ours(module: ModuleType) -> bool:

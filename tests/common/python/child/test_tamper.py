@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import signal
 import sys
 import time
 
@@ -11,6 +12,7 @@ import pytest
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.data._utils import signal_handling
 
 from common.python.child import server, worker
 from common.python.child.device import sampler
@@ -19,6 +21,8 @@ from common.python.child.tamper import seal
 
 assert server  # with it all of the harness is loaded, as it is where the seal is made
 BROKEN = seal()
+
+pytestmark = pytest.mark.timeout(300, method="thread")  # the other method has a signal's handler, which the seal refuses
 
 
 @pytest.fixture(autouse=True)
@@ -83,6 +87,27 @@ def test_a_profile_function_is_seen():
     finally:
         sys.setprofile(before)
     assert "profile function" in found
+
+
+def test_a_handler_of_a_signal_is_seen():
+    before = signal.signal(signal.SIGUSR1, lambda *_: None)
+    try:
+        assert "a handler of SIGUSR1" in BROKEN()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_the_handler_of_a_data_loader_is_free_unless_it_calls_one_from_before(monkeypatch):
+    before = signal.getsignal(signal.SIGCHLD)
+    try:
+        for handler, told in ((signal.SIG_DFL, ""), (lambda *_: None, "a handler of SIGCHLD")):
+            monkeypatch.setattr(signal_handling, "_SIGCHLD_handler_set", False)
+            signal.signal(signal.SIGCHLD, handler)
+            signal_handling._set_SIGCHLD_handler()
+            assert signal.getsignal(signal.SIGCHLD) is not handler
+            assert (told in BROKEN()) if told else BROKEN() == ""
+    finally:
+        signal.signal(signal.SIGCHLD, before)
 
 
 @pytest.mark.filterwarnings("ignore")
