@@ -67,7 +67,7 @@ def seal() -> Callable[[], str]:
         for number, then_handler in handlers:
             handler = handler_of(number)
             if callable(handler) and handler is not then_handler and not _is_of_data_loader(handler):
-                name = getattr(number, "name", f"signal {number}")  # those for real time have no names
+                name = number.name if isinstance(number, signal.Signals) else f"signal {number}"  # most of those for real time
                 return f"found a handler of {name} of the side's; expected none, for it runs while the harness does"
         for kernel in kernels - kernels_then:
             if kernel.startswith("aten/") and kernel.split("/")[1].split(".")[0] in names and not kernel.endswith("/Meta"):
@@ -79,8 +79,9 @@ def seal() -> Callable[[], str]:
 
 def _is_of_data_loader(handler: object) -> bool:
     """Whether torch set it, to hear of a DataLoader's workers that die, and it calls no handler from before."""
-    code, cells = getattr(handler, "__code__", None), getattr(handler, "__closure__", None) or ()
-    return code is not None and code.co_filename == signal_handling.__file__ and all(cell.cell_contents is None for cell in cells)
+    if not isinstance(handler, FunctionType) or handler.__code__.co_filename != signal_handling.__file__:
+        return False
+    return all(cell.cell_contents is None for cell in handler.__closure__ or ())
 
 
 def _is_ours(module: ModuleType) -> bool:
