@@ -68,7 +68,8 @@ def seal() -> Callable[[], str]:
         for number, then_handler in handlers:
             handler = handler_of(number)
             if callable(handler) and handler is not then_handler and not _is_of_data_loader(handler):
-                return f"found a handler of {signal_names.get(number, number)} of the side's; expected none, for it runs while the harness does"
+                name = signal_names.get(number, number)
+                return f"found a handler of {name} of the side's; expected none, for it runs while the harness does"
         for kernel in kernels - kernels_then:
             if kernel.startswith("aten/") and kernel.split("/")[1].split(".")[0] in names and not kernel.endswith("/Meta"):
                 return f"found torch's operator {kernel} replaced by the side; expected the one that the harness uses"
