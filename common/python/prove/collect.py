@@ -115,14 +115,24 @@ def watch_evidence(
     for side, worker in workers.items():
         try:
             worker.finish_load()
-            worker.begin(messages.Watch(shape=shape, seed=session.new_seed(), live_seed=session.new_seed()))
+            worker.begin(messages.Rehearse(shape=shape, seed=session.new_seed(), live_seed=session.new_seed()))
             at_work[side] = worker
         except SideFailure as failure:
             _hide(evidence[side], failure.reason)
+    rehearsed: dict[str, SideAtWork] = {}
     for side, worker in at_work.items():
+        session.tell(f"rehearsing a step of {side}")
+        try:
+            worker.finish(messages.Ready, session.limit_s("prepare"))
+            rehearsed[side] = worker
+        except SideFailure as failure:
+            _hide(evidence[side], failure.reason)
+            worker.begin_close()
+    for side, worker in rehearsed.items():  # one at a time: what two processes have a GPU do takes turns, and overlaps otherwise than alone
         known = evidence[side]
         session.tell(f"watching a step of {side}")
         try:
+            worker.begin(messages.Watch())
             observed = worker.finish(messages.Observed, session.limit_s("prepare"))
             seen = _watched(observed, known.get(architecture), is_library=plan.file(side).suffix == ".cu")
         except (SideFailure, Unreadable) as problem:
