@@ -1,16 +1,15 @@
-"""Baseline: the cache holds the expanded keys and values of every head: 640 bytes per token and head, for PyTorch's attention."""
+"""Baseline: queries are multiplied by the key matrix; PyTorch's attention takes all heads as queries of one shared key."""
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
 
 def prepare(q, latent, k_up, v_up, kv_rank):
-    kept, shared = latent[..., :kv_rank], latent[:, None, :, kv_rank:]
-    expanded = torch.einsum("str,hnr->shtn", kept, k_up)
-    keys = torch.cat((expanded, shared.expand(-1, expanded.shape[1], -1, -1)), -1)
-    values = torch.einsum("str,hvr->shtv", kept, v_up).contiguous()
+    nope, keys = k_up.shape[1], latent[:, None]  # one key head, [sequences, 1, context, kv_rank + rope]
 
     def step():
-        return scaled_dot_product_attention(q[:, :, None], keys, values)[:, :, 0]
+        absorbed = torch.cat((torch.einsum("shn,hnr->shr", q[..., :nope], k_up), q[..., nope:]), -1)
+        mixed = scaled_dot_product_attention(absorbed[:, None], keys, keys[..., :kv_rank], scale=q.shape[2] ** -0.5)
+        return torch.einsum("shr,hvr->shv", mixed[:, 0], v_up).contiguous()
 
     return step
