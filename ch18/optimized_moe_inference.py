@@ -1,8 +1,7 @@
 """Optimized: one grouped product multiplies the rows of all experts."""
-# predicts: baseline 3.28 ms = 32 * 14 * 2 * launch    (host: 14 operators an expert, each of two bare launches: assumed)
-# predicts: optimized 0.536 ms = 32 * 24.9e6 * 2 / dram_read + 20 * 2e-6 on h100    (each weight once, and 20 small kernels)
+# predicts: baseline 2.19 ms = 2 * 32 * 512 * 24.9e6 / (0.7 * bf16) + 32 * 512 * 2880 * 2 * 23 / dram_copy on h100  (23 passes: counted)
+# predicts: optimized 0.687 ms = 2 * 32 * 128 * 24.9e6 / (0.4 * bf16) + 20 * 2e-6 on h100  (a tile of 128 slots an expert; rate: assumed)
 # proves: kernel grouped_product
-# proves: launches < 0.1 x baseline
 
 import torch
 import triton
@@ -11,7 +10,7 @@ from shared_moe import by_expert, config_of
 
 from common.models.layers import activated
 
-ROWS, COLS, DEPTH = 16, 64, 128  # slots, outputs and inputs of a tile; 16 is the least that tensor cores take
+ROWS, COLS, DEPTH = (16, 128), 64, 64  # slots (least, most), outputs and inputs of a tile; 16 is the least that tensor cores take
 
 
 @triton.jit
@@ -39,7 +38,8 @@ def grouped_product(x, w, bias, order, ends, y, n, k, SHARED: tl.constexpr, ROWS
 def multiply(x, w, bias, order, ends):
     """[slots, n] in the order of slots; x has a row a slot, or one for `SHARED` slots."""
     (experts, n, k), y = w.shape, x.new_empty(len(order), w.shape[1])
-    sizes = {"SHARED": len(order) // len(x), "ROWS": ROWS, "COLS": COLS, "DEPTH": DEPTH}
+    rows = min(ROWS[1], max(ROWS[0], triton.next_power_of_2(2 * len(order) // experts)))  # most experts' slots fit into one tile
+    sizes = {"SHARED": len(order) // len(x), "ROWS": rows, "COLS": COLS, "DEPTH": DEPTH}
     grouped_product[triton.cdiv(n, COLS), experts](x, w, bias, order, ends, y, n, k, **sizes, num_warps=4, num_stages=4)
     return y
 
