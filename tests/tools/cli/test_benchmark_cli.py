@@ -125,6 +125,7 @@ def test_a_document_that_cannot_be_read_is_told(here, tmp_path):
     for text, sentence in {
         "": "line 1, column 1: Expecting value; expected a whole JSON document",
         '{"schema_version": 1,': "expected a whole JSON document",
+        "[" * 200_000: "lists or objects nested too deep to read; expected a whole JSON document",
         '{"schema_version": 99}': "schema version 99; expected at most 1: a newer release wrote it",
     }.items():
         (tmp_path / "run.json").write_text(text)
