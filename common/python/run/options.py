@@ -335,7 +335,9 @@ def settings_of(command: str, choices: dict[str, Any]) -> Settings:
 
 
 def _refuse_both(settings: Settings) -> None:
-    """Raise BenchmarkError for two choices of which only one could be kept."""
+    """Raise BenchmarkError for two choices of which only one could be kept, and for one that needs another."""
+    if settings.resume and settings.artifacts_dir is None:
+        raise BenchmarkError("--resume: found no --artifacts-dir; expected the folder of the run to resume")
     if settings.cold_start and settings.sustained:
         raise BenchmarkError("--cold-start --sustained: found both; expected one, as a fresh process a sample is never back to back")
     if both := settings.sweep.keys() & settings.kwargs.keys():

@@ -107,10 +107,10 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         plans = make_plans(request.selections, settings, machine, server, scratch)
         standards = Standards(settings, machine, plans)
-        ceilings = _ceilings(plans, machine, watcher) if settings.measures else {}
         folder = RunFolder.create(settings, datetime.now().astimezone().strftime("%Y%m%d_%H%M%S"))
         done = _done_before(settings, folder, machine, watcher)
         folder.remove_strays()
+        ceilings = _ceilings(plans, machine, watcher) if settings.measures else {}
         run = Run(
             run_id=folder.run_id,
             seed=seed_of(settings, folder),
