@@ -19,6 +19,7 @@ import typer
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.pairs.discovery import Tree, discover
 from common.python.pairs.targets import in_directory, select
+from common.python.run.completion import folder_names, target_names, whole_words
 from common.python.run.defaults import defaults_here
 
 if TYPE_CHECKING:
@@ -81,7 +82,9 @@ Root = Annotated[Path | None, typer.Option("--root", help="Folder that holds the
 
 @app.command("list-targets")
 def list_targets(
-    chapter: Annotated[str | None, typer.Option("--chapter", help="One folder: ch07, labs/flexattention.", show_default=False)] = None,
+    chapter: Annotated[
+        str | None, typer.Option("--chapter", help="One folder: ch07, labs/flexattention.", show_default=False, autocompletion=folder_names)
+    ] = None,
     root: Root = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list and nothing else.")] = False,
 ) -> None:
@@ -138,7 +141,7 @@ def list_techniques(
 
 @app.command()
 def show(
-    target: Annotated[str, typer.Argument(help="ch07:transpose")],
+    target: Annotated[str, typer.Argument(help="ch07:transpose", autocompletion=target_names)],
     notes: Annotated[
         bool, typer.Option("--notes", help="The workload too: its shapes, tolerances, counters and what is told of them.")
     ] = False,
@@ -273,7 +276,10 @@ def noise(
 
 @app.command("history")
 def show_history(
-    target: Annotated[str | None, typer.Argument(help="ch07:transpose, or a folder, ch07. Default: every row.", show_default=False)] = None,
+    target: Annotated[
+        str | None,
+        typer.Argument(help="ch07:transpose, or a folder, ch07. Default: every row.", show_default=False, autocompletion=target_names),
+    ] = None,
     runs: Annotated[Path | None, typer.Option("--runs", help="The folder of runs. Default: artifacts.", show_default=False)] = None,
     page: Annotated[Path | None, typer.Option("--html", help="Write a page with charts there.", show_default=False)] = None,
     root: Root = None,
@@ -374,7 +380,8 @@ def _tree(root: Path | None) -> Tree:
 
 def main() -> None:
     """Run the command line; every error is one sentence on stderr and an exit code."""
-    sys.exit(run_command_line(sys.argv[1:]))
+    with whole_words(sys.argv[1:]):
+        sys.exit(run_command_line(sys.argv[1:]))
 
 
 def run_command_line(arguments: list[str]) -> int:
