@@ -31,6 +31,8 @@ _FREE_ON_RESUME = {
     "dry_run",
     "suite_timeout",
     "llm_analysis",
+    "llm_dry_run",
+    "llm_tokens",
     "seed",
     "verbose",
     "wait",

@@ -14,6 +14,7 @@ import typer
 
 from common.python.errors import BenchmarkError
 from common.python.results import PairResult
+from common.python.run.completion import target_names
 from common.python.settings import Device, Profile, Settings
 
 
@@ -51,7 +52,11 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     "targets": (
         list[str],
         _option(
-            "--targets", "-t", panel=_SELECTING, text="ch07, ch07:transpose, ch07:transpose_baseline; repeatable. Default: everything."
+            "--targets",
+            "-t",
+            panel=_SELECTING,
+            text="ch07, ch07:transpose, ch07:transpose_baseline; repeatable. Default: everything.",
+            autocompletion=target_names,
         ),
         [],
     ),
@@ -219,6 +224,26 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         ),
         False,
     ),
+    "llm_dry_run": (
+        bool,
+        _option(
+            "--llm-dry-run",
+            panel=_PROFILING,
+            text="Write what --llm-analysis would send, and tell about how many tokens it is; send nothing.",
+        ),
+        False,
+    ),
+    "llm_tokens": (
+        int,
+        _option(
+            "--llm-tokens",
+            panel=_PROFILING,
+            text="Rows that would make what is sent longer, by an estimate, are left out. Default: 60000.",
+            min=1,
+            max=_MOST,
+        ),
+        60_000,
+    ),
     "gate": (float, _option("--gate", panel=_GATING, text="Smallest change that counts, in percent. Default: 0.5.", min=0.0), 0.5),
     "accept_regressions": (
         bool,
@@ -272,6 +297,7 @@ _VERIFYING = (
 )
 _RUNNING = tuple(field for field in _OPTIONS if field != "emulate")
 _NOT_REPEATED = {"targets", "seed", "dry_run", "suite_timeout", "profile", "ncu_metric_set", "llm_analysis", "gate", "accept_regressions"}
+_NOT_REPEATED |= {"llm_dry_run", "llm_tokens"}
 _NOT_REPEATED |= {"require_expectations", "fail_on", "artifacts_dir", "resume", "json_output", "verbose", "wait", "changed_since"}
 _IN_TIMED_CALL = ", in a timed call: "
 

@@ -272,8 +272,10 @@ class _Suite:
                 finally:  # what was measured is told even where it cannot be kept
                     self.watcher.finished(row)
             self._settle()
-            if self.session.settings.llm_analysis:
-                analysis = analyse(self.document, self.rows, self.folder.path)
+            settings = self.session.settings
+            if settings.llm_analysis or settings.llm_dry_run:
+                most, send = settings.llm_tokens, not settings.llm_dry_run
+                analysis = analyse(self.document, self.rows, self.folder.path, most_tokens=most, send=send)
                 for note in analysis.notes:
                     self.watcher.note(note)
         except KeyboardInterrupt:
