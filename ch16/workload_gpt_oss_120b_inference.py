@@ -39,10 +39,13 @@ def reference(x, weights, packed, chosen, keys, values, layers, hidden, heads, e
 
 
 def work(layers, hidden, heads, experts, sequences, context):
-    """Attention's weights, and the packed ones of as many experts as differ in the mean."""
+    """Attention's weights, keys and values that each layer's window shows, and the packed weights of as many experts as differ in the mean."""
+    config = config_of(layers, hidden, heads, experts)
     used, attention = experts * (1 - (1 - 4 / experts) ** sequences), 64 * hidden * (2 * heads + heads // 4)
-    flops = 2 * layers * sequences * (attention + 12 * hidden * hidden)
-    return {"bf16": flops, "dram_read": layers * (used * 0.53125 * 3 * hidden * hidden + 2 * attention)}
+    seen = sum(min(context, (config.window_of(layer) or context + 1) - 1) for layer in range(layers))
+    cache = 2 * sequences * config.kv_heads * config.head_dim * seen  # elements
+    flops = 2 * layers * sequences * (attention + 12 * hidden * hidden) + 2 * cache * heads // config.kv_heads
+    return {"bf16": flops, "dram_read": layers * (used * 0.53125 * 3 * hidden * hidden + 2 * attention) + 2 * cache}
 
 
 WORKLOAD = Workload(
