@@ -185,7 +185,7 @@ class Standards:
         return self.exempts(plan, shape) or ("its baseline is not the pair's own" if self._alike else "")
 
     def of(self, plan: Plan, shape: str) -> Standard | None:
-        """What this timing will be held to; None where it is not gated."""
+        """The standard that the gate compares this timing with. None if nothing comparable was accepted, or if the run is exempt."""
         if self.exempts(plan, shape):
             return None
         if self._alike:

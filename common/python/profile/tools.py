@@ -57,7 +57,7 @@ class SideCrashed(ToolFailed):
 
 
 def tool(name: str, advice: str) -> str:
-    """The path of a tool. Raises ToolFailed where it is missing."""
+    """The path of the profiler or sanitizer called `name`. Raises ToolFailed, with `advice`, if it is not installed."""
     path = find_tool(name)
     if path is None:
         raise ToolFailed(f"not found; {advice}")

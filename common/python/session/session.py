@@ -131,7 +131,7 @@ class Session:
         return tuple(cores[rank * share : (rank + 1) * share])
 
     def new_rendezvous(self) -> str:
-        """The path of a file, not there yet, by which the ranks of a side find each other."""
+        """A new path for torch.distributed's `file://` rendezvous of a side's ranks. The file does not exist yet."""
         self._rendezvous += 1
         return str(self.inputs_folder / f"rendezvous_{self._rendezvous}")
 
