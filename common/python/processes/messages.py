@@ -435,7 +435,7 @@ class Replay(Request):
     """Draw the trace of `seed`, send its requests through the shared memory at `ring`, and stamp the tokens that come back.
 
     Arrivals are the workload's, at shares of `saturation_per_s`; all at once if `closed_loop`. Of `picks` requests, by chance, the whole
-    answer is kept for the referee. The client keeps off `core`, unless that is negative.
+    answer is kept for the referee. The client keeps off `core`, unless that is negative, and looks for tokens every `glance_s`.
     """
 
     kind: Literal["replay"] = "replay"
@@ -448,6 +448,7 @@ class Replay(Request):
     picks: int
     core: int
     seconds: float
+    glance_s: float = 1e-5
 
 
 class AnsweredRequest(Message):
