@@ -256,12 +256,12 @@ def change_in_all(differences: Sequence[Difference], band_percent: float) -> Cha
 
 
 def may_be_worse(change: Change) -> bool:
-    """Whether its look leaves it open that the figure is worse by more than the band: the interval reaches beyond it on the bad side."""
+    """Whether the figure may still be worse by more than the band: the change's interval reaches beyond the band on the bad side."""
     return change.p_worse < 0.5 + LOOK_CONFIDENCE / 2
 
 
 def is_told(change: Change) -> bool:
-    """Whether its look tells on which side of the band's edges the figure is."""
+    """Whether the change is decided: IMPROVED, REGRESSED or SAME, not INCONCLUSIVE."""
     return change.kind is not VerdictKind.INCONCLUSIVE
 
 

@@ -92,7 +92,7 @@ class JobProcess:
         self.close()
 
     def close(self) -> None:
-        """End it, whatever it does."""
+        """Kill the process if it still runs, and delete the file of its job."""
         self._end.close()
 
     def do(self, job: Job, limit_s: float) -> Ended:

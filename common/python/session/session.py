@@ -379,5 +379,5 @@ class Judging:
 
 
 def entries_text(shape: Shape) -> str:
-    """A shape in words."""
+    """A shape as text: `rows=4096 cols=1024`."""
     return " ".join(f"{key}={value}" for key, value in shape.items())

@@ -30,7 +30,7 @@ class Side(Protocol):
         """Tensors that hold nothing between calls: outputs and scratch that may be poisoned."""
 
     def close(self) -> None:
-        """Give back what `prepare` took."""
+        """Release what `prepare` allocated or opened; the step must not be called any more."""
 
 
 _folders: set[Path] = set()
