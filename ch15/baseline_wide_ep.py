@@ -11,7 +11,7 @@ def prepare(x, chosen, gates, up, down, mesh, ranks):
     place = grid.get_local_rank("ep")
 
     def held(shard):
-        """The experts of this rank: those of two neighbours, if all ranks shared them out."""
+        """This rank's experts in a narrow group: as many as two neighbouring ranks have shards of."""
         shards = [torch.empty_like(shard) for _ in range(ranks)]
         dist.all_gather(shards, shard)
         return torch.cat(shards[2 * place : 2 * place + 2])

@@ -9,7 +9,7 @@ from shared_ring import attend
 
 
 def pass_on(block, rank, ranks):
-    """Send the block to the next rank, and get one from the rank before: what will be there once the works have been waited for."""
+    """Start to send the block to the next rank and to receive one from the rank before: where it arrives, and the works to wait for."""
     incoming = [torch.empty_like(x) for x in block]
     sends = [dist.P2POp(dist.isend, x, (rank + 1) % ranks) for x in block]
     receives = [dist.P2POp(dist.irecv, x, (rank - 1) % ranks) for x in incoming]
@@ -17,7 +17,7 @@ def pass_on(block, rank, ranks):
 
 
 def merge(out, sums, part, part_sums):
-    """Add a block's answer to `out`, in place. A share of the softmax is the exponential of a log-sum over that of both: exact."""
+    """Merge a block's answer into `out`, in place. `sums` are logs of sums of exponentials, so a sigmoid gives the block's exact share."""
     out.lerp_(part.float(), torch.sigmoid(part_sums - sums)[..., None])
     sums.copy_(torch.logaddexp(sums, part_sums))
 

@@ -20,7 +20,7 @@ def memory_of(rank, addresses, element: tl.constexpr):
 
 @triton.jit
 def send(x, chosen, rows, slots, choices, hidden, rank, TOP: tl.constexpr, LOCAL: tl.constexpr, RANKS: tl.constexpr, WIDE: tl.constexpr):
-    """A program a choice: its token to the expert's rank, where this choice of this rank has a row of its own; to all, for whom it is."""
+    """One program per choice: its token goes to its row on the expert's rank; `slots` there names the expert, on other ranks -1."""
     choice = tl.program_id(0)
     row = (rank * choices + choice).to(tl.int64)
     expert = tl.load(chosen + choice)
@@ -33,7 +33,7 @@ def send(x, chosen, rows, slots, choices, hidden, rank, TOP: tl.constexpr, LOCAL
 
 @triton.jit
 def answer(rows, slots, scale, returned, choices, hidden, WIDE: tl.constexpr):
-    """A program a row that any choice of any rank has here: if it came here, its expert's answer, back to where it came from."""
+    """One program per reserved row: if a token was written there, write its expert's answer back to the rank that sent it."""
     row = tl.program_id(0).to(tl.int64)
     slot = tl.load(slots + row)
     if slot >= 0:

@@ -1,6 +1,6 @@
 """Optimized: copies of hot experts, spread until ranks are even."""
-# predicts: baseline 5.98 ms = tokens * top * (1.34 * hidden * (6 * ffn / 552e12 + 26 / 3e12) + hidden / 150e9) + 0.3e-3 on h100
-# predicts: optimized 4.78 ms = tokens * top * (1.02 * hidden * (6 * ffn / 552e12 + 26 / 3e12) + hidden / 150e9) + 0.3e-3 on h100
+# predicts: baseline 5.98 ms = tokens * top * (1.34 * hidden * (6 * ffn / (0.7 * bf16) + 26 / 3e12) + hidden / 150e9) + 0.3e-3 on h100
+# predicts: optimized 4.78 ms = tokens * top * (1.02 * hidden * (6 * ffn / (0.7 * bf16) + 26 / 3e12) + hidden / 150e9) + 0.3e-3 on h100
 # allows: sync
 
 from itertools import chain
@@ -11,7 +11,7 @@ from shared_experts import expert_layer
 
 
 def copies_of(load, slots, ranks):
-    """How many of `slots` each expert gets, `ranks` at most: the next is for the expert whose copies have most to do."""
+    """How many of `slots` each expert gets, `ranks` at most: each spare slot is for the expert whose copies have most to do."""
     copies = [1] * len(load)
     for _ in range(slots - len(load)):
         few = [expert for expert in range(len(load)) if copies[expert] < ranks]
@@ -20,7 +20,7 @@ def copies_of(load, slots, ranks):
 
 
 def placed(load, ranks, local):
-    """The expert of every slot, `local` on each rank: the heaviest copy next, to the rank with least to do, if possible without one yet."""
+    """The expert of every slot, `local` on each rank: the heaviest copy first, to the least busy rank without a copy of it, or any."""
     copies = copies_of(load, ranks * local, ranks)
     pieces = sorted(((load[e] / copies[e], e) for e in range(len(load)) for _ in range(copies[e])), reverse=True)
     held, busy = [[] for _ in range(ranks)], [0.0] * ranks

@@ -1,6 +1,6 @@
 """Optimized: the shared expert computes while tokens travel."""
-# predicts: baseline 3.96 ms = tokens * hidden * (top * (ffn / 78.8e12 + 14e-12) + shared_ffn / 105e12) + 0.3e-3 on h100  (two GPUs)
-# predicts: optimized 3.62 ms = tokens * hidden * (top * (ffn / 78.8e12 + 10.7e-12) + shared_ffn / 105e12) + 0.3e-3 on h100  (two GPUs)
+# predicts: baseline 3.96 ms = tokens * hidden * (top * (ffn / 78.8e12 + 22 / 3e12 + 2 / 300e9) + shared_ffn / 105e12) + 0.3e-3 on h100
+# predicts: optimized 3.62 ms = tokens * hidden * (top * (ffn / 78.8e12 + 22 / 3e12 + 1 / 300e9) + shared_ffn / 105e12) + 0.3e-3 on h100
 # proves: overlap >= 0.2
 # allows: sync
 

@@ -1,6 +1,6 @@
 """Pages are written into the peer's pool; a counter tells it."""
-# predicts: baseline 16.5 ms = 2 * layers * pages * page * 2 / 53e9 + 1.3e-3 on h100  (50 GB/s up, 54 down; one gather, two scatters)
-# predicts: optimized 1.95 ms = 2 * layers * pages * page / 350e9 + 0.8e-3 on h100  (NVLink at 350 GB/s is a guess; two gathers, a scatter)
+# predicts: baseline 16.2 ms = 2 * layers * pages * page * (1 / d2h + 1 / h2d + 6 / dram_copy) on h100  (a gather, two scatters)
+# predicts: optimized 1.94 ms = 2 * layers * pages * page * (1 / 350e9 + 6 / dram_copy) on h100  (NVLink: a guess; two gathers, a scatter)
 # proves: calls cudaStreamSynchronize == 0
 
 import torch.distributed as dist

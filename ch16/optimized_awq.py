@@ -15,7 +15,7 @@ STEPS = 10  # powers tried, 0 to 0.9
 
 
 def salience(w, samples, group=GROUP):
-    """A factor for each input channel of `w`, its mean magnitude to the power that loses least of the products with `samples`."""
+    """A factor for each input channel of `w`: its mean magnitude to the power with the least error of the products with `samples`."""
     magnitude, samples = samples.abs().float().mean(0).clamp(min=1e-4), samples.float()
     factors, errors = [], []
     for step in range(STEPS):
@@ -27,7 +27,7 @@ def salience(w, samples, group=GROUP):
 
 
 def awq(w, samples):
-    """What is left of a weight of the byte model."""
+    """The byte model's weight `w` after AWQ, as its 4-bit codes restore it."""
     factor = salience(w, samples[::4], BYTE_LM_GROUP)
     return restored(nearest(w * factor, BYTE_LM_GROUP)) / factor
 

@@ -1,6 +1,6 @@
 """Optimized: experts stay in MXFP4 and are unpacked in the kernel."""
-# predicts: baseline 1.14 ms = 2 * (28.7 * 2 * 24.9e6 / dram_read + 53e6 / dram_read + 53 * 2e-6) on h100    (experts, attention, kernels)
-# predicts: optimized 0.485 ms = 2 * (32 * 0.53125 * 24.9e6 / dram_read + 53e6 / dram_read + 47 * 2e-6) on h100    (a matrix per slot)
+# predicts: baseline 1.15 ms = 2 * (28.7 * 2 * 24.9e6 / dram_read + 71e6 / dram_read + 53 * 2e-6) on h100    (experts, attention, kernels)
+# predicts: optimized 0.496 ms = 2 * (32 * 0.53125 * 24.9e6 / dram_read + 71e6 / dram_read + 47 * 2e-6) on h100    (a matrix per slot)
 # proves: kernel mxfp4_gemv
 
 import torch

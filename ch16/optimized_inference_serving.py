@@ -1,5 +1,5 @@
 """Tensor parallel: each GPU reads its share of every matrix."""
-# predicts: baseline 2.94 ms = steps * 2.236e9 / dram_read + 3 * 50e-6 on h100  (two GPUs; a gather and a scatter, 150 us assumed)
+# predicts: baseline 2.89 ms = steps * 2.236e9 / dram_read + 2 * 50e-6 on h100  (two GPUs; a gather and a scatter, 50 us each: assumed)
 # predicts: optimized 1.65 ms = steps * (2.236e9 / 2 / dram_read + 2 * 20e-6) + 2 * 50e-6 on h100  (two GPUs; an all-reduce takes 20 us)
 # proves: counter dram__bytes_read.sum < 0.7 x baseline
 

@@ -1,5 +1,5 @@
 """One sequence at a time goes on, so all stages compute."""
-# predicts: baseline 22.6 ms = 2 * (sequences * 0.84e12 / 600e12 + 34e6 / 300e9)  (two GPUs; a stage of 4 layers; rates assumed)
+# predicts: baseline 22.5 ms = 2 * sequences * 0.84e12 / 600e12 + 34e6 / 300e9  (two GPUs; a stage of 4 layers; rates assumed)
 # predicts: optimized 12.7 ms = (sequences + 1) * (0.84e12 / 600e12 + 4.2e6 / 300e9)  (9 intervals of one sequence)
 # proves: launches in nccl >= 8
 

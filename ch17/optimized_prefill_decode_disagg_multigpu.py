@@ -1,6 +1,6 @@
 """Half of the GPUs prefill; the others decode larger batches."""
-# predicts: baseline 74.7 ms = waves * (batch * tokens * 1.62e9 / 600e12 + steps * (1.62e9 / dram_read + 0.014e-3)) on h100
-# predicts: optimized 57.3 ms = (waves + 1) * steps * (1.62e9 / dram_read + 0.007e-3) on h100  (two GPUs; decode is the longer stage)
+# predicts: baseline 76.4 ms = waves * (batch * tokens * 1.62e9 / 600e12 + steps * (1.62e9 + batch * 25.7e6) / dram_read) on h100
+# predicts: optimized 63.7 ms = (waves + 1) * steps * (1.62e9 + 2 * batch * 25.7e6) / dram_read on h100  (two GPUs; decode is the longer)
 # proves: launches in nccl >= 6
 
 import torch
@@ -10,7 +10,7 @@ from shared_weights import config_of
 
 
 def prefill(prompts, following, weights, config, peer):
-    """Prefill this rank's requests and the peer's, and send their keys and values; what the peer says of this rank's requests."""
+    """Prefill this rank's requests and the peer's, and send their keys and values: the outputs of this rank's requests, from the peer."""
     theirs, y = torch.empty_like(prompts), torch.empty_like(following)
     dist.recv(theirs, peer)
     dist.send(following, peer)
@@ -26,7 +26,7 @@ def prefill(prompts, following, weights, config, peer):
 
 
 def decode(prompts, following, weights, config, peer):
-    """Decode the peer's requests and this rank's in one batch, a wave while the next is prefilled."""
+    """Decode the peer's requests and this rank's in one batch, a wave while the next is prefilled: this rank's outputs."""
     waves, batch, steps, _ = following.shape
     tokens, both = prompts.shape[2], 2 * batch
     theirs = torch.empty_like(following)

@@ -1,6 +1,6 @@
 """Each layer's keys and values leave while the next computes."""
-# predicts: baseline 34.8 ms = layers * (1.79e12 / 600e12 + 67.1e6 / 49e9)  (a layer computes 1.79 TFLOP and leaves 67 MB; rates assumed)
-# predicts: optimized 25.2 ms = layers * 1.79e12 / 600e12 + 67.1e6 / 49e9  (the last layer's copy is left)
+# predicts: baseline 33.7 ms = layers * (1.79e12 / 600e12 + 67.1e6 / d2h) on h100  (a layer computes 1.79 TFLOP, leaves 67 MB)
+# predicts: optimized 25.1 ms = layers * 1.79e12 / 600e12 + 67.1e6 / d2h on h100  (the last layer's copy is left)
 # proves: overlap >= 0.5
 
 import torch

@@ -1,4 +1,4 @@
-"""Baseline: one CUDA graph per token and slot: the model's step, its choice, and the cache."""
+"""Baseline: one CUDA graph per round: the model's step for all slots, a token for each, and the cache."""
 
 from shared_speculation import server
 

@@ -8,4 +8,4 @@ from shared_paged_decode import decoder
 
 
 def prepare(q, keys, values, table, lengths):
-    return decoder(q, keys, values, table, lengths, span=table.shape[1] * keys.shape[1])
+    return decoder(q, keys, values, table, lengths, span=table.shape[1] * keys.shape[1])  # one program for a whole context

@@ -10,4 +10,5 @@ from shared_paged_decode import decoder, span_of
 
 def prepare(q, keys, values, table, lengths):
     tokens = table.shape[1] * keys.shape[1]
-    return decoder(q, keys, values, table, lengths, span=span_of(tokens, len(q) * keys.shape[2]))
+    programs = len(q) * keys.shape[2]  # without splitting
+    return decoder(q, keys, values, table, lengths, span=span_of(tokens, programs))

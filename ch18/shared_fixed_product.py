@@ -9,7 +9,7 @@ ROWS, WIDE, DEEP = 16, 64, 128  # the tile: never chosen by the number of rows
 
 @triton.jit
 def fixed_product(x, weight, y, rows, wide, deep, ROWS: tl.constexpr, WIDE: tl.constexpr, DEEP: tl.constexpr):
-    """y[rows, wide] = x[rows, deep] weight[wide, deep]^T; a program walks over all of `deep`, from its start to its end."""
+    """y[rows, wide] = x[rows, deep] weight[wide, deep]^T; a program sums all of `deep`, from its start to its end, never split."""
     row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
     col = tl.program_id(0) * WIDE + tl.arange(0, WIDE)
     total = tl.zeros((ROWS, WIDE), tl.float32)

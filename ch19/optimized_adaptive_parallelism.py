@@ -19,7 +19,7 @@ class Machine:
 
 
 def plan(tokens, ranks, width, hidden, machine=Machine()):
-    """The layout that takes less time per layer for `tokens` of each rank, in BF16, with 2 x hidden x width weights: its name."""
+    """The name of the layout that takes less time per layer, for `tokens` of each rank and 2 x hidden x width weights in BF16."""
     weights = 2 * hidden * width
     products = 2 * tokens * weights / machine.flops  # the same in both: all tokens with a share of the weights, or a share with all
     travels = 2 * (2 * tokens * (ranks - 1) * width / machine.link + machine.start)

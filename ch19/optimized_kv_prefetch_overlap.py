@@ -33,7 +33,7 @@ def prepare(weights, keys, values, messages, layers, width, conversations, conte
         there = fetch(*order[0])
         for place, (number, active) in enumerate(order):
             main.wait_event(there)
-            if len(groups) > 1 and place + 1 < len(order):  # a group of its own: its blocks are not these
+            if len(groups) > 1 and place + 1 < len(order):  # the next step has another group, so its blocks can come now
                 there = fetch(*order[place + 1])
             part = slice(active.start, active.stop)
             logits[part] = serve(weights, config, cache.pool, active, list(messages[number, part]))

@@ -18,7 +18,7 @@ def replicas(x, weights):
 
 
 def tensor_parallel(x, weights, rank, ranks):
-    """A rank computes all ranks' tokens with its share of the hidden units: tokens are gathered, and sums go back, in every layer."""
+    """A rank computes all ranks' tokens with its share of the hidden units. Per layer an all-gather and a reduce-scatter of sums."""
     everyone = x.new_empty(ranks * len(x), x.shape[1])
     for layer in weights:
         up, down = (layer[name].chunk(ranks)[rank] for name in ("up", "down"))  # views: no memory of their own

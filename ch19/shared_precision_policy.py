@@ -11,6 +11,7 @@ class Policy:
 
     `sure` and `unsure` are entropies in nats: `patience` steps below the first switch to narrow, one above the second switches back.
     `scarce` and `ample` are shares of the device's memory that are free. `bound` is the largest relative error of narrow weights.
+    Reading narrow weights frees memory only in an engine that then drops the others; the pair holds both.
     """
 
     sure: float = 1.5

@@ -1,6 +1,7 @@
 """Forward and backward of decoder blocks with Llama-2-7B's shapes, in BF16 outside: the loss and the gradient of every weight.
 
-Weights change from step to step in training, so they are live: a side that packs them does so in every step.
+Weights change from step to step in training, so they are live: a side that packs them does so in every step. `loss_scale` multiplies the
+loss so that gradients are about 1, and one tolerance serves all of them.
 """
 # needs: fp8
 

@@ -1,4 +1,4 @@
-// Baseline: the first kernel that was written: 256 threads a row, an element a load, and the row is read again to scale it.
+// Baseline: a first draft: 256 threads per row, one element per load, and the row is read again to scale it.
 #include "shared_add_norm.cuh"
 
 constexpr int THREADS = 256;  // tries: 64 128 256 512 1024

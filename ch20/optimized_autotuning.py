@@ -1,5 +1,5 @@
 """Optimized: the launch configuration is raced for, at this shape."""
-# predicts: baseline 68.3 us = 2 * n * k / (n / 128 * 24576 / 0.8e-6)  (64 programs with 3 tiles of 8 KiB in flight, 0.8 us: assumed)
+# predicts: baseline 102 us = 2 * n * k / (n / 128 * 16384 / 0.8e-6)  (64 programs with 2 tiles of 8 KiB in flight, 0.8 us: assumed)
 # predicts: optimized 49.2 us = 2 * n * k / (0.85 * dram_read) on h100  (tiles of few rows leave room for more programs)
 # proves: grid > baseline
 

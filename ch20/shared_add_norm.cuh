@@ -1,4 +1,4 @@
-// s = x + r in BF16, and y = s / rms(s) * w: a block a row, in packs of WIDTH elements. Of its packs of s a thread keeps the first KEPT in
+// s = x + r in BF16, and y = s / rms(s) * w: one block per row, in packs of WIDTH elements. A thread keeps its first KEPT packs of s in
 // registers; it reads the others again for y.
 // A Pack is aligned to its size: rows must be whole packs, and arrays start at multiples of 256 bytes, as allocations of PyTorch do.
 #pragma once

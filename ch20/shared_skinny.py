@@ -9,7 +9,7 @@ import triton.language as tl
 
 
 class Launch(NamedTuple):
-    """Rows and columns of c that a program computes, elements of k per K-step, warps of a program, K-steps in flight."""
+    """Rows and columns of c per program, elements of k per K-step, warps, and stages: one is multiplied, the others are in flight."""
 
     rows: int
     cols: int

@@ -4,7 +4,7 @@ import torch
 
 
 def stage(below, before, w, u):
-    """The stage's answer to a token, from that of the stage below and its own to the token before: [batch, width] each."""
+    """tanh(below w + before u): the answer of the stage below to this token, and this stage's to the token before; [batch, width] each."""
     return torch.addmm(below @ w, before, u).tanh_()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from shared_scores import score
 
-RING = 3  # buffers: one is read into, one copied from, one free for whoever is early
+RING = 3  # buffers on the host, and on the device: one is filled, one is read from, one is free for whoever is early
 
 
 def prepare(file, weights, head, batches, rows, width, classes):

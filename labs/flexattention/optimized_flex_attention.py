@@ -1,5 +1,5 @@
 """Optimized: compiled: bias per score in the kernel, no dense matrix."""
-# predicts: baseline 4.66 ms = 10 * heads * tokens**2 / dram_copy + 4 * heads * dim * tokens**2 / (0.3 * bf16) on h100  (0.3: assumed)
+# predicts: baseline 7.38 ms = (17 * heads + 12) * tokens**2 / dram_copy + 4 * heads * dim * tokens**2 / (0.3 * bf16) on h100  (0.3 assumed)
 # predicts: optimized 0.244 ms = 4 * heads * dim * tokens * 0.56 * doc_span / (0.1 * bf16) on h100  (blocks that are kept; 0.1: assumed)
 # proves: kernel flex_attention
 #

@@ -1,4 +1,4 @@
-"""The experts of one mixture-of-experts layer for tokens that are being decoded. bf16, shapes of gpt-oss-20b.
+"""The experts of one mixture-of-experts layer for tokens that are being decoded: bf16, sizes of gpt-oss-20b, no biases.
 
 y[t] = sum over the `top` chosen experts e of share[t, e] * down[e] (silu(gate) * up), with gate and up the halves of gate_up[e] x[t].
 """

@@ -1,5 +1,5 @@
 // Optimized: one kernel a token: blocks stay, and meet at barriers.
-// predicts: baseline 0.216 ms = (layers * 24 + 4) * 2.1e-6 + 10e6 / dram_read + graph_launch on h100    (24 kernels a layer, 2.1 us each)
+// predicts: baseline 0.214 ms = (layers * 24 + 4) * 2.1e-6 + 8e6 / dram_read + graph_launch on h100    (24 kernels a layer, 2.1 us each)
 // predicts: optimized 56.8 us = (layers * 5 + 1) * 2.5e-6 + 8e6 / dram_read + graph_launch on h100  (21 phases, each a barrier and a load)
 // proves: kernels == 1
 // has: spills == 0

@@ -1,4 +1,4 @@
-"""Baseline: eager, expert after expert, as the model was published."""
+"""Baseline: eager, expert after expert, as in transformers."""
 # allows: alloc, sync
 
 from shared_attention import caches_of, repeated

@@ -1,5 +1,5 @@
 """Optimized: the host never waits; experts are grouped products."""
-# predicts: baseline 6.53 ms = layers * (38 * 2 * launch + 21 * (14 * 2 * launch + 40e-6)) on h100    (per expert 14 operators, two waits)
+# predicts: baseline 5.77 ms = layers * (38 * 2 * launch + 40e-6 + 21 * (14 * 2 * launch + 20e-6)) on h100  (14 operators, a wait)
 # predicts: optimized 1.13 ms = layers * (1.1e9 / dram_read + 56 * 2e-6) + 677e6 / dram_copy on h100    (weights, kernels, copied cache)
 # proves: calls cudaStreamSynchronize == 0
 # proves: launches < 0.5 x baseline

@@ -1,5 +1,5 @@
 """Optimized: all five layers, and experts in four bits."""
-# predicts: baseline 6.53 ms = layers * (38 * 2 * launch + 21 * (14 * 2 * launch + 40e-6)) on h100    (per expert 14 operators, two waits)
+# predicts: baseline 5.77 ms = layers * (38 * 2 * launch + 40e-6 + 21 * (14 * 2 * launch + 20e-6)) on h100  (14 operators, a wait)
 # predicts: optimized 0.375 ms = layers * (476e6 / dram_read + 28 * 1.2e-6) + 35.7e6 / dram_read on h100    (a matrix per slot)
 # proves: kernel mxfp4_gemv
 # proves: launches < 0.1 x baseline

@@ -1,5 +1,5 @@
-"""A decode step of gpt-oss-20b's layers, from the published code to all that the lab has: a layer is a step of the ladder."""
-# reason: the baseline waits for the device twice per expert, and launches its kernels one by one
+"""A decode step of gpt-oss-20b's layers, from eager code like transformers' to all that the lab has: a layer is a step of the ladder."""
+# reason: the baseline waits for the device once per expert, and launches its kernels one by one
 
 from shared_workload import decoding
 

@@ -74,7 +74,7 @@ def test_emit_waits_for_nothing_and_a_stamp_for_the_stream(tmp_path):
         took.append(time.monotonic() - begin)
         token.fill_(3)
 
-    client = threading.Thread(target=replay.run, args=(60.0,))
+    client = threading.Thread(target=replay.run, args=(60.0, 1e-5))
     client.start()
     line.run(step, tmp_path / "ring")
     client.join()

@@ -24,7 +24,11 @@ from torch.utils.data._utils import signal_handling
 
 _PACKAGE = "common"
 _CLASSES = (pathlib.PosixPath, socket.socket, torch.Generator, torch.Tensor, torch.cuda.Event, torch.cuda.Stream)
-_BENEATH = ((torch._C, "_cuda_synchronize"),)  # what torch.cuda.synchronize comes down to
+_BENEATH = (
+    (torch._C, "_cuda_synchronize"),  # what torch.cuda.synchronize comes down to
+    (signal_handling, "_error_if_any_worker_fails"),  # what a DataLoader's handler of SIGCHLD calls
+    (signal_handling, "__file__"),
+)
 _HOOKS = frozenset(("__getattribute__", "__getattr__", "__setattr__", "__init__", "__new__", "__call__"))
 
 # A namespace, a name in it, what the name stood for (None for nothing), and how to tell a reader.
@@ -46,7 +50,7 @@ def seal() -> Callable[[], str]:
     torch_modes = (torch._C._len_torch_function_stack, torch._C._len_torch_dispatch_stack)
     tracers = [(tracer, tracer()) for tracer in (sys.gettrace, sys.getprofile)]
     handler_of = importlib.import_module("_signal").getsignal  # what signal.getsignal comes down to
-    names = {int(known): known.name for known in signal.Signals}  # most of those for real time have none
+    signal_names = {int(known): known.name for known in signal.Signals}  # most of those for real time have none
     handlers = [(int(number), handler_of(number)) for number in sorted(signal.valid_signals())]
     kernels = torch.library._impls
     kernels_then = frozenset(kernels)
@@ -68,7 +72,8 @@ def seal() -> Callable[[], str]:
         for number, then_handler in handlers:
             handler = handler_of(number)
             if callable(handler) and handler is not then_handler and not _is_of_data_loader(handler):
-                return f"found a handler of {names.get(number, number)} of the side's; expected none, for it runs while the harness does"
+                name = signal_names.get(number, str(number))
+                return f"found a handler of {name} of the side's; expected none, for it runs while the harness does"
         for kernel in kernels - kernels_then:
             if kernel.startswith("aten/") and kernel.split("/")[1].split(".")[0] in names and not kernel.endswith("/Meta"):
                 return f"found torch's operator {kernel} replaced by the side; expected the one that the harness uses"

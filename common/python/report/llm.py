@@ -186,7 +186,10 @@ def _fenced(title: str, lines: Sequence[str]) -> str:
 
 
 def service_of(anthropic: Mapping[str, str], openai: Mapping[str, str]) -> Service | None:
-    """The service whose variables, without their prefix, hold an API_KEY; BASE_URL and MODEL may say which endpoint and model."""
+    """The service to ask: the first of the two whose environment variables, given without prefix, contain API_KEY; None if neither does.
+
+    BASE_URL and MODEL are optional and override the endpoint and the model.
+    """
     if key := anthropic.get("API_KEY", "").strip():
         model = anthropic.get("MODEL", "claude-sonnet-4-5")
         return Service(

@@ -303,7 +303,7 @@ _IN_TIMED_CALL = ", in a timed call: "
 
 
 def command_of(name: str, run: Callable[[Settings], None], text: str) -> Callable[..., None]:
-    """A function that typer can make the command `name` of: its parameters are the flags, and it calls `run` with the settings."""
+    """Make the function of the typer command `name`, with help `text`. Its parameters are the flags; it calls `run` with the settings."""
     fields = _RUNNING if name == "run" else _VERIFYING
 
     def command(**choices: Any) -> None:

@@ -58,7 +58,7 @@ class Watcher(Protocol):
         """Row `index` of `total`, from 1, begins."""
 
     def phase(self, target: str, text: str) -> None:
-        """What the row is at, or its running estimate."""
+        """The row's current phase, such as compiling, or its running estimate while it is timed."""
 
     def finished(self, row: PairResult) -> None:
         """The row is done."""
@@ -353,7 +353,7 @@ def _too_late(plan: Plan, session: Session) -> PairResult:
 
 
 def fork_server(settings: Settings, machine: Machine) -> ForkServer:
-    """The server of a run's children, which starts with the first of them."""
+    """The server that forks a run's worker processes. Its own process starts with the first worker."""
     device = "cuda" if machine.gpus and settings.device is not Device.CPU else "cpu"
     return ForkServer(child_environment(PROJECT_ROOT, device))
 

@@ -26,7 +26,6 @@ from common.python.processes.messages import Answer, AnsweredRequest, AnyRequest
 from common.python.results import ServedRequest
 
 PROBES = 32  # logits of each row that are copied: of byte_lm's 256, so many show a stale block that 8 would not in 1 of 1000 requests
-_GLANCE_S = 1e-5
 _PR_SET_TIMERSLACK = 29
 
 
@@ -84,7 +83,7 @@ class Client:
         _leave(request.core)
         # A bound that is the same for all: the length of an answer is for the side to find out.
         playing = _Replay(ring, trace, traffic.output_tokens[1])
-        problem = playing.run(request.seconds)
+        problem = playing.run(request.seconds, request.glance_s)
         kept = [] if problem else sorted(self._random.sample(range(len(trace)), min(request.picks, len(trace))))
         answers = [playing.answer_of(position) for position in kept]
         return messages.Replayed(nonce=request.nonce, requests=playing.requests(), answers=answers, problem=problem)
@@ -113,13 +112,13 @@ class _Replay:
         ring.arrays["wanted"][:] = [planned.output_tokens for planned in trace]
         ring.put("ready", 1)
 
-    def run(self, seconds: float) -> str:
+    def run(self, seconds: float, glance_s: float) -> str:
         """Send and stamp until the side has finished, or for so long; what is wrong with what came, in a sentence, or ""."""
         deadline = time.monotonic_ns() + int(seconds * 1e9)
         while not self._ring.get("started"):
             if time.monotonic_ns() > deadline:
                 return "the side did not begin in time; expected its step to be called"
-            time.sleep(_GLANCE_S)
+            time.sleep(glance_s)
         self._begin = time.monotonic_ns()
         due = [self._begin + int(planned.due_s * 1e9) for planned in self._trace]
         finished = False
@@ -132,7 +131,7 @@ class _Replay:
             if time.monotonic_ns() > deadline:
                 return f"the trace took more than {seconds:.0f} s; expected it to end by then"
             if not finished:
-                time.sleep(_GLANCE_S)
+                time.sleep(glance_s)
         return self._missing()
 
     def _send(self) -> None:

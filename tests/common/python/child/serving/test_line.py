@@ -39,7 +39,7 @@ class Session:
         return self.problem
 
     def _play(self):
-        self.problem = self.replay.run(20.0)
+        self.problem = self.replay.run(20.0, 1e-4)
 
 
 @pytest.fixture
