@@ -1,7 +1,8 @@
 """Advice from a language model on a run's results: prose in the report, marked as no measurement, from which nothing is ever read.
 
-The prompt is always left in the run's folder, so that it can be looked at first, and what was asked is on record. It is sent only where the environment holds a key of an
-Anthropic- or OpenAI-compatible service, and nothing that such a service does can fail a run: it costs a line.
+The prompt is always left in the run's folder, so that it can be looked at first, and what was asked is on record. It is sent only where
+the environment holds a key of an Anthropic- or OpenAI-compatible service, and nothing that such a service does can fail a run: it costs a
+line.
 """
 
 from __future__ import annotations

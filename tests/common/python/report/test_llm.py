@@ -132,7 +132,9 @@ def test_without_a_key_the_prompt_is_left_and_a_line_says_so(row, run, tmp_path)
     found = analyse(run, [row], tmp_path, most_tokens=MOST, send=True)
     assert found.advice == {}
     (note,) = found.notes
-    assert note.startswith("--llm-analysis: neither ANTHROPIC_API_KEY nor OPENAI_API_KEY is set, so nobody was asked; the prompt, of about ")
+    assert note.startswith(
+        "--llm-analysis: neither ANTHROPIC_API_KEY nor OPENAI_API_KEY is set, so nobody was asked; the prompt, of about "
+    )
     assert note.endswith(str(tmp_path / PROMPT_FILE))
     assert (tmp_path / PROMPT_FILE).read_text() == prompt(run, [row], MOST)
 
@@ -164,7 +166,7 @@ def test_no_more_than_the_limit_is_sent_and_nothing_where_no_row_fits(row, run, 
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
     (note,) = analyse(run, rows, tmp_path, most_tokens=100, send=True).notes
-    assert note.startswith("--llm-analysis: found no row that fits into 100 tokens, so nobody was asked; the prompt, of about ")
+    assert note.startswith("--llm-analysis: found no row that fits into 100 tokens, so nobody was asked; the prompt, of ")
 
 
 # --- who is asked, and what is made of the answer
