@@ -106,7 +106,11 @@ def fork_watched(plan: Plan, session: Session, stack: ExitStack) -> dict[str, Si
 def watch_evidence(
     plan: Plan, session: Session, machine: Machine, evidence: dict[str, dict[str, Seen]], workers: dict[str, SideAtWork]
 ) -> None:
-    """Add what one step of every side does on this machine's GPU, as seen in its worker; without workers, nothing."""
+    """Run one step of every side in its worker, and add what it launched to `evidence`, by side and architecture.
+
+    `workers` come from `fork_watched`. Without workers nothing is run and nothing is added.
+    A side that fails, or launches what cannot be read, is noted in `evidence` with the reason.
+    """
     if not workers:
         return
     architecture = _name(machine.gpus[0].capability)
