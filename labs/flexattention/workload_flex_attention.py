@@ -28,7 +28,7 @@ def lengths_of(tokens, doc_span):
 
 
 def inputs(rand, heads, tokens, doc_span, dim):
-    """`bucket` has the bucket of every distance below `tokens`, `document` the number of every token's document; `bias` is [heads, BUCKETS]."""
+    """`bucket` has the bucket of every distance below `tokens`, `document` a number for every token; `bias` is [heads, BUCKETS]."""
     drawn = {name: rand.normal(1, heads, tokens, dim, dtype=BF16, std=2.0 if name == "q" else 1.0) for name in "qkv"}
     behind = torch.arange(tokens, device=drawn["q"].device)
     lengths = torch.tensor(lengths_of(tokens, doc_span), device=behind.device)
