@@ -24,6 +24,7 @@ __global__ void sum_bags(const float* __restrict__ table, const int* __restrict_
 }
 
 inline cudaError_t launch_bags(const float* table, const int* ids, float* y, int bags, int per_bag, int width, cudaStream_t stream) {
+    if (width % 4) return cudaErrorInvalidValue;  // rows of whole 16 bytes; table and y start at multiples of 256 bytes, as allocations do
     sum_bags<<<ceil_div(bags, WARPS), WARPS * LANES, 0, stream>>>(table, ids, y, bags, per_bag, width);
     return cudaGetLastError();
 }

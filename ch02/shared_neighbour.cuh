@@ -48,6 +48,7 @@ struct Neighbour {
 
     cudaError_t make(const float* weights, int rows, int width, cudaStream_t caller) {
         int count;
+        if (width % 4) return cudaErrorInvalidValue;  // rows of whole 16 bytes; cudaMalloc aligns x and w to 256 bytes
         cudaGetDevice(&home);
         if (cudaError_t error = cudaGetDeviceCount(&count)) return error;
         if (count < 2) return cudaErrorInvalidDevice;

@@ -6,7 +6,7 @@ Measured: RESULTS.md. The baseline is faster than predicted, and all threads tog
 
 Why: 600 ns is the latency of a loaded memory, and one thread loads nothing. That a request brings the next sector along is a hypothesis.
 The optimized side is one wave (launch__waves_per_multiprocessor is 1), and each thread waits for 4 elements one after the other.
-DRAM is 32 % busy then (gpu__dram_throughput; H200, 2026-11-24), the L2 50 % (lts__throughput).
+DRAM is 32 % busy then (gpu__dram_throughput; H200), the L2 50 % (lts__throughput).
 """
 
 import torch

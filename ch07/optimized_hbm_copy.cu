@@ -6,7 +6,7 @@
 // has: not ld_streaming
 #include "common/cuda/launch.cuh"
 
-// Times of a tuning run on an H200 (2026-11-22), 512 MiB each way, in us:
+// Times of a tuning run on an H200, 512 MiB each way, in us:
 //     16-byte loads before a thread's first store   1: 253   2: 262   4: 266   8: 268   16: 271
 //     eight loads, read with __ldcs                 282
 //     cudaMemcpyAsync                               256

@@ -6,7 +6,7 @@ The optimized side is held up by DRAM, at 8 bytes per float. The L2 is assumed t
 Measured: RESULTS.md. Both times and their ratio are near the prediction. Two errors nearly cancel in the baseline's time.
 
 Why: a baseline request stores 4 bytes into each of 32 sectors, and the L1 merges only a third of these stores.
-67 million floats leave the L1 as 42 million partial-sector writes (profile of an H200, 2026-11-22).
+67 million floats leave the L1 as 42 million partial-sector writes (profile of an H200).
 Each one costs the L2 more than assumed: a cycle for its request, if no neighbour shares it, and a cycle for the partial sector.
 (workload_transpose.py has the counters.)
 The loads cost little: the L1 keeps a sector until the thread has read all 8 of its floats.

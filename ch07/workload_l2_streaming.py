@@ -8,7 +8,7 @@ Why: the L2 keeps more of the table, so fewer of its rows come from DRAM again (
 The least is 570 MB: x, kind and the table, once each. Each 17 MB beyond that are the table once more.
 DRAM traffic no longer sets the pace: the L2 is the busiest unit (lts__throughput in expectations_h200.json).
 It serves the table's rows beside the streams: 72 million sectors, where hbm_copy has 52 million for streams as long.
-(lts__t_sectors.sum, H200, 2026-11-22.)
+(lts__t_sectors.sum, H200.)
 """
 
 import torch

@@ -6,9 +6,9 @@ With tiles they take 44: 8 for a (4 floats per load), 32 for b, 2 to store the t
 Measured: RESULTS.md. Both sides are slower than predicted, by factors that nearly cancel in the ratio.
 
 Why: neither side fills the L1 (l1tex__throughput in expectations_h200.json). The baseline waits on the queue of memory instructions.
-(lg_throttle: 13.2 cycles per instruction, H200, 2026-11-22.)
+(lg_throttle: 13.2 cycles per instruction, H200.)
 The optimized side needs 52 wavefronts, not 44: a 16-byte load of one address by all lanes takes 2.
-(l1tex__data_pipe_lsu_wavefronts_mem_shared.sum: 50 per 32 steps, H200, 2026-11-22.)
+(l1tex__data_pipe_lsu_wavefronts_mem_shared.sum: 50 per 32 steps, H200.)
 So tiling saves 64 / 52 in wavefronts, and the rest of the gain is a busier L1: lg_throttle is gone.
 The optimized side's limit is 1.6 wavefronts per FMA of a warp. A thread with one entry of c cannot have fewer.
 """

@@ -6,7 +6,7 @@ The L2 is assumed to be 1.5 times as fast as DRAM, as in copy. DRAM sets the var
 Measured: RESULTS.md. The baseline takes far longer than predicted. The variants are near their prediction.
 
 Why: the 32 sectors of a baseline's store request lie in 32 cache lines, so the L2 receives a request per float.
-lts__t_requests_srcunit_tex_op_write.sum is 268 million here, a request per float (all counters: H200, 2026-11-22).
+lts__t_requests_srcunit_tex_op_write.sum is 268 million here, a request per float (all counters: H200).
 In copy's baseline it is 10.6 million for 67 million floats, since neighbouring sectors share a request.
 The L2's input from the crossbar is full: lts__xbar2lts_cycles_active is 81.5 % here and 85.9 % in copy.
 It takes a cycle per request and a cycle per partial sector: 2 cycles per float here, 0.8 in copy.
@@ -18,7 +18,7 @@ The padded tile moves no byte twice (dram__bytes.sum in expectations_h200.json).
 Its warps are resident and wait for loads: sm__warps_active is 96 %.
 long_scoreboard is 19.3 of its 32.1 cycles per instruction.
 Transposing itself costs the vectorized side nothing: the TMA moving the same tiles untransposed is no faster.
-A tuning run (H200, 2026-11-22) took 518 us for it, 524 us for the TMA, and 519 to 653 us for 140 other variants.
+A tuning run (H200) took 518 us for it, 524 us for the TMA, and 519 to 653 us for 140 other variants.
 """
 
 import torch

@@ -2,7 +2,7 @@
 
 Predicted: half the bytes, half the time. Measured: RESULTS.md; somewhat less.
 
-Why: the baseline keeps DRAM 82 % busy, the optimized side 76 % (gpu__dram_throughput, H200, 2026-11-23): a sine and a root stand between a
+Why: the baseline keeps DRAM 82 % busy, the optimized side 76 % (gpu__dram_throughput, H200): a sine and a root stand between a
 warp's load and its store, and the prediction let them hide without a gap. sm__throughput rises from 45 % to 69 %.
 """
 

@@ -19,7 +19,7 @@ def potential(points, m):
 #
 # Measured: RESULTS.md. Both sides take longer, and their errors cancel.
 #
-# Why: instructions are as predicted, 18.6 and 9.5 per distance (32 x smsp__inst_executed.sum / (n m), H200, 2026-11-22). But the SMs issue
+# Why: instructions are as predicted, 18.6 and 9.5 per distance (32 x smsp__inst_executed.sum / (n m), H200). But the SMs issue
 # in 78 and 74 % of the cycles (sm__throughput), not in all. The optimized side's registers leave room for 6 blocks per SM instead of 8
 # (launch__occupancy_limit_registers): 1024 blocks are 1.3 waves. Whether 8 blocks would issue more is open.
 WORKLOAD = Workload(

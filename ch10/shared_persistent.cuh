@@ -23,6 +23,7 @@ inline cudaError_t encode(Maps* maps, const Product& x, const Boxes& rows) {
 }
 
 // Limits the grid to the clusters of `blocks` blocks that fit the GPU, one block per SM.
+// The kernels here take more than half of an SM's shared memory, and `__launch_bounds__(THREADS, 1)` makes one block fit.
 inline cudaError_t limit_to_multiprocessors(int* count, int blocks) {
     int device = 0, multiprocessors = 0;
     if (cudaError_t error = cudaGetDevice(&device)) return error;
@@ -56,7 +57,9 @@ struct Clusters {
     size_t shared_bytes;
     cudaStream_t stream;
 
-    // At most as many as run at once. A cluster must lie in one GPC. GPCs consist of pairs of SMs, but may not divide by 4 or 8.
+    // At most as many clusters as are co-resident on an idle GPU, which kernels that spin on another cluster rely on.
+    // A cluster must lie in one GPC. A GPC consists of pairs of SMs, so SMs / 2 clusters of two fit. The number of its SMs may not divide
+    // by 4 or 8, so for larger clusters the occupancy API is asked.
     template <typename... Parameters>
     cudaError_t limit(void (*kernel)(Parameters...)) {
         if (cudaError_t error = limit_to_multiprocessors(&count, blocks)) return error;

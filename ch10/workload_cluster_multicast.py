@@ -5,7 +5,7 @@ and ask the L2 once. An SM's port to the L2 (64 bytes per cycle) needs 384 cycle
 
 Split lines: rows of 16 368 bytes begin inside a 128-byte line 7 times in 8. A tile's row of 128 bytes then lies in 1.875 lines and 4.5
 sectors on average, not in 1 and 4. Predicted: the two sides' times below, which an H200 had taken before the pair had this shape
-(2026-11-23, 1024 x 3840 x 8184, device clock, cold caches; cycles at the clock of each side's time stamps):
+(1024 x 3840 x 8184, device clock, cold caches; cycles at the clock of each side's time stamps):
 
     side             requests per K-step    time (us)    clock (GHz)    cycles per K-step
     baseline                         360          278           1.78                  965
@@ -23,7 +23,7 @@ Rows that can be padded should be: with whole lines the baseline alone takes 118
 
 Whole lines: the H200 already joins reads of the same sectors that SMs ask for at about the same time (its L2 request coalescer, `lrc` in
 Nsight Compute). It does not join multicast loads. Million sectors that SMs got, and that the L2 read for them
-(lts__t_sectors_srcunit_tex.sum, H200, 2026-11-22), at k = 8192:
+(lts__t_sectors_srcunit_tex.sum, H200), at k = 8192:
 
     c              got    baseline    clusterDim 1        2        4        8
     1024 x 1024    12.58      7.17           12.56     7.76     6.20     5.61

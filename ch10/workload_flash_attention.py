@@ -4,7 +4,7 @@ Predicted: the baseline by its scores, which pass DRAM four times; the optimized
 
 Measured: RESULTS.md. The baseline takes more than twice as long as predicted; the optimized sides are near their predictions.
 
-Why: the baseline moves as many bytes as predicted, 8.83 GB (dram__bytes.sum, H200, 2026-11-23). But its softmax kernel alone takes 3.31 ms
+Why: the baseline moves as many bytes as predicted, 8.83 GB (dram__bytes.sum, H200). But its softmax kernel alone takes 3.31 ms
 (gpu__time_duration.sum). It uses 27 % of DRAM's rate and 77 % of what the SMs can issue (sm__throughput): instructions are its limit, not
 bytes. The two products take 0.68 ms and 0.54 ms.
 """

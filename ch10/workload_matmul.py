@@ -10,9 +10,9 @@ The last step divides what 66 clusters leave of 15.5, 3.9 and 4.1 waves. Handing
 Measured: RESULTS.md. The ladder gains far more than predicted with powers of two, and far less at the awkward shape.
 
 Why, the baseline: it makes 7.1, 7.1 and 18.3 products per SM and cycle at the three shapes, where 14.2 were predicted. In the first two,
-rows lie 16 KB and 8 KB apart, powers of two, and the lines that a warp reads of b conflict in the banks of the L1. Its data stage is busy
-in 99.8 % of cycles (l1tex__data_pipe_lsu_wavefronts, H200, 2026-11-23). `shared_tile` has no such conflicts: 30 products per cycle at every
-shape, where 32 were predicted. `register_tile` makes 78 FMAs per cycle, not 96. `wgmma` keeps 11 us per tile outside K-steps.
+rows lie 16 and 8 KB apart. A 16-byte load is served eight lanes at a time, whose eight lines of b meet in the same banks of the L1:
+4 x 8 passes for b and 4 for a, not 18. 256 products / 36 passes are 7.1 per cycle; the L1 is busy in 99.8 % of cycles (H200). `shared_tile`
+has no such conflicts: 30 products per cycle, 32 predicted. `register_tile`: 78 FMAs, not 96. `wgmma`: 11 us per tile outside K-steps.
 
 Why, the awkward shape: hypothesis from times alone, K-steps wait for the L2. Rows of 8144 bytes split cache lines: seven of eight rows of a
 TMA box lie in two lines, and half of them in five sectors instead of four. `wgmma` takes 311 us where 5 waves instead of 4 explain 255 us.

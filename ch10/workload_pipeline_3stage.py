@@ -4,7 +4,7 @@ Predicted: cycles per K-step, at both depths: 2086 in the baseline, 1640 in the 
 
 Measured: RESULTS.md. Both depths gain less than predicted.
 
-Why: the difference of the two depths gives a K-step alone (H200, 2026-11-23, clock of the sides' time stamps): 2170 cycles in the baseline
+Why: the difference of the two depths gives a K-step alone (H200, clock of the sides' time stamps): 2170 cycles in the baseline
 and 1820 in the optimized side. mma.sync makes 1353 FMAs per cycle, not 1280, so 1550 of these cycles are products. The tensor cores are
 active in 69 % of the baseline's cycles and in 82 % of the optimized side's (sm__pipe_tensor_cycles_active): they rest in 270 cycles per
 K-step. The barrier at which warps wait for the slowest is 50 of them: tma_2d_pipeline, which has none, takes 1770. The rest is open.

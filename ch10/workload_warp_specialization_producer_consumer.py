@@ -5,7 +5,7 @@ Predicted: cycles per K-step, 1444 in the baseline and 1024 in the optimized sid
 Measured: RESULTS.md. The ratio is as predicted, the cycles are not.
 
 Why: an SM makes 8 tiles of 128 K-steps. At the clock of the sides' time stamps, 1.79 GHz and 1.68 GHz, a K-step takes 1980 cycles in the
-baseline and 1440 in the optimized side (H200, 2026-11-23). The tensor cores are active in 52 % and 72 % of cycles
+baseline and 1440 in the optimized side (H200). The tensor cores are active in 52 % and 72 % of cycles
 (sm__pipe_tensor_cycles_active), which are the 1024 cycles of products. So also with roles, 416 cycles per K-step are something else.
 Which role they belong to is open.
 """

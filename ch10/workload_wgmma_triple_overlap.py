@@ -8,7 +8,7 @@ Predicted: the times of former rows, of this baseline on one H200 and of the opt
 Measured: RESULTS.md. All four times are near their predictions.
 
 Why: at k = 8192 the tensor cores are active in 42 % of the baseline's cycles and in 96 % of the optimized side's
-(sm__pipe_tensor_cycles_active, H200, 2026-11-23).
+(sm__pipe_tensor_cycles_active, H200).
 """
 # traffic: a, b and c are 134 MB each at k = 8192, and the L2 holds 60 MB: a and b are read several times, as by torch.mm
 # needs: wgmma, tma

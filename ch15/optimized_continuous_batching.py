@@ -1,6 +1,6 @@
 """A freed slot takes the next request in the next step."""
-# predicts: baseline output_tokens_per_s 4136 = requests * 36 / (610 * 2.25e-3 + 0.020) on h100  (steps of 2.25 ms, then prefill)
-# predicts: optimized output_tokens_per_s 6435 = requests * 36 / (389 * 2.25e-3 + 0.020) on h100  (the same step, fewer of them)
+# predicts: baseline output_tokens_per_s 3913 = requests * 36 / (610 * 326 * 2 * launch + 0.020) on h100  (host-bound steps, then prefill)
+# predicts: optimized output_tokens_per_s 6088 = requests * 36 / (389 * 326 * 2 * launch + 0.020) on h100  (the same step, fewer of them)
 
 import torch
 

@@ -1,5 +1,5 @@
 """Prompts run apart, so decode steps replay one CUDA graph."""
-# predicts: baseline tpot_ms 3.63 = 1e3 * (666 * 5e-6 + 0.3e-3) on h100  (666 operations at 5 us of the host each, and a plan: assumed)
+# predicts: baseline tpot_ms 5.17 = 1e3 * (666 * 2 * launch + 0.3e-3) on h100  (666 operations of two bare launches, and a plan: assumed)
 # predicts: optimized tpot_ms 2.38 = 1e3 * (6.03e9 / dram_read + 0.5e-3) on h100  (a step reads all weights; small kernels 0.5 ms: assumed)
 
 import torch

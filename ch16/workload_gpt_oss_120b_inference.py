@@ -4,8 +4,6 @@ Experts come in MXFP4, as published: 4 bits a weight and a power of two for each
 compute the same. Which experts a token takes is an input, or rounding might choose another one; the router's shares are computed.
 """
 
-from functools import partial
-
 import torch
 from shared_gpt_oss import decoder
 from shared_gpt_oss_layers import config_of, one_by_one, weights_of
@@ -20,12 +18,12 @@ SMALL = {"layers": 2, "hidden": 64, "heads": 8, "experts": 8, "sequences": 8}
 def inputs(rand, layers, hidden, heads, experts, sequences, context):
     config = config_of(layers, hidden, heads, experts)
     rows = {"gate_up": 2 * hidden, "down": hidden}
-    bias = {"dtype": BF16, "std": 0.5}
     return {
         "x": rand.normal(sequences, hidden, dtype=BF16),
         "weights": weights_of(rand, config),
         "packed": [
-            {k: [*mxfp4_drawn(rand, experts, n, hidden), rand.normal(experts, n, **bias)] for k, n in rows.items()} for _ in range(layers)
+            {k: [*mxfp4_drawn(rand, experts, n, hidden), rand.normal(experts, n, dtype=BF16, std=0.5)] for k, n in rows.items()}
+            for _ in range(layers)
         ],
         "chosen": rand.place(rand.normal(layers, sequences, experts).topk(4).indices, "device"),
         "keys": rand.normal(layers, sequences, config.kv_heads, context, config.head_dim, dtype=BF16),
@@ -34,15 +32,17 @@ def inputs(rand, layers, hidden, heads, experts, sequences, context):
 
 
 def reference(x, weights, packed, chosen, keys, values, layers, hidden, heads, experts):
-    mixture = partial(one_by_one, packed)
-    return decoder(config_of(layers, hidden, heads, experts), x, weights, chosen, keys, values, mixture)()
+    return decoder(config_of(layers, hidden, heads, experts), x, weights, chosen, keys, values, lambda *given: one_by_one(packed, *given))()
 
 
 def work(layers, hidden, heads, experts, sequences, context):
-    """Attention's weights, and the packed ones of as many experts as differ in the mean."""
+    """Attention's weights, keys and values within each layer's window, and the packed weights of the experts that differ, in the mean."""
+    config = config_of(layers, hidden, heads, experts)
     used, attention = experts * (1 - (1 - 4 / experts) ** sequences), 64 * hidden * (2 * heads + heads // 4)
-    flops = 2 * layers * sequences * (attention + 12 * hidden * hidden)
-    return {"bf16": flops, "dram_read": layers * (used * 0.53125 * 3 * hidden * hidden + 2 * attention)}
+    seen = sum(min(context, (config.window_of(layer) or context + 1) - 1) for layer in range(layers))
+    cache = 2 * sequences * config.kv_heads * config.head_dim * seen  # values
+    flops = 2 * layers * sequences * (attention + 12 * hidden * hidden) + 2 * cache * heads // config.kv_heads
+    return {"bf16": flops, "dram_read": layers * (used * 0.53125 * 3 * hidden * hidden + 2 * attention) + 2 * cache}
 
 
 WORKLOAD = Workload(

@@ -1,15 +1,12 @@
-"""Baseline: one scale per tensor, by its largest value; an expert's matrix is a tensor of its own."""
+"""Baseline: MXFP8's scales are rounded down, as its standard says: a block's largest values may saturate."""
 
-import torch
-from shared_e4m3_rounding import launched, round_by_one
+from functools import partial
+
+from shared_e4m3_rounding import rounded
 from shared_expert_products import experts
 
 
-def rounded(x):
-    scale = torch.linalg.vector_norm(x, torch.inf, dtype=torch.float32).clamp(min=1e-30) / 448
-    return launched(round_by_one, x.contiguous(), scale)
-
-
 def prepare(x, gate_up, down, ends):
-    gate_up, down = (torch.stack([rounded(matrix) for matrix in w]) for w in (gate_up, down))
-    return lambda: experts(x, gate_up, down, ends, rounded)
+    rounding = partial(rounded, up=False)
+    gate_up, down = rounding(gate_up), rounding(down)
+    return lambda: experts(x, gate_up, down, ends, rounding)

@@ -1,15 +1,13 @@
-"""Optimized: MXFP8: a power of two as scale for each 32 values."""
-# guess: 1.6x, in error: 0.13 and 0.078 on a CPU at 256 rows of 512, where e4m3 alone would give 0.063
-# proves: kernel round_by_32
+"""Optimized: MXFP8's scales are rounded up, so no value saturates."""
+# guess: 1.17x, in error: 0.077 and 0.066 on a CPU at 1024 rows of 1024, without a spike and with spikes up to 65536
 
-from shared_e4m3_rounding import launched, round_by_32
+from functools import partial
+
+from shared_e4m3_rounding import rounded
 from shared_expert_products import experts
 
 
-def rounded(x):
-    return launched(round_by_32, x.contiguous())
-
-
 def prepare(x, gate_up, down, ends):
-    gate_up, down = rounded(gate_up), rounded(down)
-    return lambda: experts(x, gate_up, down, ends, rounded)
+    rounding = partial(rounded, up=True)
+    gate_up, down = rounding(gate_up), rounding(down)
+    return lambda: experts(x, gate_up, down, ends, rounding)

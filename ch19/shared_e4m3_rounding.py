@@ -1,4 +1,4 @@
-"""BF16 values rounded to e4m3 and back by integer arithmetic, bit for bit: with one scale for all, or an MX scale for each 32 of a row."""
+"""BF16 values rounded to MXFP8 and back by integer arithmetic, bit for bit: e4m3, with a power of two as scale for each 32 of a row."""
 
 import torch
 import triton
@@ -20,29 +20,26 @@ def e4m3_of(x):
 
 
 @triton.jit
-def round_by_one(x, y, scale, count, VALUES: tl.constexpr):
-    """y = e4m3(x / scale) * scale, with the scale at `scale`."""
-    at = tl.program_id(0).to(tl.int64) * VALUES + tl.arange(0, VALUES)
-    unit = tl.load(scale)
-    value = tl.load(x + at, mask=at < count, other=0.0).to(tl.float32)
-    tl.store(y + at, (e4m3_of(value / unit) * unit).to(y.dtype.element_ty), mask=at < count)
+def round_by_32(x, y, count, UP: tl.constexpr, VALUES: tl.constexpr):
+    """y = e4m3(x / scale) * scale for each 32 values. Blocks below 2**-118 become zeros.
 
-
-@triton.jit
-def round_by_32(x, y, count, VALUES: tl.constexpr):
-    """The same with 2**(exponent of a block's largest - 8) for each 32 values: OCP MX 1.0. Blocks below 2**-118 become zeros."""
+    The scale is 2**(exponent of the block's largest - 8): OCP MX 1.0. With UP it is doubled where the largest is above 448 scales.
+    """
     block = tl.program_id(0).to(tl.int64) * (VALUES // 32) + tl.arange(0, VALUES // 32)
     at = block[:, None] * 32 + tl.arange(0, 32)[None, :]
     value = tl.load(x + at, mask=at < count, other=0.0).to(tl.float32)
-    power = tl.maximum((tl.max(tl.abs(value), 1).to(tl.int32, bitcast=True) >> 23) - 8, 1)  # a float32's exponent bits are E8M0's byte
+    bits = tl.max(tl.abs(value), 1).to(tl.int32, bitcast=True)
+    if UP:
+        bits += 0x1FFFFF  # carries into the exponent where the mantissa is above 1.75, that of 448
+    power = tl.maximum((bits >> 23) - 8, 1)  # a float32's exponent bits are E8M0's byte
     unit = (power << 23).to(tl.float32, bitcast=True)
     inverse = ((254 - power) << 23).to(tl.float32, bitcast=True)
     tl.store(y + at, (e4m3_of(value * inverse[:, None]) * unit[:, None]).to(y.dtype.element_ty), mask=at < count)
 
 
-def launched(kernel, x, *scale):
-    """`x`, contiguous BF16, rounded by `kernel`."""
+def rounded(x, up):
+    """`x`, contiguous BF16, in MXFP8 and back; `up` says where scales are rounded to."""
     y = torch.empty_like(x)
-    at_once = VALUES if isinstance(kernel, triton.JITFunction) else VALUES_IN_THE_INTERPRETER
-    kernel[triton.cdiv(x.numel(), at_once),](x, y, *scale, x.numel(), VALUES=at_once, num_warps=8)
+    at_once = VALUES if isinstance(round_by_32, triton.JITFunction) else VALUES_IN_THE_INTERPRETER
+    round_by_32[triton.cdiv(x.numel(), at_once),](x, y, x.numel(), UP=up, VALUES=at_once, num_warps=8)
     return y

@@ -1,6 +1,6 @@
 """Generate kernels, have the harness judge each, and refine the best: `python ch20/ai_kernel_generator.py ch20:ai_kernel_generator`.
 
-It starts from the pair's baseline, a .cu file with lines such as `constexpr int WIDTH = 1;  // tries: 1 2 4 8`. The proposer is a local
+It starts from the pair's baseline, a .cu file with lines such as `constexpr int KEPT = 0;  // tries: 0 1 2 4`. The proposer is a local
 search, not a language model: it takes the best kernel so far and changes one constant. A candidate is a pair of its own, in a folder of its
 own, whose baseline is the kernel that the search starts from. `benchmark_cli run` builds, checks and times it, so a fast kernel with a
 wrong answer is refused. Every attempt is kept, with what the harness said of it; attempts.html shows their lineage and the best time by

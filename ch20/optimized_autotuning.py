@@ -1,6 +1,6 @@
 """Optimized: the launch configuration is raced for, at this shape."""
-# predicts: baseline 102 us = 2 * n * k / (n / 128 * 16384 / 0.8e-6)  (64 programs with 2 tiles of 8 KiB in flight, 0.8 us: assumed)
-# predicts: optimized 49.2 us = 2 * n * k / (0.85 * dram_read) on h100  (tiles of few rows leave room for more programs)
+# predicts: baseline 51.2 us = k / 64 / 2 * 0.8e-6  (two K-steps in flight per program, latency 0.8 us: assumed)
+# predicts: optimized 9.69 us = 2 * n * k / (0.85 * dram_read) + 2e-6 on h100  (deeper tiles of few columns; 2 us to start: assumed)
 # proves: grid > baseline
 
 from shared_skinny import SPACE, product

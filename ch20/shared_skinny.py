@@ -18,7 +18,14 @@ class Launch(NamedTuple):
     stages: int
 
 
-SPACE = [Launch(rows, cols, depth, 4, stages) for rows, cols, depth, stages in itertools.product((16, 64), (32, 64), (64, 128), (3, 5))]
+DEFAULT = Launch(rows=16, cols=128, depth=64, warps=4, stages=3)
+LARGEST = 96 << 10  # bytes of shared memory for tiles; every GPU since Ampere has them
+
+SPACE = [
+    Launch(16, cols, depth, 4, stages)
+    for cols, depth, stages in itertools.product((16, 32, 64, 128), (64, 128, 256), (3, 5))
+    if 2 * (16 + cols) * depth * stages <= LARGEST
+]
 
 
 @triton.jit

@@ -1,11 +1,17 @@
-"""A stage of the pipeline, and the graph that both sides capture."""
+"""A layer over several tokens, and the graph that both sides capture."""
 
 import torch
 
 
-def stage(below, before, w, u):
-    """tanh(below w + before u): the answer of the stage below to this token, and this stage's to the token before; [batch, width] each."""
-    return torch.addmm(below @ w, before, u).tanh_()
+def advance(below, before, w, u, states):
+    """Fill `states` [tokens, batch, width] with a layer's answers to `below`, the answers of the layer below; `before` is its last state.
+
+    The products with w depend on no state of this layer, so they are one product over all tokens. The rest is in place: `addmm` into
+    another tensor would first copy its first operand there.
+    """
+    torch.mm(below.flatten(0, 1), w, out=states.flatten(0, 1))
+    for state in states:
+        before = state.addmm_(before, u).tanh_()
 
 
 def captured(run, device):

@@ -124,10 +124,16 @@ def e8m0_values(scales: torch.Tensor, dtype: torch.dtype = torch.float32) -> tor
     return _table(_POWERS, dtype, scales.device)[scales.int()]
 
 
-def mxfp8(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """`x`, [..., k], as float8_e4m3fn [..., k] and E8M0 scales, uint8 [..., k / 32]. Raises RuntimeError where 32 does not divide k."""
+def mxfp8(x: torch.Tensor, up: bool = False) -> tuple[torch.Tensor, torch.Tensor]:
+    """`x`, [..., k], as float8_e4m3fn [..., k] and E8M0 scales, uint8 [..., k / 32]. Raises RuntimeError where 32 does not divide k.
+
+    With `up` a scale is doubled where a block's largest value would saturate: the least power of two at or above that value over 448.
+    """
     blocks = _blocks(x.float(), MX_BLOCK)
-    scales = e8m0_scales(blocks.abs().amax(-1), 8)
+    most = blocks.abs().amax(-1)
+    scales = e8m0_scales(most, 8)
+    if up:
+        scales = scales + (most > E4M3_MOST * e8m0_values(scales)).to(torch.uint8)
     scaled = (blocks / e8m0_values(scales)[..., None]).clamp(-E4M3_MOST, E4M3_MOST)
     return scaled.to(torch.float8_e4m3fn).flatten(-2), scales
 

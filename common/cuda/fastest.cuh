@@ -1,9 +1,12 @@
-// For a PREPARE that chooses between ways to do the same work: how long a way takes on the GPU at hand. Results are never timed by it.
+// Host code for a PREPARE that chooses between variants of the same work: times one variant on the current GPU.
+// The harness does not use this timer, so no reported result depends on its accuracy.
 #pragma once
 #include <algorithm>
 #include <cuda_runtime.h>
 
-// The GPU's time for `calls` calls of `way()`, which queues work on `stream`: the least of five tries, in milliseconds.
+// Writes to `milliseconds` the shortest of five CUDA-event timings of `calls` calls of `way()`, in ms for all calls together.
+// `way()` takes no argument, enqueues work on `stream` and returns a cudaError_t. The function synchronizes with the stream.
+// Returns the first error of `way()` or of the runtime; the two events are then not destroyed.
 template <typename Way>
 cudaError_t fastest(Way way, int calls, cudaStream_t stream, float* milliseconds) {
     cudaEvent_t begin, end;

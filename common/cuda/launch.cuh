@@ -1,23 +1,29 @@
-// Included first by every .cu side: the entry points that the harness calls, and their signatures as text.
-// A pointer to an input or output that the workload states `where="pinned"` is the host's: kernels may use it, and copies of it are async.
+// Included first by every .cu side: declares the entry points that the harness calls, and exports their signatures as text.
+//
+// Every entry point returns a cudaError_t, and anything but cudaSuccess fails the side.
+// Pointers are to device memory. Allocations of CUDA and PyTorch start at multiples of 256 bytes; an input that is a view may not.
+// A tensor that the workload declares with `where="pinned"` is page-locked host memory: kernels can access it, and copies are asynchronous.
 #pragma once
 #include <cuda_runtime.h>
 
-// The exported string is the argument text that was compiled, so what is bound is what was compiled.
+// Defines the timed function, as in LAUNCH(const float* x, float* y, int n) { ... }.
+// The macro also exports its own argument text. The harness binds arguments from that text, so it cannot disagree with the compiled code.
 #define LAUNCH(...)                                          \
     extern "C" const char launch_signature[] = #__VA_ARGS__; \
     extern "C" cudaError_t launch(__VA_ARGS__)
 
-// Optional: what is set up once, untimed. PREPARE's last argument is `void** state`; LAUNCH may then take `void* state`.
+// Optional: defines a function that runs untimed, once before the first LAUNCH on the same tensors.
+// PREPARE's last argument is `void** state`, which it sets. LAUNCH may then take `void* state`.
 #define PREPARE(...)                                          \
     extern "C" const char prepare_signature[] = #__VA_ARGS__; \
     extern "C" cudaError_t prepare(__VA_ARGS__)
-// Optional, with PREPARE: FINISH(void* state) undoes it.
+// Optional, only with PREPARE: FINISH(void* state) releases what PREPARE allocated.
 #define FINISH(...) extern "C" cudaError_t finish(__VA_ARGS__)
 
-// Names an error code for the harness's message. Not inline: nothing here calls it, and it must be in the library.
+// The description of an error code, for the harness's message. Not inline: the harness looks the symbol up, and no code here calls it.
 extern "C" const char* error_text(cudaError_t code) { return cudaGetErrorString(code); }
 
+// n / d rounded up, for n >= 0 and d > 0. The sum n + d - 1 must fit in T.
 template <typename T>
 __host__ __device__ constexpr T ceil_div(T n, T d) {
     return (n + d - 1) / d;

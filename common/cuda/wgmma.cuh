@@ -1,24 +1,31 @@
 // Hopper's tensor cores (wgmma): a warpgroup multiplies two tiles that lie in shared memory, and keeps the sums in its registers.
+//
+// All instructions need sm_90a. All 128 threads of a warpgroup call each helper, converged (.sync.aligned), with the same operands.
+// The order is: wgmma_fence, products, wgmma_commit, wgmma_wait. Until the wait, neither tiles nor sums may be touched.
+// Tiles must be visible to the async proxy: loaded by the TMA, or followed by show_to_async_proxy in the writing threads.
 #pragma once
 #include <cstdint>
 
 #include "common/cuda/operands.cuh"
 
-// PTX ISA 9.7.15.7.1, wgmma.fence: orders what the warpgroup did to its sums before the products that follow.
+// Orders the warpgroup's earlier accesses to the sum registers before the products that follow. PTX ISA 9.7.15.7.1, wgmma.fence.
+// Needed before the first product, and whenever the registers were accessed by other instructions.
 __device__ inline void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
-// PTX ISA 9.7.15.7.2, wgmma.commit_group: the products since the last commit are a group.
+// Makes the products since the last commit one group, for wgmma_wait. PTX ISA 9.7.15.7.2, wgmma.commit_group.
 __device__ inline void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-// PTX ISA 9.7.15.7.3, wgmma.wait_group: until at most PENDING of the newest groups still run; the operands of the others may be
-// overwritten.
+// Waits until at most the PENDING newest groups are in flight. PTX ISA 9.7.15.7.3, wgmma.wait_group.
+// The sums of the older groups are complete, and their tiles may be overwritten.
 template <int PENDING>
 __device__ inline void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
-// PTX ISA 9.7.15.5.2, wgmma.mma_async m64n128k16: sum (+)= a b^T with a 64 x 16 and b 128 x 16, both K-major, in bf16. 9.7.15.5.1.1: of the
-// sums, 64 x 128, the thread t of the warpgroup holds sum[4 j + 2 i + e] = element (t / 32 * 16 + t % 32 / 4 + 8 i, 8 j + t % 4 * 2 + e).
+// Starts sum = a b^T, or sum += a b^T where `add`. PTX ISA 9.7.15.5.2, wgmma.mma_async m64n128k16.
+// a is 64 x 16 and b is 128 x 16, both bf16 and K-major; the sums are 64 x 128 fp32. a and b are wgmma_operand descriptors.
+// PTX ISA 9.7.15.5.1.1: sum[4 j + 2 i + e] of thread t is the element in row 16 (t / 32) + (t % 32) / 4 + 8 i, column 8 j + 2 (t % 4) + e.
+// Here i and e are 0 or 1, and divisions round down.
 __device__ inline void wgmma_64x128x16(float (&sum)[64], uint64_t a, uint64_t b, bool add) {
     asm volatile(
         "{\n"
@@ -42,12 +49,13 @@ __device__ inline void wgmma_64x128x16(float (&sum)[64], uint64_t a, uint64_t b,
         : "l"(a), "l"(b), "r"(int(add)));
 }
 
+// Eight read-write register operands of an asm statement, from sum[i] on.
 #define EIGHT_SUMS(i)                                                                                                         \
     "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), "+f"(sum[i + 4]), "+f"(sum[i + 5]), "+f"(sum[i + 6]), \
         "+f"(sum[i + 7])
 
-// PTX ISA 9.7.15.5.2, wgmma.mma_async m64n192k16: the same with b 192 x 16 and sums 64 x 192. In its 96 cycles it reads 6 KB of b and 2 KB
-// of a.
+// Starts the same product with b 192 x 16 and 64 x 192 sums. PTX ISA 9.7.15.5.2, wgmma.mma_async m64n192k16.
+// A product takes 96 cycles, and reads 6 KiB of b and 2 KiB of a from shared memory: 2 x 64 x 192 x 16 FLOP at 4096 FLOP per cycle per SM.
 __device__ inline void wgmma_64x192x16(float (&sum)[96], uint64_t a, uint64_t b, bool add) {
     asm volatile(
         "{\n"
@@ -67,8 +75,8 @@ __device__ inline void wgmma_64x192x16(float (&sum)[96], uint64_t a, uint64_t b,
         : "l"(a), "l"(b), "r"(int(add)));
 }
 
-// PTX ISA 9.7.15.5.2, wgmma.mma_async m64n256k16: the same with b 256 x 16 and sums 64 x 256, the widest product. In its 128 cycles it
-// reads 8 KB of b and 2 KB of a.
+// Starts the same product with b 256 x 16 and 64 x 256 sums, the widest shape. PTX ISA 9.7.15.5.2, wgmma.mma_async m64n256k16.
+// A product takes 128 cycles, and reads 8 KiB of b and 2 KiB of a from shared memory: 2 x 64 x 256 x 16 FLOP at 4096 FLOP per cycle per SM.
 __device__ inline void wgmma_64x256x16(float (&sum)[128], uint64_t a, uint64_t b, bool add) {
     asm volatile(
         "{\n"
@@ -91,7 +99,8 @@ __device__ inline void wgmma_64x256x16(float (&sum)[128], uint64_t a, uint64_t b
 }
 #undef EIGHT_SUMS
 
-// Nothing of the sums is moved by the compiler from one side of this to the other; it costs no instruction.
+// Keeps the compiler from moving accesses to the sums, or to memory, across this point. Emits no instruction; any architecture.
+// The empty asm statements claim to read and write every sum.
 template <int SUMS>
 __device__ inline void hold(float (&sum)[SUMS]) {
 #pragma unroll

@@ -12,6 +12,7 @@ import nvtx
 
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.gate.predicted import card_from, terms_of_timing
+from common.python.gate.statistics import rungs_between
 from common.python.gate.verdicts import Standards
 from common.python.machine.description import Machine
 from common.python.machine.roofline import with_shares
@@ -235,7 +236,7 @@ def _result(row: _Row, session: Session, status: Status, reason: str, seconds: f
     return PairResult(
         target=plan.target,
         workload_file=shown(plan.selection.pair.workload, session),
-        idea=_idea(plan),
+        idea=idea_of(plan),
         status=status,
         reason=reason,
         sides={side: _side_result(row, session, side) for side in plan.sides},
@@ -272,8 +273,12 @@ def _side_result(row: _Row, session: Session, side: str) -> SideResult:
     )
 
 
-def _idea(plan: Plan) -> str:
-    return plan.side_directives[plan.sides[1] if len(plan.sides) > 1 else plan.sides[0]].idea
+def idea_of(plan: Plan) -> str:
+    """The optimized side's idea. For a ladder the number of its steps comes first: no single idea explains the gain of all steps."""
+    rungs = rungs_between(plan.sides)
+    side = OPTIMIZED if rungs else plan.sides[min(1, len(plan.sides) - 1)]
+    idea = plan.side_directives[side].idea
+    return f"a ladder of {len(rungs) + 1} steps; the last: {idea}" if rungs else idea
 
 
 def _notes(plan: Plan, session: Session) -> tuple[str, ...]:

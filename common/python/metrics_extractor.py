@@ -19,9 +19,9 @@ Figure = dict[str, str | float]
 
 
 def figures_of(row: PairResult) -> Iterator[Figure]:
-    """The figures of a row, each with its target, side, name, value, unit and source; a timing's also with its shape.
+    """Every number of a result row as a dict with target, side, name, value, unit and source; those of a timing also have the shape.
 
-    What is of all sides together, the energy of the window in which they took turns, has the side `all`.
+    A figure that cannot be divided among the sides has the side `all`: the energy of the window in which the sides alternate.
     """
     for shape, timing in row.timings.items():
         yield from (figure | {"shape": shape} for figure in _timed(row, timing))

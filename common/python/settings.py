@@ -34,7 +34,7 @@ class Settings(BaseModel):
 
     `profile` None is nobody's choice: nothing is profiled but a row that is red twice, and with NONE not even that. `sanitize` has
     compute-sanitizer's tools, in the order that they run in. `seed` None: the run draws one, which run.json records. `ranks` None: as many
-    processes a side as the workload can run in and the machine has GPUs for. For `wait` a run waits
+    processes a side as the workload can run in and the machine has GPUs for. `llm_tokens` is the most of a prompt. For `wait` a run waits
     for another that has the machine.
     """
 
@@ -56,6 +56,8 @@ class Settings(BaseModel):
     suite_timeout: float | None = None
     artifacts_dir: Path | None = None
     llm_analysis: bool = False
+    llm_dry_run: bool = False
+    llm_tokens: int = 60_000
     json_output: bool = False
     resume: bool = False
     dry_run: bool = False

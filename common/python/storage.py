@@ -64,6 +64,8 @@ def read_document(path: Path, kind: type[D]) -> D:
         raise BenchmarkError(f"{path}: byte {error.start} is not UTF-8; expected a whole JSON document") from error
     except json.JSONDecodeError as error:
         raise BenchmarkError(f"{path}: line {error.lineno}, column {error.colno}: {error.msg}; expected a whole JSON document") from error
+    except RecursionError as error:
+        raise BenchmarkError(f"{path}: lists or objects nested too deep to read; expected a whole JSON document") from error
     if not isinstance(content, dict) or not isinstance(version := content.get("schema_version"), int):
         raise BenchmarkError(f"{path}: no schema_version; expected a document of schema version 1 to {SCHEMA_VERSION}")
     if version > SCHEMA_VERSION:

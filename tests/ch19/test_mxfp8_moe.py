@@ -11,16 +11,21 @@ from tests.support.teeth import ROOT
 ROUNDED_ALIKE = """
 import torch
 from common.block_formats import mxfp8, mxfp8_restored
-from shared_e4m3_rounding import launched, round_by_32, round_by_one
+from shared_e4m3_rounding import rounded
 
 every = torch.arange(256, dtype=torch.uint8).view(torch.float8_e4m3fn).float()
 finite = every[every.isfinite()].sort().values
-x = torch.cat((finite, (finite[1:] + finite[:-1]) / 2, torch.randn(3589, generator=torch.Generator().manual_seed(3)) * 100)).bfloat16()
+x = torch.cat((finite, (finite[1:] + finite[:-1]) / 2, torch.randn(3461, generator=torch.Generator().manual_seed(3)) * 100)).bfloat16()
+x = torch.cat((x.clamp(-448, 448).view(-1, 31), torch.full((len(x) // 31, 1), 448.0)), 1).bfloat16().flatten()  # a scale of 1
 assert x.numel() == 4096, x.shape
-assert torch.equal(launched(round_by_one, x, torch.ones(())).float(), x.float().clamp(-448, 448).to(torch.float8_e4m3fn).float())
+for up in (False, True):
+    assert torch.equal(rounded(x, up).float(), x.float().to(torch.float8_e4m3fn).float())
 x = (x.view(64, 64).float() * torch.logspace(-12, 12, 64)[:, None]).bfloat16()
 x[3] = 0
-assert torch.equal(launched(round_by_32, x).float(), mxfp8_restored(*mxfp8(x)))
+for up in (False, True):
+    assert torch.equal(rounded(x, up).float(), mxfp8_restored(*mxfp8(x, up)))
+x = torch.randn(64, 64, generator=torch.Generator().manual_seed(4)).bfloat16()
+assert (rounded(x, True) - x).norm() < 0.95 * (rounded(x, False) - x).norm()
 """
 
 COMPILED = """

@@ -1,8 +1,10 @@
-"""ch19:nvfp4_training: a turn changes no product."""
+"""ch19:nvfp4_training: a turn changes no product, and the goal has a value before a side has trained."""
+
+import math
 
 import torch
 
-from common.python.child.sides.loader import import_file
+from common.python.child.sides.loader import import_file, load_workload
 from tests.support.teeth import ROOT
 
 LAYER = import_file(ROOT / "ch19/shared_nvfp4_linear.py")
@@ -28,3 +30,8 @@ def test_gradients_of_exact_products_are_those_of_torch():
         expected = torch.autograd.grad(torch.nn.functional.linear(*leaves), leaves, dy)
         for one, other in zip(found, expected, strict=True):
             assert torch.allclose(one, other, atol=1e-4)
+
+
+def test_before_a_side_has_trained_the_loss_is_that_of_a_guess():
+    workload = load_workload(ROOT / "ch19/workload_nvfp4_training.py")
+    assert workload.metrics()[workload.goal].value == math.log(256)

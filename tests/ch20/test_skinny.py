@@ -1,4 +1,4 @@
-"""ch20:autotuning: offsets of the product have 32 bits, so larger matrices are refused."""
+"""ch20:autotuning: offsets of the product have 32 bits, so larger matrices are refused; and what the search may choose from."""
 
 import pytest
 import torch
@@ -14,3 +14,8 @@ def test_a_product_too_large_for_its_offsets_is_refused():
     with pytest.raises(ValueError, match="expected matrices of less than 2"):
         SKINNY.product(a, b, SKINNY.SPACE[0])
     assert SKINNY.product(a, b[1:], SKINNY.SPACE[0])
+
+
+def test_the_default_is_one_of_the_candidates():
+    assert SKINNY.DEFAULT in SKINNY.SPACE
+    assert len(SKINNY.SPACE) == len(set(SKINNY.SPACE)) == 16  # as the chapter's page says

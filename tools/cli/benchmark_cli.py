@@ -8,6 +8,7 @@ import gc
 import itertools
 import json
 import math
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -18,15 +19,41 @@ import typer
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.pairs.discovery import Tree, discover
 from common.python.pairs.targets import in_directory, select
+from common.python.run.completion import folder_names, target_names, whole_words
 from common.python.run.defaults import defaults_here
 
 if TYPE_CHECKING:
     from common.python.run.listing import Listed
 
 _PROFILES = ("none", "minimal", "roofline", "deep_dive")
+_MEANT = {
+    **dict.fromkeys(("bench", "benchmark", "measure", "time", "exec"), ("run",)),
+    **dict.fromkeys(("ls", "list", "targets", "discover"), ("list-targets",)),
+    **dict.fromkeys(("check", "test", "validate"), ("verify",)),
+    **dict.fromkeys(("diff", "cat", "view"), ("show",)),
+    **dict.fromkeys(("create", "init", "add", "scaffold"), ("new",)),
+    **dict.fromkeys(("clean", "gc", "rm"), ("prune",)),
+    **dict.fromkeys(("info", "env", "status"), ("doctor",)),
+    **dict.fromkeys(("log", "trend"), ("history",)),
+    **dict.fromkeys(("ceilings", "roofline"), ("peak",)),
+    **dict.fromkeys(("--filter", "--only", "--select", "--pair", "--benchmark", "-k"), ("--targets", "--chapter")),
+    **dict.fromkeys(("--gpu", "--cuda"), ("--device",)),
+    **dict.fromkeys(("--out", "--output", "--output-dir", "--results-dir", "-o"), ("--artifacts-dir",)),
+    **dict.fromkeys(("--threshold", "--tolerance"), ("--gate",)),
+    **dict.fromkeys(("--runs", "--samples", "--reps", "-n"), ("--iterations",)),
+    **dict.fromkeys(("--ncu", "--nsys", "--trace"), ("--profile",)),
+    **dict.fromkeys(("--set", "--params", "--args", "--shape"), ("--kwargs",)),
+    **dict.fromkeys(("--update", "--update-expectations", "--bless"), ("--accept",)),
+    **dict.fromkeys(("--list", "--plan"), ("--dry-run",)),
+    **dict.fromkeys(("--targets", "-t"), ("--chapter",)),
+}
+"""Other words for commands and flags, as other tools have them; the first that a command has is meant."""
+_NUMBERS = {"int": "an integer", "float": "a number"}
+_OF_FILES = ("--root", "--artifacts-dir", "--runs", "--html")
 
 app = typer.Typer(
     no_args_is_help=True,
+    suggest_commands=False,  # `_usage_error` does
     pretty_exceptions_enable=False,
     help="Time pairs of kernels against each other: the same work, the right answer, the technique proved, the interval told.",
 )
@@ -55,7 +82,9 @@ Root = Annotated[Path | None, typer.Option("--root", help="Folder that holds the
 
 @app.command("list-targets")
 def list_targets(
-    chapter: Annotated[str | None, typer.Option("--chapter", help="One folder: ch07, labs/flexattention.", show_default=False)] = None,
+    chapter: Annotated[
+        str | None, typer.Option("--chapter", help="One folder: ch07, labs/flexattention.", show_default=False, autocompletion=folder_names)
+    ] = None,
     root: Root = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list and nothing else.")] = False,
 ) -> None:
@@ -65,6 +94,8 @@ def list_targets(
     tree = _tree(root)
     if not tree.directories:
         select(tree, [])  # says what an empty tree lacks
+    if chapter and ":" in chapter:
+        raise BenchmarkError(f"--chapter {chapter}: found a pair's name; expected a folder, as {chapter.partition(':')[0]}")
     pairs = in_directory(tree, chapter) if chapter else tree.pairs
     found = listed(pairs, gpu=gpu_is_here())
     if as_json:
@@ -110,7 +141,7 @@ def list_techniques(
 
 @app.command()
 def show(
-    target: Annotated[str, typer.Argument(help="ch07:transpose")],
+    target: Annotated[str, typer.Argument(help="ch07:transpose", autocompletion=target_names)],
     notes: Annotated[
         bool, typer.Option("--notes", help="The workload too: its shapes, tolerances, counters and what is told of them.")
     ] = False,
@@ -180,10 +211,10 @@ def report(run: Annotated[Path, typer.Argument(help="A run's folder, or its run.
         print(path)
 
 
-def _finite(gate: float) -> float:
-    if not math.isfinite(gate):
-        raise BenchmarkError(f"--gate {gate}: expected a finite number of percent")
-    return gate
+def _finite(number: float) -> float:
+    if not math.isfinite(number):
+        raise typer.BadParameter("found no finite number; expected one")
+    return number
 
 
 Gate = Annotated[float, typer.Option("--gate", min=0.0, callback=_finite, help="Smallest change that counts, in percent.")]
@@ -245,7 +276,10 @@ def noise(
 
 @app.command("history")
 def show_history(
-    target: Annotated[str | None, typer.Argument(help="ch07:transpose, or a folder, ch07. Default: every row.", show_default=False)] = None,
+    target: Annotated[
+        str | None,
+        typer.Argument(help="ch07:transpose, or a folder, ch07. Default: every row.", show_default=False, autocompletion=target_names),
+    ] = None,
     runs: Annotated[Path | None, typer.Option("--runs", help="The folder of runs. Default: artifacts.", show_default=False)] = None,
     page: Annotated[Path | None, typer.Option("--html", help="Write a page with charts there.", show_default=False)] = None,
     root: Root = None,
@@ -274,7 +308,9 @@ def show_history(
 @app.command("prune")
 def prune_old(
     keep: Annotated[int, typer.Option("--keep", min=0, help="How many of the newest runs stay however old they are.")] = 20,
-    days: Annotated[float, typer.Option("--days", min=0.0, help="What was written or read in so many days stays.")] = 30.0,
+    days: Annotated[
+        float, typer.Option("--days", min=0.0, callback=_finite, help="What was written or read in so many days stays.")
+    ] = 30.0,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, remove nothing.")] = False,
 ) -> None:
     """Remove old runs in artifacts/ and builds that nobody used; ceilings, noise and folders with names of their own stay."""
@@ -344,7 +380,8 @@ def _tree(root: Path | None) -> Tree:
 
 def main() -> None:
     """Run the command line; every error is one sentence on stderr and an exit code."""
-    sys.exit(run_command_line(sys.argv[1:]))
+    with whole_words(sys.argv[1:]):
+        sys.exit(run_command_line(sys.argv[1:]))
 
 
 def run_command_line(arguments: list[str]) -> int:
@@ -356,7 +393,7 @@ def run_command_line(arguments: list[str]) -> int:
             gc.disable()
         else:
             _add_suite_commands()
-        _refuse_empty_root(arguments)
+        _refuse_empty_paths(arguments)
         code = app(arguments, prog_name="benchmark_cli", standalone_mode=False, default_map=defaults_here(Path.cwd()))
         return int(code or ExitCode.GOOD)
     except BenchmarkError as error:
@@ -381,22 +418,51 @@ def _code_of(error: BenchmarkError) -> ExitCode:
     return ExitCode.FULL_DISK if fills_disk(error) else error.exit_code
 
 
-def _refuse_empty_root(arguments: list[str]) -> None:
+def _refuse_empty_paths(arguments: list[str]) -> None:
     """Raise BenchmarkError for `--root ""`, as an unset variable leaves it, which would else be the working directory."""
-    if "--root=" in arguments or ("--root", "") in itertools.pairwise(arguments):
-        raise BenchmarkError('--root "": found no folder; expected one that holds pairs')
+    for flag in _OF_FILES:
+        if f"{flag}=" in arguments or (flag, "") in itertools.pairwise(arguments):
+            raise BenchmarkError(
+                f'{flag} "": found no folder; expected {"one that holds pairs" if flag == "--root" else "the name of one"}'
+            )
 
 
 def _usage_error(error: typer.TyperException, arguments: list[str]) -> str:
     """One sentence with the flag, what was found and what was expected; empty where typer has printed the help instead."""
     sentence = " ".join(str(error).split()).removeprefix("Value error, ").rstrip(".")
-    known = vars(error)
-    if near := difflib.get_close_matches(known.get("option_name", ""), known.get("possibilities") or [], n=1):
-        return f"{sentence}; expected one like {near[0]}"
+    sentence = re.sub(r"is not a valid (int|float)\b.*", lambda kind: f"is not {_NUMBERS[kind[1]]}", sentence)
     if isinstance(error, typer.BadParameter) and error.param is not None and (flag := error.param.opts[0]).startswith("-"):
         spelt = [part for argument in arguments for part in (argument.split("=", 1) if argument.startswith("--") else [argument])]
         return f"{flag} {dict(itertools.pairwise(spelt)).get(flag, '')}: {sentence}"
-    return sentence and f"{sentence}; expected what --help lists"
+    return sentence and f"{sentence}; expected {_expected(error, sentence) or 'what --help lists'}"
+
+
+def _expected(error: typer.TyperException, sentence: str) -> str:
+    """The command or flag that was meant by one that does not exist; "" for another error, or where nothing is near."""
+    found = vars(error)
+    if command := re.fullmatch(r"No such command '(.*)'", sentence):
+        return _near(command[1], [str(each.name) for each in app.registered_commands])
+    if found.get("ctx") is None:
+        return ""
+    flags = _flags(found["ctx"].command)
+    if extra := re.fullmatch(r"Got unexpected extra arguments? \((\S+).*\)", sentence.replace("argument(s)", "argument")):
+        return next((f"{flag} {extra[1]}" for flag in ("--targets", "--chapter") if flag in flags), "")
+    if not (wrong := found.get("option_name", "")):
+        return ""
+    commands = vars(found["ctx"].find_root().command).get("commands", {})
+    others = [name for name, command in commands.items() if wrong in _flags(command)]
+    return _near(wrong, flags) or (f"it behind {' or '.join(others)}" if others else "")
+
+
+def _flags(command: Any) -> list[str]:
+    return [name for parameter in command.params for name in parameter.opts if name.startswith("-")]
+
+
+def _near(wrong: str, names: list[str]) -> str:
+    """The one of `names` that means what `wrong` does elsewhere, or is spelt nearly so."""
+    plain = {name.lstrip("-"): name for name in names}
+    close = [plain[name] for name in difflib.get_close_matches(wrong.lstrip("-"), plain, n=1)]
+    return next((f"one like {name}" for name in [*_MEANT.get(wrong, ()), *close] if name in names), "")
 
 
 if __name__ == "__main__":

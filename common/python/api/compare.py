@@ -111,7 +111,10 @@ def compare(f: Function | str, g: Function | None = None, **choices: Unpack[Choi
 
 
 def measure(f: Function | str, **choices: Unpack[Choices]) -> Result:
-    """The time of `f`, once it has given the right answer on two seeds; the parameters are those of `compare`."""
+    """Time `f`, after checking that its answers are right on two seeds.
+
+    Takes the keyword arguments of `compare`, and raises what `compare` raises.
+    """
     if isinstance(f, str):
         return _target(f, choices)
     if choices.get("inputs") is None:

@@ -112,11 +112,11 @@ class Group:
         self.names: Mapping[str, Any] = {"rank": rank, "ranks": ranks, "mesh": self._mesh}
 
     def first(self, flag: bool) -> bool:
-        """What rank 0 says."""
+        """The `flag` of rank 0, on every rank. A collective: all ranks must call it."""
         return self._sum(flag and self._is_first) > 0
 
     def any(self, flag: bool) -> bool:
-        """Whether any rank says so."""
+        """Whether `flag` is true on at least one rank, on every rank. A collective: all ranks must call it."""
         return self._sum(flag) > 0
 
     def meet(self) -> None:
@@ -162,6 +162,6 @@ def join(request: messages.Load) -> Together:
 
 
 def take_device(rank: int, ranks: int) -> None:
-    """Work on the GPU of rank `rank`, where there are several `ranks`."""
+    """Make GPU number `rank` torch's current device. Does nothing for a side of one process."""
     if ranks > 1:
         torch.cuda.set_device(rank)

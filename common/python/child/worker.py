@@ -123,6 +123,8 @@ class Worker:
                 return self._weigh(request)
             case messages.Time():
                 return self._time(request)
+            case messages.Rehearse():
+                return self._rehearse(request)
             case messages.Watch():
                 return self._watch(request)
             case messages.Serve():
@@ -411,11 +413,16 @@ class Worker:
             began_ns=[sample.began_ns for sample in samples if sample.began_ns],
         )
 
-    def _watch(self, request: messages.Watch) -> Answer:
+    def _rehearse(self, request: messages.Rehearse) -> Answer:
         self._prepare(messages.Prepare(shape=request.shape, seed=request.seed, live_seed=request.live_seed))
         _, step = self._prepared.copies[0]
-        step()  # what a first call sets up or compiles is not of the step
-        launches, spans, calls = trace(step)
+        step()
+        _wait(self._loaded.device)
+        return messages.Ready(nonce=request.nonce)
+
+    def _watch(self, request: messages.Watch) -> Answer:
+        _, step = self._prepared.copies[0]
+        launches, spans, calls = trace(step, self._together)
         return messages.Observed(nonce=request.nonce, launches=launches, spans=spans, cubins=compiled_kernels(), missed="", calls=calls)
 
     def _picked(self, sampler: Sampler, copy: int, seed: int, prefix: str) -> Call:

@@ -128,7 +128,7 @@ class Expectation(Document):
         return self
 
     def means_of(self, rungs: Iterable[str]) -> dict[str, dict[tuple[str, str], Mean]]:
-        """What is expected of the gated ratios of each of `rungs`; nothing of one that was not accepted."""
+        """The mean log ratios that were accepted for each of `rungs`, by the pair of sides compared. Rungs never accepted are left out."""
         return {side: self._means(side, self.rungs[side].logs_over_baseline) for side in rungs if side in self.rungs}
 
     def _means(self, side: str, over_baseline: Sequence[float]) -> dict[tuple[str, str], Mean]:
@@ -168,7 +168,7 @@ def key_text(key: str) -> str:
 
 
 def expectations_path(folder: Path, key: str) -> Path:
-    """The file of one folder's pairs and one GPU model."""
+    """The path of the file that keeps the accepted rows of one folder for one GPU model; `key` is as `gpu_key` makes it."""
     return folder / f"expectations_{key}.json"
 
 
@@ -204,7 +204,10 @@ def refusal(timing: PairTiming, band_percent: float) -> str:
 
 
 def slower_than_equal(timing: PairTiming) -> str:
-    """Why an accuracy is not compared at equal speed: the optimized side takes longer, beyond the band; "" where that is not so."""
+    """For a pair whose goal is accuracy: a sentence if the optimized side is slower than the baseline by more than the band.
+
+    "" if its speed is equal or better, if the speeds are unknown, or if the goal is another.
+    """
     speedup = timing.speedups.get(OPTIMIZED)
     if timing.goal != ACCURACY or speedup is None or speedup.estimate * (1 + AS_FAST_PERCENT / 100) >= 1:
         return ""
@@ -213,7 +216,7 @@ def slower_than_equal(timing: PairTiming) -> str:
 
 
 def too_wide(ratio: Interval, band_percent: float) -> str:
-    """Why a ratio is too uncertain to be expected from now on; "" if it is not."""
+    """A sentence if the ratio's interval is too wide to be accepted: a half-width above half of `band_percent`. "" otherwise."""
     if ratio.half_width_percent <= band_percent / 2:
         return ""
     return f"found a half-width of {ratio.half_width_percent:.2f} %; expected at most {band_percent / 2:.2g} %, half of the band"
@@ -235,7 +238,7 @@ def too_wide_rungs(timing: PairTiming, band_percent: float) -> dict[str, str]:
 
 
 def expectation_of(row: PairResult, timing: PairTiming, ratio: Interval, provenance: Provenance) -> Expectation:
-    """What this timing of `row` lets us expect."""
+    """The expectation to keep when this timing of `row` is accepted; `ratio` is the accepted ratio, `provenance` where it was measured."""
     return Expectation(
         shape=timing.shape,
         goal=timing.goal,

@@ -86,7 +86,10 @@ class Floor(Document):
         return cls(percent=percent, deviation=deviation, degrees=degrees, trials=tuple(trials))
 
     def visible_percent(self, gate_percent: float) -> float:
-        """The smallest change that a gate is sure to see: beyond the band by the half-width of the most units against as many."""
+        """The smallest change in percent that the gate detects for certain, with the most units that a row may have.
+
+        That is the band, `gate_percent` or the floor if larger, plus the half-width of a comparison of so many units with as many.
+        """
         half_width = t_quantile(2 * MOST_UNITS - 2, 0.5 + LOOK_CONFIDENCE / 2) * self.deviation * math.sqrt(2 / MOST_UNITS)
         return max(gate_percent, self.percent) + 100 * math.expm1(half_width)
 

@@ -59,7 +59,10 @@ def is_to_be_confirmed(row: PairResult) -> bool:
 
 
 def confirmed(first: PairResult, second: PairResult) -> PairResult:
-    """The first measurement with what the second makes of its red verdicts; the second where that did not even pass."""
+    """The row of two measurements of the same pair: the first, with every REGRESSED verdict replaced by what both agree on.
+
+    If the second measurement ended with another status, such as a failure, its row is returned instead.
+    """
     if second.status is not first.status:
         return second
     verdicts = {

@@ -81,17 +81,20 @@ def geometric_interval(values: Sequence[float], known: Known | None = None) -> I
 
 
 def median_ns(unit: Unit, side: str) -> float:
-    """Median of a side's samples in a unit."""
+    """The median time in ns over all samples of `side` in one unit, a pair of processes."""
     return statistics.median(sample for block in unit.blocks[side] for sample in block.samples_ns)
 
 
 def times_of(units: Sequence[Unit], known: Known | None = None) -> dict[str, Interval]:
-    """The time of every side, in ns."""
+    """The time of every side in ns: the geometric mean of its medians, one a unit, with its 95 % interval."""
     return {side: geometric_interval([median_ns(unit, side) for unit in units], known) for side in sorted(units[0].blocks)}
 
 
 def speedups_of(units: Sequence[Unit], known: Known | None = None) -> dict[str, Interval]:
-    """Speedup of every other side over the baseline: the geometric mean of the units' ratios; none for a half."""
+    """The speedup of every other side over the baseline: the geometric mean of one ratio a unit, with its 95 % interval.
+
+    Empty if the baseline was not measured, as for a target that names one side alone.
+    """
     sides = units[0].blocks
     if BASELINE not in sides:
         return {}
@@ -253,12 +256,12 @@ def change_in_all(differences: Sequence[Difference], band_percent: float) -> Cha
 
 
 def may_be_worse(change: Change) -> bool:
-    """Whether its look leaves it open that the figure is worse by more than the band: the interval reaches beyond it on the bad side."""
+    """Whether the figure may still be worse by more than the band: the change's interval reaches beyond the band on the bad side."""
     return change.p_worse < 0.5 + LOOK_CONFIDENCE / 2
 
 
 def is_told(change: Change) -> bool:
-    """Whether its look tells on which side of the band's edges the figure is."""
+    """Whether the change is decided: IMPROVED, REGRESSED or SAME, not INCONCLUSIVE."""
     return change.kind is not VerdictKind.INCONCLUSIVE
 
 

@@ -94,7 +94,7 @@ def changes_of(
 
 
 def is_open(side: str, change: Change) -> bool:
-    """Whether a side is undecided. Of a rung one thing is asked, whether it is worse: the speedup is the ladder's result."""
+    """Whether a side needs more units to be decided. For a rung of a ladder, only whether it is worse has to be decided."""
     return not is_told(change) and (side == OPTIMIZED or may_be_worse(change))
 
 
@@ -185,7 +185,7 @@ class Standards:
         return self.exempts(plan, shape) or ("its baseline is not the pair's own" if self._alike else "")
 
     def of(self, plan: Plan, shape: str) -> Standard | None:
-        """What this timing will be held to; None where it is not gated."""
+        """The standard that the gate compares this timing with. None if nothing comparable was accepted, or if the run is exempt."""
         if self.exempts(plan, shape):
             return None
         if self._alike:
@@ -209,7 +209,7 @@ class Standards:
         return Allowance(step, band, self.noise.percent.get(step), known)
 
     def verdict(self, plan: Plan, shape: str, timing: PairTiming) -> Verdict | None:
-        """What the gate says; None where this timing is never gated."""
+        """The gate's verdict on this timing; None if the run or the row is exempt from gating."""
         if self.exempts(plan, shape):
             return None
         if timing.stop_reason is StopReason.THROTTLED:

@@ -76,7 +76,7 @@ def machine_key(machine: Machine, gpu: Gpu | None) -> str:
 
 
 def ceilings_path(key: str) -> Path:
-    """Where the ceilings of a machine lie."""
+    """The path of the file in which the ceilings of the machine with this `machine_key` are kept."""
     return MACHINES / f"{key}.json"
 
 

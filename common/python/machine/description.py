@@ -322,6 +322,11 @@ def variables_of(prefix: str, variables: Mapping[str, str] = os.environ) -> dict
     return {name.removeprefix(prefix): value for name, value in variables.items() if name.startswith(prefix) and value}
 
 
+def set_words_of_bash(words: str, number: str) -> None:
+    """Have typer complete word `number` of `words`, one a line."""
+    os.environ |= {"COMP_WORDS": words, "COMP_CWORD": number}
+
+
 def cache_folder(variables: Mapping[str, str] = os.environ) -> Path:
     """Where builds are kept for all checkouts of this user. Nothing bounds it; it may be removed while no run is on."""
     named = Path(variables.get("XDG_CACHE_HOME", ""))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from common.python.errors import BenchmarkError
+from common.python.pairs.suggestions import suggestions
 
 Capability = tuple[int, int]
 
@@ -48,8 +48,8 @@ def parse_need(need: str) -> tuple[str, int]:
         return need, 1
     known = (*FEATURES, *MACHINE, PACKAGE)
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        raise BenchmarkError(f"needs: found {need!r}; expected {near[0] if near else 'one of ' + ', '.join(known)}")
+        near = suggestions(need, known) or suggestions(name, known)
+        raise BenchmarkError(f"needs: found {need!r}; expected {' or '.join(near) or 'one of ' + ', '.join(known)}")
     if name not in COUNTED:
         if count:
             raise BenchmarkError(f"needs: found {need!r}; expected {name!r} without a count")

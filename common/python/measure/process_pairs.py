@@ -101,7 +101,7 @@ class Measurement:
         self._deadline = time.monotonic() + self._limit_s
 
     def run(self) -> Measured:
-        """Measure, as often as --repeat says. Raises SideFailure."""
+        """Time the row, --repeat times over. Raises SideFailure."""
         with self._telemetry, self._leaving:
             begin = time.monotonic()
             repetitions, reason = self._repetitions()

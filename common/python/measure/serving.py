@@ -54,7 +54,11 @@ class ServingMeasurement(Measurement):
         self._hold = False
 
     def run(self) -> Measured:
-        """Measure, at the baseline's kept saturation, or at what it is found to be now. Raises SideFailure."""
+        """Measure the pair under its request load. Raises SideFailure.
+
+        A load that is stated as a share of saturation needs the baseline's throughput at saturation, in requests per second.
+        That figure is taken from the accepted row, or measured first where no row has it.
+        """
         if self._told.share_of_saturation and not self._saturation_per_s:
             unloaded = tuple(sorted((key, value) for key, value in self._shape.items() if key != LOAD))
             if unloaded not in self._traces.saturations:  # one for all loads of a sweep, or they were shares of different things

@@ -25,7 +25,6 @@ What has to be `has:` must hold in the side; what it `proves:` must hold in it a
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 from collections.abc import Mapping
@@ -34,6 +33,7 @@ from pathlib import Path
 
 from common.python.errors import BenchmarkError
 from common.python.pairs.directives import Directives
+from common.python.pairs.suggestions import suggestions
 
 IN_CODE = ("registers", "spills")
 IN_A_LAUNCH = ("shared_memory", "grid", "block", "cluster")
@@ -191,8 +191,13 @@ def _unknown(text: str) -> _Unfit:
     first = words[0] if words else ""
     if first in _EXAMPLES:
         return _Unfit(f"; expected a claim such as `{_EXAMPLES[first]}`")
-    near = difflib.get_close_matches(first, (*techniques(), *_EXAMPLES), n=3)
-    expected = " or ".join(near) or f"a technique of {_TECHNIQUES.name}, a /pattern/ or one of {', '.join(_EXAMPLES)}"
+    names = (*techniques(), *_EXAMPLES)
+    near = (
+        suggestions(" ".join(words), names)
+        or suggestions(first, names)
+        or [each.name for each in techniques().values() if first.isupper() and first in each.pattern.pattern]
+    )
+    expected = " or ".join(near[:3]) or f"a technique of {_TECHNIQUES.name}, a /pattern/ or one of {', '.join(_EXAMPLES)}"
     return _Unfit(f"; expected {expected}")
 
 

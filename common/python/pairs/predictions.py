@@ -200,7 +200,10 @@ def predictions_in(path: Path, text: str) -> tuple[tuple[Prediction, ...], Guess
 
 
 def read_predictions(path: Path) -> tuple[tuple[Prediction, ...], Guess | None]:
-    """What the file at `path` predicts. Raises BenchmarkError."""
+    """Parse the `predicts:` and `guess:` lines of the file at `path`. The guess is None where no line states one.
+
+    Raises BenchmarkError, naming file and line, for a line that cannot be parsed, and for a file that cannot be read.
+    """
     try:
         return predictions_in(path, path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:

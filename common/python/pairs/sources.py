@@ -31,7 +31,7 @@ def same_code(first: Path, second: Path) -> bool:
 
 
 def digest_of(*paths: Path) -> str:
-    """A fingerprint of the files' bytes, in order."""
+    """The SHA-256 of the files' contents in the given order, as hex; names and paths do not count."""
     return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in paths)).hexdigest()
 
 

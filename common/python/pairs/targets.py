@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Collection, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
 from common.python.errors import BenchmarkError
+from common.python.pairs.directives import first_line
 from common.python.pairs.discovery import HALVES, Pair, Tree, canonical
+from common.python.pairs.suggestions import about, spelt
 
 WHOLE = "pair"
+_MOST_NEAR = 5
+_CLAIM = re.compile(r"^\s*(?://|#)\s*(?:proves|has):\s*(.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,7 @@ def in_directory(tree: Tree, name: str) -> tuple[Pair, ...]:
     if directory not in map(canonical, tree.directories):
         if any(target.startswith(f"{directory}:") for target in catalogue()):
             raise _planned(directory, directory)
-        raise _unknown(directory, [*tree.directories, *(pair.target for pair in tree.pairs)])
+        raise _unknown(tree, directory, [*tree.directories, *(pair.target for pair in tree.pairs)])
     return tuple(pair for pair in tree.pairs if canonical(pair.directory) == directory)
 
 
@@ -109,7 +114,7 @@ def _meanings(tree: Tree, pairs: Mapping[str, Pair], target: str) -> list[Meanin
         return [meaning]
     promised = _meaning(target, catalogue())
     _refuse_problems(tree, promised.pair if promised else target)
-    raise _planned(target, promised.pair) if promised else _unknown(target, [*pairs, *tree.directories])
+    raise _planned(target, promised.pair) if promised else _unknown(tree, target, [*pairs, *tree.directories])
 
 
 def _meaning(target: str, known: Collection[str]) -> Meaning | None:
@@ -145,7 +150,35 @@ def _planned(target: str, promised: str) -> BenchmarkError:
     return BenchmarkError(f"{subject} is planned and not written yet")
 
 
-def _unknown(target: str, names: Sequence[str]) -> BenchmarkError:
-    near = [name for name in names if target in name][:3] or difflib.get_close_matches(target, names)
+def _unknown(tree: Tree, target: str, names: Sequence[str]) -> BenchmarkError:
+    several = [canonical(part) for part in re.split(r"[,\s]+", target) if part]
+    if len(several) > 1 and set(several) <= set(names):
+        return BenchmarkError(f"target {target!r}: found several in one; expected {' '.join(f'--targets {name}' for name in several)}")
+    named = [name for name in names if target in name]
+    near = list(dict.fromkeys([*named, *_about(tree, target)]))[:_MOST_NEAR] or difflib.get_close_matches(target, names)
     expected = f"one like {', '.join(near)}" if near else "one that list-targets prints"
     return BenchmarkError(f"target {target!r}: found nothing of that name; expected {expected}")
+
+
+def _about(tree: Tree, target: str) -> Iterator[str]:
+    """Pairs with the words of `target` in their names, ideas and claims: first those of its folder, of which the best named first."""
+    directory, _, name = target.partition(":") if ":" in target else ("", "", target)
+    word = spelt(name)
+    for half in HALVES:
+        word = word.removesuffix(f"_{half}").removeprefix(f"{half}_")
+    parts = [part for part in (word, *word.split("_")) if len(part) > 1]
+    found = []
+    for pair in tree.pairs if parts else ():
+        text = spelt(" ".join([pair.name, *map(_said_of, pair.sides.values())]))
+        if about(parts[0], text) or all(about(part, text) for part in parts[1:]):
+            found.append((pair.name != word, canonical(pair.directory) != directory, parts[0] not in pair.name, pair.target))
+    return (each[-1] for each in sorted(found))
+
+
+def _said_of(side: Path) -> str:
+    """The idea and the claims of a side; nothing of a file that cannot be read."""
+    try:
+        text = side.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return " ".join([first_line(text), *_CLAIM.findall(text)])

@@ -251,7 +251,7 @@ class Workload:
         return checks if self.cpu_at is None else [*checks, ("cpu_at", self.cpu_at)]
 
     def inputs_of(self, rand: Any, shape: Shape, rank: int, ranks: int) -> dict[str, Any]:
-        """The inputs that `rand` makes at `shape` for process `rank` of `ranks`."""
+        """Call the workload's `inputs` at `shape`, for process `rank` of `ranks`; `rand` is the source of its random tensors."""
         return self.inputs(rand, **_asked(self.inputs, place_of(rank, ranks), shape), **shape)
 
     def outputs_of(self, shape: Shape, place: Mapping[str, Any]) -> dict[str, Spec]:

@@ -58,7 +58,7 @@ class Connection:
         return self._exactly(length, deadline)
 
     def receive_request(self) -> AnyRequest:
-        """The next request, whenever it comes. Raises Closed."""
+        """Wait without limit for the next request, and return it. Raises Closed when the other end has closed the connection."""
         return _REQUEST.validate_json(self.receive())
 
     def receive_with_descriptors(self, most: int) -> tuple[AnyRequest, list[int]]:

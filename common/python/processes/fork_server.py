@@ -90,7 +90,10 @@ class ForkServer:
             raise BenchmarkError(f"{found}; expected {sys.executable} to import torch") from error
 
     def reap(self, pid: int, seconds: float) -> str:
-        """How the child ended, in words. After `seconds` it is killed; what it started is killed in any case."""
+        """Wait up to `seconds` for the child to end, then kill it and every process that it started.
+
+        Returns how it ended, as the rest of a sentence: `ended with exit code 1 before it answered`.
+        """
         try:
             reaped = self._ask(messages.Reap(pid=pid, seconds=seconds), messages.Reaped) if pid in self._children else None
         except (Closed, Silent, ProtocolError):  # after Ctrl-C, the answer to a question that nobody waited for

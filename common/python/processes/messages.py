@@ -337,13 +337,19 @@ class Launch(Message):
     occupancy_percent: float | None
 
 
-class Watch(Request):
-    """Prepare the side, which was loaded to be watched, at `shape`, and watch what a step does on the GPU."""
+class Rehearse(Request):
+    """Prepare the side, which was loaded to be watched, at `shape`, and call its step once, which may set up or compile what it needs."""
 
-    kind: Literal["watch"] = "watch"
+    kind: Literal["rehearse"] = "rehearse"
     shape: ShapeEntries
     seed: int
     live_seed: int
+
+
+class Watch(Request):
+    """Watch what a step that was rehearsed does on the GPU, which nothing else may use meanwhile."""
+
+    kind: Literal["watch"] = "watch"
 
 
 class Ahead(Request):
@@ -432,10 +438,9 @@ class TrafficTold(Answer):
 
 
 class Replay(Request):
-    """Draw the trace of `seed`, send its requests through the shared memory at `ring`, and stamp the tokens that come back.
+    """Replay the trace of `seed` through the shared memory at `ring`, and stamp what comes back, which is looked for every `glance_s`.
 
-    Arrivals are the workload's, at shares of `saturation_per_s`; all at once if `closed_loop`. Of `picks` requests, by chance, the whole
-    answer is kept for the referee. The client keeps off `core`, unless that is negative, and looks for tokens every `glance_s`.
+    `picks` random answers are kept whole for the referee. `closed_loop`: all arrive at once. The client keeps off a `core` from 0 on.
     """
 
     kind: Literal["replay"] = "replay"
@@ -582,7 +587,7 @@ class Reaped(Answer):
     code: int
 
 
-_OfASide = Build | Open | Load | Prepare | Check | Warm | Weigh | Time | Watch | Ahead | Serve
+_OfASide = Build | Open | Load | Prepare | Check | Warm | Weigh | Time | Rehearse | Watch | Ahead | Serve
 _OfTheOthers = Describe | Probe | Attend | Judge | AskTraffic | Replay | JudgeTrace | Survey | Fork | Reap
 AnyRequest = Annotated[_OfASide | _OfTheOthers, Field(discriminator="kind")]
 

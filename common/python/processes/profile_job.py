@@ -76,7 +76,7 @@ def give(job: Job, file: TextIO) -> None:
 
 
 def read_job(path: Path) -> Job | None:
-    """The job at `path`, as soon as it is given; None if it never will be."""
+    """Wait until `give` has written the job to `path`, and return it; None if it was withdrawn, and the file left empty."""
     with path.open(encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_SH)
         text = file.read()
@@ -84,7 +84,7 @@ def read_job(path: Path) -> Job | None:
 
 
 def progress_of(job: Job) -> str:
-    """The last that its process said: what it was at, DONE, or nothing if it did not come to the first side."""
+    """What the job's process reported last: the side it was at, or DONE; "" if it did not reach the first side."""
     return Path(job.progress).read_text(encoding="utf-8")
 
 

@@ -102,7 +102,7 @@ class RankGroup:
         return len(self._children)
 
     def begin(self, request: Request) -> None:
-        """Ask every rank, without waiting."""
+        """Send `request` to every rank, with the rank's own number, and return at once; `finish` collects the answers."""
         for rank, child in enumerate(self._children):
             child.begin(request.for_rank(rank, len(self)))
 

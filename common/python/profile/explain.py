@@ -83,7 +83,10 @@ class Reason:
 
 
 def reasons(row: PairResult) -> Iterator[Reason]:
-    """A sentence for each side that a profiler saw, if it saw the one before, which is the baseline but in a ladder, and times differ."""
+    """Why each profiled side is faster or slower than the side before it: the baseline, or in a ladder the rung before.
+
+    A side has no reason if one of the two was not profiled, or if their times do not differ. Cold starts have none.
+    """
     timing = next(iter(row.timings.values()), None)  # it is the first shape that is profiled
     profiles = {side: result.profile for side, result in row.sides.items() if result.profile}
     if timing and timing.mode == "cold_start":  # most of a cold start is set-up

@@ -239,7 +239,7 @@ def value_text(counter: str, value: float) -> str:
 
 
 def stall_text(counters: Mapping[str, float]) -> str:
-    """What warps waited for most, `long_scoreboard 8.1` cycles an instruction; empty where stalls were not counted."""
+    """The most frequent stall reason and its cycles per instruction, as in `long_scoreboard 8.1`; "" if no stalls were counted."""
     stalls = {match[1]: value for name, value in counters.items() if (match := STALL.fullmatch(name))}
     reason = max(stalls, key=lambda name: stalls[name], default="")
     return f"{reason} {significant(stalls[reason])}" if reason else ""

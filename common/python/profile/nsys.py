@@ -55,7 +55,7 @@ class NsysDatabase:
             yield text or self.strings.get(number, ""), kind, float(start), float(end)
 
     def work(self) -> Iterator[GpuWork]:
-        """Kernels, copies and fills; of a graph that was traced as a whole, the graph."""
+        """The GPU's work in the trace: kernels, copies and memsets. A CUDA graph that was traced as a whole is one entry."""
         for *when, name in self.rows("CUPTI_ACTIVITY_KIND_KERNEL", f"{_TIMED}, demangledName"):
             yield GpuWork(self.strings.get(name, "kernel"), "kernel", *when)
         for *when, kind in self.rows("CUPTI_ACTIVITY_KIND_MEMCPY", f"{_TIMED}, copyKind"):

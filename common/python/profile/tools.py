@@ -57,7 +57,7 @@ class SideCrashed(ToolFailed):
 
 
 def tool(name: str, advice: str) -> str:
-    """The path of a tool. Raises ToolFailed where it is missing."""
+    """The path of the profiler or sanitizer called `name`. Raises ToolFailed, with `advice`, if it is not installed."""
     path = find_tool(name)
     if path is None:
         raise ToolFailed(f"not found; {advice}")
@@ -92,7 +92,7 @@ class JobProcess:
         self.close()
 
     def close(self) -> None:
-        """End it, whatever it does."""
+        """Kill the process if it still runs, and delete the file of its job."""
         self._end.close()
 
     def do(self, job: Job, limit_s: float) -> Ended:

@@ -106,7 +106,11 @@ def fork_watched(plan: Plan, session: Session, stack: ExitStack) -> dict[str, Si
 def watch_evidence(
     plan: Plan, session: Session, machine: Machine, evidence: dict[str, dict[str, Seen]], workers: dict[str, SideAtWork]
 ) -> None:
-    """Add what one step of every side does on this machine's GPU, as seen in its worker; without workers, nothing."""
+    """Run one step of every side in its worker, and add what it launched to `evidence`, by side and architecture.
+
+    `workers` come from `fork_watched`. Without workers nothing is run and nothing is added.
+    A side that fails, or launches what cannot be read, is noted in `evidence` with the reason.
+    """
     if not workers:
         return
     architecture = _name(machine.gpus[0].capability)
@@ -115,14 +119,24 @@ def watch_evidence(
     for side, worker in workers.items():
         try:
             worker.finish_load()
-            worker.begin(messages.Watch(shape=shape, seed=session.new_seed(), live_seed=session.new_seed()))
+            worker.begin(messages.Rehearse(shape=shape, seed=session.new_seed(), live_seed=session.new_seed()))
             at_work[side] = worker
         except SideFailure as failure:
             _hide(evidence[side], failure.reason)
+    rehearsed: dict[str, SideAtWork] = {}
     for side, worker in at_work.items():
+        session.tell(f"rehearsing a step of {side}")
+        try:
+            worker.finish(messages.Ready, session.limit_s("prepare"))
+            rehearsed[side] = worker
+        except SideFailure as failure:
+            _hide(evidence[side], failure.reason)
+            worker.begin_close()
+    for side, worker in rehearsed.items():  # one at a time: what two processes have a GPU do takes turns, and overlaps otherwise than alone
         known = evidence[side]
         session.tell(f"watching a step of {side}")
         try:
+            worker.begin(messages.Watch())
             observed = worker.finish(messages.Observed, session.limit_s("prepare"))
             seen = _watched(observed, known.get(architecture), is_library=plan.file(side).suffix == ".cu")
         except (SideFailure, Unreadable) as problem:

@@ -118,7 +118,7 @@ class SpeedupAxis:
 
 
 def effect_of(speedup: Interval) -> Effect:
-    """What the whole interval says: faster, slower, or neither where it holds 1x."""
+    """Faster or slower if the whole interval lies on one side of 1x, neither if the interval contains 1x."""
     return "faster" if speedup.low > 1 else "slower" if speedup.high < 1 else "undecided"
 
 

@@ -81,7 +81,7 @@ class Change:
 
     @property
     def sentence(self) -> str:
-        """In words: how much, and why."""
+        """One sentence: by how much the figure changed, and the reason, if one is known."""
         moved = f"speedup {percent_text(self.percent)}"
         return f"{moved}: {self.cause}" + (f" ({'; '.join(self.evidence)})" if self.evidence else "")
 
@@ -260,7 +260,7 @@ _WIDTH, _HEIGHT, _EDGE = 640, 140, 12
 
 
 def page(series: Sequence[Series]) -> str:
-    """A self-contained page: a chart and a table a row."""
+    """An HTML page without external files: a chart and a table for each series."""
     parts = [f"<h2>{html.escape(each.name)}</h2>{_chart(each)}{_table(each)}" for each in series]
     style = "body{font:15px system-ui;max-width:1000px;margin:2em auto;padding:0 1em}td,th{text-align:left;padding:2px 10px 2px 0}"
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>History</title><style>{style}</style>'

@@ -1,7 +1,8 @@
 """Advice from a language model on a run's results: prose in the report, marked as no measurement, from which nothing is ever read.
 
-The prompt is always left in the run's folder, so that what was asked is on record. It is sent only where the environment holds a key of an
-Anthropic- or OpenAI-compatible service, and nothing that such a service does can fail a run: it costs a line.
+The prompt is always left in the run's folder, so that it can be looked at first, and what was asked is on record. It is sent only where
+the environment holds a key of an Anthropic- or OpenAI-compatible service, and nothing that such a service does can fail a run: it costs a
+line.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ from common.python.wording import at_shape, figure_interval_text, interval_text,
 PROMPT_FILE = "llm_prompt.md"
 LIMIT_S = 180.0
 
-_MOST_PROMPT = 200_000  # characters
+_BYTES_A_TOKEN = 3  # of code and figures; prose has more
+_MOST_NAMED = 20
+_ROW = "\n\n## "  # what begins with it is of a row
 _MOST_ANSWER = 1 << 20  # bytes
 _MOST_MOVED = 12
 _ANSWER_TOKENS = 4096
@@ -69,19 +72,30 @@ class Analysis:
     notes: tuple[str, ...] = ()
 
 
-def analyse(run: Run, rows: Sequence[PairResult], folder: Path) -> Analysis:
-    """Leave the prompt on `rows` in `folder`, and ask a service if the environment holds the key of one. Raises BenchmarkError."""
-    text = prompt(run, rows)
+def analyse(run: Run, rows: Sequence[PairResult], folder: Path, *, most_tokens: int, send: bool) -> Analysis:
+    """Leave the prompt on `rows` in `folder`; `send` it to a service if the environment holds the key of one. Raises BenchmarkError."""
+    text = prompt(run, rows, most_tokens)
     path = folder / PROMPT_FILE
     write_whole(path, text)
+    where = f"the prompt, of about {tokens_of(text)} tokens, is in {path}"
     service = service_of(variables_of("ANTHROPIC_"), variables_of("OPENAI_"))
+    if not send:
+        whom = f"{service.model} by {service.name} would be asked" if service else "nobody would be, as no key is set"
+        return _said({}, f"nobody was asked, and {whom}; {where}")
     if service is None:
-        return _said({}, f"neither ANTHROPIC_API_KEY nor OPENAI_API_KEY is set, so nobody was asked; the prompt is in {path}")
+        return _said({}, f"neither ANTHROPIC_API_KEY nor OPENAI_API_KEY is set, so nobody was asked; {where}")
+    if _ROW not in text:
+        return _said({}, f"found no row that fits into {most_tokens} tokens, so nobody was asked; {where}")
     try:
         answer = ask(service, text)
     except NoAnswer as failure:
-        return _said({}, f"no advice of {service.model} by {service.name}: {failure}; the prompt is in {path}")
-    return _said({service.model: answer}, f"advice of {service.model} by {service.name}; the prompt is in {path}")
+        return _said({}, f"no advice of {service.model} by {service.name}: {failure}; {where}")
+    return _said({service.model: answer}, f"advice of {service.model} by {service.name}; {where}")
+
+
+def tokens_of(text: str) -> int:
+    """An estimate of how many tokens `text` is: every model counts in its own way."""
+    return -(-len(text.encode()) // _BYTES_A_TOKEN)
 
 
 def _said(advice: dict[str, str], note: str) -> Analysis:
@@ -91,23 +105,31 @@ def _said(advice: dict[str, str], note: str) -> Analysis:
 # --- what is asked
 
 
-def prompt(run: Run, rows: Sequence[PairResult]) -> str:
-    """What a model is told: the task, the machine, and of each row what was measured; rows that would make it too long are named."""
-    parts = [_TASK, f"Machine: {machine_text(run.environment)}"]
-    left_out = []
+def prompt(run: Run, rows: Sequence[PairResult], most_tokens: int) -> str:
+    """What a model is told: the task, the machine, and of each row what was measured; rows beyond `most_tokens` are named."""
+    head = [_TASK, f"Machine: {machine_text(run.environment)}"]
+    told: list[str] = []
+    left_out: list[str] = []
     for row in rows:
         part = "\n".join(_told(row, Path(run.settings["root"])))
-        if sum(map(len, parts)) + len(part) > _MOST_PROMPT:
+        if tokens_of(_joined([*head, *told, part, _left_out([row.target for row in rows])])) > most_tokens:
             left_out.append(row.target)
         else:
-            parts.append(part)
-    if left_out:
-        parts.append(f"Left out, as they would make this too long: {', '.join(left_out)}")
+            told.append(part)
+    return _joined([*head, *told, *([_left_out(left_out)] if left_out else [])])
+
+
+def _joined(parts: Sequence[str]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def _left_out(targets: Sequence[str]) -> str:
+    more = f" and {len(targets) - _MOST_NAMED} more" if len(targets) > _MOST_NAMED else ""
+    return f"Left out, as they would make this too long: {', '.join(targets[:_MOST_NAMED])}{more}"
+
+
 def _told(row: PairResult, root: Path) -> Iterator[str]:
-    yield f"## {row.target}: {row.status}"
+    yield f"{_ROW.strip()} {row.target}: {row.status}"
     yield from (f"{name}: {one_line(text)}" for name, text in (("Idea", row.idea), ("Reason", row.reason)) if text)
     for shape, timing in row.timings.items():
         yield f"\n### Timed{at_shape(shape)}: {timing.shape}, {conditions_text(timing)}"
@@ -165,7 +187,10 @@ def _fenced(title: str, lines: Sequence[str]) -> str:
 
 
 def service_of(anthropic: Mapping[str, str], openai: Mapping[str, str]) -> Service | None:
-    """The service whose variables, without their prefix, hold an API_KEY; BASE_URL and MODEL may say which endpoint and model."""
+    """The service to ask: the first of the two whose environment variables, given without prefix, contain API_KEY; None if neither does.
+
+    BASE_URL and MODEL are optional and override the endpoint and the model.
+    """
     if key := anthropic.get("API_KEY", "").strip():
         model = anthropic.get("MODEL", "claude-sonnet-4-5")
         return Service(
@@ -183,7 +208,7 @@ def service_of(anthropic: Mapping[str, str], openai: Mapping[str, str]) -> Servi
             model=model,
             url=f"{openai.get('BASE_URL', 'https://api.openai.com/v1').rstrip('/')}/chat/completions",
             headers={"authorization": f"Bearer {key}"},
-            body={"model": model},
+            body={"model": model, "max_completion_tokens": _ANSWER_TOKENS},
             text_of=lambda answer: answer["choices"][0]["message"]["content"],
         )
     return None
@@ -201,7 +226,7 @@ def ask(service: Service, text: str, limit_s: float = LIMIT_S) -> str:
     answered = _send(service, json.dumps({**service.body, "messages": [{"role": "user", "content": text}]}).encode(), limit_s)
     try:
         answer = service.text_of(json.loads(answered))
-    except (ValueError, LookupError, TypeError) as error:
+    except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise NoAnswer(f"found an answer that cannot be read ({type(error).__name__}); expected JSON with a text") from None
     if not isinstance(answer, str) or not answer.strip():
         raise NoAnswer("found an answer without a text; expected one")

@@ -75,7 +75,7 @@ class RoleTrace(Document):
 
     @property
     def times(self) -> tuple[Interval, Interval, Interval]:
-        """With stamps and without, in ns, and the ratio of the two."""
+        """The kernel's time with time stamps and without, both in ns, and the ratio of the two: what stamping costs."""
         traced = geometric_interval([1e3 * launch.traced_us for launch in self.launches])
         untraced = geometric_interval([1e3 * launch.untraced_us for launch in self.launches])
         return traced, untraced, geometric_interval([launch.traced_us / launch.untraced_us for launch in self.launches])
@@ -109,9 +109,10 @@ def read_role_trace(path: Path) -> RoleTrace:
 
 
 def traces_of(row: PairResult, root: Path) -> list[RoleTrace]:
-    """What was traced of the optimized side of a row that passed, whose file is named from `root`: one a file beside it.
+    """The role traces of a passed row's optimized side: the `*_overlap_trace_*.json` files beside it that name it.
 
-    Raises BenchmarkError for a file that is no such document.
+    The row's file is relative to `root`. A row that did not pass has no traces.
+    Raises BenchmarkError for a file that is not a role trace.
     """
     if row.status is not Status.PASSED or OPTIMIZED not in row.sides:
         return []

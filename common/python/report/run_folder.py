@@ -31,6 +31,8 @@ _FREE_ON_RESUME = {
     "dry_run",
     "suite_timeout",
     "llm_analysis",
+    "llm_dry_run",
+    "llm_tokens",
     "seed",
     "verbose",
     "wait",
@@ -57,8 +59,6 @@ class RunFolder:
         Raises BenchmarkError if the folder cannot be made or written, or is not empty and `--resume` is not given.
         """
         if settings.artifacts_dir is None:
-            if settings.resume:
-                raise BenchmarkError("--resume is given without --artifacts-dir; expected the folder of the run to resume")
             path = _fresh_folder(base, run_id)
             return cls(path, path.name)
         path = settings.artifacts_dir.resolve()
@@ -223,8 +223,17 @@ def _make(path: Path) -> None:
 def _same_settings(path: Path, saved: Run, settings: Settings) -> None:
     now = settings.model_dump(mode="json")
     for name in sorted((now.keys() | saved.settings.keys()) - _FREE_ON_RESUME):
-        then_has, now_has = name in saved.settings, name in now
-        if not (then_has and now_has and saved.settings[name] == now[name]):
-            found = repr(now[name]) if now_has else "no such setting"
-            expected = repr(saved.settings[name]) if then_has else "no such setting"
-            raise BenchmarkError(f"--resume with {name}={found}; expected {expected}, which made the rows of {path}")
+        if name not in now or name not in saved.settings or now[name] != saved.settings[name]:
+            found, expected = (_typed(name, settings.get(name)) for settings in (now, saved.settings))
+            raise BenchmarkError(f"--resume with {found}; expected {expected}, which made the rows of {path}")
+
+
+def _typed(name: str, value: object) -> str:
+    """A setting as it is typed; one that is off, or that a run does not know, as `no --flag`."""
+    flag = name if name == "command" else f"--{name.replace('_', '-')}"
+    if value in (None, False, [], {}):
+        return f"no {flag}"
+    if value is True:
+        return flag
+    entries = [f"{key}={each}" for key, each in value.items()] if isinstance(value, dict) else value
+    return f"{flag} {' '.join(map(str, entries)) if isinstance(entries, list) else entries}"

@@ -31,7 +31,10 @@ def alike_targets() -> tuple[str, ...]:
 
 
 def run_trial(settings: Settings, targets: Sequence[str], watcher: Watcher) -> tuple[PairResult, ...]:
-    """One fresh run of `targets`, held to no change; it leaves no folder. Raises BenchmarkError for a row that fails."""
+    """Run `targets` once, in a temporary folder, and gate them against the expectation that nothing changed.
+
+    Raises BenchmarkError for a row that fails, UnfitEnvironment if the device throttled, and KeyboardInterrupt or Interrupted by a signal.
+    """
     with tempfile.TemporaryDirectory() as folder:
         chosen = {"command": NOISE_COMMAND, "root": NOISE_ROOT, "targets": tuple(targets), "artifacts_dir": Path(folder, "trial")}
         outcome = run_suite(settings.model_copy(update=chosen), watcher)

@@ -14,6 +14,7 @@ import typer
 
 from common.python.errors import BenchmarkError
 from common.python.results import PairResult
+from common.python.run.completion import target_names
 from common.python.settings import Device, Profile, Settings
 
 
@@ -51,7 +52,11 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     "targets": (
         list[str],
         _option(
-            "--targets", "-t", panel=_SELECTING, text="ch07, ch07:transpose, ch07:transpose_baseline; repeatable. Default: everything."
+            "--targets",
+            "-t",
+            panel=_SELECTING,
+            text="ch07, ch07:transpose, ch07:transpose_baseline; repeatable. Default: everything.",
+            autocompletion=target_names,
         ),
         [],
     ),
@@ -219,6 +224,26 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         ),
         False,
     ),
+    "llm_dry_run": (
+        bool,
+        _option(
+            "--llm-dry-run",
+            panel=_PROFILING,
+            text="Write what --llm-analysis would send, and tell about how many tokens it is; send nothing.",
+        ),
+        False,
+    ),
+    "llm_tokens": (
+        int,
+        _option(
+            "--llm-tokens",
+            panel=_PROFILING,
+            text="Rows that would make what is sent longer, by an estimate, are left out. Default: 60000.",
+            min=1,
+            max=_MOST,
+        ),
+        60_000,
+    ),
     "gate": (float, _option("--gate", panel=_GATING, text="Smallest change that counts, in percent. Default: 0.5.", min=0.0), 0.5),
     "accept_regressions": (
         bool,
@@ -272,12 +297,13 @@ _VERIFYING = (
 )
 _RUNNING = tuple(field for field in _OPTIONS if field != "emulate")
 _NOT_REPEATED = {"targets", "seed", "dry_run", "suite_timeout", "profile", "ncu_metric_set", "llm_analysis", "gate", "accept_regressions"}
+_NOT_REPEATED |= {"llm_dry_run", "llm_tokens"}
 _NOT_REPEATED |= {"require_expectations", "fail_on", "artifacts_dir", "resume", "json_output", "verbose", "wait", "changed_since"}
 _IN_TIMED_CALL = ", in a timed call: "
 
 
 def command_of(name: str, run: Callable[[Settings], None], text: str) -> Callable[..., None]:
-    """A function that typer can make the command `name` of: its parameters are the flags, and it calls `run` with the settings."""
+    """Make the function of the typer command `name`, with help `text`. Its parameters are the flags; it calls `run` with the settings."""
     fields = _RUNNING if name == "run" else _VERIFYING
 
     def command(**choices: Any) -> None:
@@ -335,7 +361,9 @@ def settings_of(command: str, choices: dict[str, Any]) -> Settings:
 
 
 def _refuse_both(settings: Settings) -> None:
-    """Raise BenchmarkError for two choices of which only one could be kept."""
+    """Raise BenchmarkError for two choices of which only one could be kept, and for one that needs another."""
+    if settings.resume and settings.artifacts_dir is None:
+        raise BenchmarkError("--resume: found no --artifacts-dir; expected the folder of the run to resume")
     if settings.cold_start and settings.sustained:
         raise BenchmarkError("--cold-start --sustained: found both; expected one, as a fresh process a sample is never back to back")
     if both := settings.sweep.keys() & settings.kwargs.keys():

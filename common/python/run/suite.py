@@ -58,7 +58,7 @@ class Watcher(Protocol):
         """Row `index` of `total`, from 1, begins."""
 
     def phase(self, target: str, text: str) -> None:
-        """What the row is at, or its running estimate."""
+        """The row's current phase, such as compiling, or its running estimate while it is timed."""
 
     def finished(self, row: PairResult) -> None:
         """The row is done."""
@@ -107,10 +107,10 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         plans = make_plans(request.selections, settings, machine, server, scratch)
         standards = Standards(settings, machine, plans)
-        ceilings = _ceilings(plans, machine, watcher) if settings.measures else {}
         folder = RunFolder.create(settings, datetime.now().astimezone().strftime("%Y%m%d_%H%M%S"))
         done = _done_before(settings, folder, machine, watcher)
         folder.remove_strays()
+        ceilings = _ceilings(plans, machine, watcher) if settings.measures else {}
         run = Run(
             run_id=folder.run_id,
             seed=seed_of(settings, folder),
@@ -272,8 +272,10 @@ class _Suite:
                 finally:  # what was measured is told even where it cannot be kept
                     self.watcher.finished(row)
             self._settle()
-            if self.session.settings.llm_analysis:
-                analysis = analyse(self.document, self.rows, self.folder.path)
+            settings = self.session.settings
+            if settings.llm_analysis or settings.llm_dry_run:
+                most, send = settings.llm_tokens, not settings.llm_dry_run
+                analysis = analyse(self.document, self.rows, self.folder.path, most_tokens=most, send=send)
                 for note in analysis.notes:
                     self.watcher.note(note)
         except KeyboardInterrupt:
@@ -351,7 +353,7 @@ def _too_late(plan: Plan, session: Session) -> PairResult:
 
 
 def fork_server(settings: Settings, machine: Machine) -> ForkServer:
-    """The server of a run's children, which starts with the first of them."""
+    """The server that forks a run's worker processes. Its own process starts with the first worker."""
     device = "cuda" if machine.gpus and settings.device is not Device.CPU else "cpu"
     return ForkServer(child_environment(PROJECT_ROOT, device))
 

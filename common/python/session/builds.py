@@ -71,10 +71,10 @@ def _kill(jobs: Iterable[Job]) -> None:
 
 
 class Listed(Job, Protocol):
-    """A job that makes machine code."""
+    """A build job whose machine code can be listed, as proofs need it."""
 
     def read(self) -> object:
-        """Have that listed. Raises Unreadable."""
+        """List the machine code that the job made. Raises Unreadable."""
 
 
 def build_row(plan: Plan, session: Session, machine: Machine) -> None:

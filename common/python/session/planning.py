@@ -292,7 +292,7 @@ def _not_of_traces(settings: Settings) -> str:
 
 
 def files_folder(settings: Settings) -> Path:
-    """The folder, one that exists, under which a run with these settings puts the input files of its sides."""
+    """The nearest existing folder at or above the artifacts folder: the input files of a run's sides will lie on its file system."""
     wanted = settings.artifacts_dir or ARTIFACTS
     return next(folder for folder in (wanted.absolute(), *wanted.absolute().parents) if folder.is_dir())
 

@@ -131,7 +131,7 @@ class Session:
         return tuple(cores[rank * share : (rank + 1) * share])
 
     def new_rendezvous(self) -> str:
-        """The path of a file, not there yet, by which the ranks of a side find each other."""
+        """A new path for torch.distributed's `file://` rendezvous of a side's ranks. The file does not exist yet."""
         self._rendezvous += 1
         return str(self.inputs_folder / f"rendezvous_{self._rendezvous}")
 
@@ -379,5 +379,5 @@ class Judging:
 
 
 def entries_text(shape: Shape) -> str:
-    """A shape in words."""
+    """A shape as text: `rows=4096 cols=1024`."""
     return " ".join(f"{key}={value}" for key, value in shape.items())

@@ -156,3 +156,17 @@ def test_a_line_that_is_wrong_costs_a_row_nothing_but_its_predictions(predicting
     row = predicting("predicts: optimized 18.4 us = n / dram_latency")
     assert (row.status, row.predictions, len(row.timings)) == (Status.PASSED, {}, 1)
     assert "found 'dram_latency' in `n / dram_latency`" in row.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("sides", "idea"),
+    [
+        (("baseline", "optimized"), "of optimized"),
+        (("baseline", "optimized", "library"), "of optimized"),
+        (("optimized",), "of optimized"),
+        (("baseline", "tiled", "walk", "optimized", "library"), "a ladder of 3 steps; the last: of optimized"),
+    ],
+)
+def test_a_rows_idea_does_not_credit_one_step_of_a_ladder_with_all_of_its_gain(sides, idea):
+    plan = SimpleNamespace(sides=sides, side_directives={side: SimpleNamespace(idea=f"of {side}") for side in sides})
+    assert harness.idea_of(plan) == idea

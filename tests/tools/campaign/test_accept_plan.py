@@ -11,6 +11,7 @@ from common.python.pairs.discovery import discover
 from common.python.project import PROJECT_ROOT
 from tools.campaign.plan import ALL, ALONE, read_plan
 
+ACCEPTING = {"--accept", "--accept-regressions"}
 PLANS = sorted((PROJECT_ROOT / "tools/campaign").glob("accept_*.plan"))
 
 
@@ -18,7 +19,7 @@ PLANS = sorted((PROJECT_ROOT / "tools/campaign").glob("accept_*.plan"))
 def test_each_accepted_row_has_a_line(path):
     key = path.stem.removeprefix("accept_")
     runs = [words for task in read_plan(path) if (words := shlex.split(task.words))[0] == "run"]
-    planned = [words[words.index("-t") + 1] for words in runs]
+    planned = [target for words in runs if ACCEPTING & set(words) for target in targets_of(words)]
     files = PROJECT_ROOT.glob(f"**/expectations_{key}.json")
     folders = {file.parent.relative_to(PROJECT_ROOT): read_expectations(file).pairs for file in files if "artifacts" not in file.parts}
     accepted = {f"{folder.as_posix()}:{pair}" for folder, pairs in folders.items() for pair in pairs}
@@ -26,20 +27,24 @@ def test_each_accepted_row_has_a_line(path):
     assert len(set(planned)) == len(planned)
     assert set(planned) <= {pair.target for pair in discover(PROJECT_ROOT).pairs}
     assert accepted <= set(planned)
-    assert all({"--accept", "--accept-regressions"} & set(words) for words in runs)
+    assert {target for words in runs for target in targets_of(words)} == set(planned)  # what is only gated here is accepted there
 
 
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
-def test_what_the_host_decides_is_measured_alone_and_ranks_on_all_gpus(path):
+def test_what_disk_and_host_memory_decide_is_measured_alone_and_ranks_on_all_gpus(path):
     pairs = {pair.target: pair for pair in discover(PROJECT_ROOT).pairs}
     for task in read_plan(path):
         words = shlex.split(task.words)
-        if words[0] == "run":
-            target = words[words.index("-t") + 1]
+        for target in targets_of(words) if words[0] == "run" else ():
             workload = load_workload(pairs[target].workload)
             several = workload.ranks or "gpus 2" in read_directives(pairs[target].workload).needs
-            expected = ALL if several else ALONE if workload.clock != "device" or workload.serving else ""
-            assert task.how == expected, task
+            launches = workload.clock == "launch" or workload.serving  # alone, or beside one process that uses another GPU
+            expected = {ALL} if several else {ALONE} if workload.clock == "host" else {"", ALONE} if launches else {""}
+            assert task.how in expected, task
+
+
+def targets_of(words):
+    return [words[place + 1] for place, word in enumerate(words) if word == "-t"]
 
 
 def test_there_is_one():

@@ -74,6 +74,35 @@ def test_a_request_that_cannot_be_carried_out_is_one_sentence(cli, here, root, t
     assert here("run", "--root", tmp_path / "nowhere").error.startswith(f"--root {tmp_path}/nowhere: found no such folder; expected ")
 
 
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("bench -t demo", "No such command 'bench'; expected one like run"),
+        ("lst-targets", "No such command 'lst-targets'; expected one like list-targets"),
+        ("run --target demo", "No such option: --target; expected one like --targets"),
+        ("run --filter demo", "No such option: --filter; expected one like --targets"),
+        ("run --zzz", "No such option: --zzz; expected what --help lists"),
+        ("list-targets --targets demo", "No such option: --targets; expected one like --chapter"),
+        ("--targets demo run", "No such option: --targets; expected it behind run or verify"),
+        ("verify --iterations 3", "No such option: --iterations; expected it behind run"),
+        ("run demo", "Got unexpected extra argument(s) (demo); expected --targets demo"),
+        ("list-targets demo", "Got unexpected extra argument(s) (demo); expected --chapter demo"),
+        ("run --json=true", "Option '--json' does not take a value; expected what --help lists"),
+        ("show --root", "Option '--root' requires an argument; expected what --help lists"),
+        ("run --warmup 1.5", "--warmup 1.5: '1.5' is not an integer"),
+        ("prune --days x", "--days x: 'x' is not a number"),
+        ("prune --days nan", "--days nan: found no finite number; expected one"),
+        ("run --resume", "--resume: found no --artifacts-dir; expected the folder of the run to resume"),
+        ("run --artifacts-dir ''", '--artifacts-dir "": found no folder; expected the name of one'),
+        ("history --html=", '--html "": found no folder; expected the name of one'),
+        ("list-targets --chapter demo:double", "--chapter demo:double: found a pair's name; expected a folder, as demo"),
+    ],
+)
+def test_a_slip_is_told_what_was_meant(here, line, sentence):
+    finished = here(*shlex.split(line))
+    assert (finished.code, finished.stdout, finished.error) == (1, "", sentence)
+
+
 def test_a_folder_whose_files_do_not_make_pairs_is_told_with_the_file(here, root):
     def told():
         finished = here("run", "--root", root, "--targets", "demo")
@@ -125,6 +154,7 @@ def test_a_document_that_cannot_be_read_is_told(here, tmp_path):
     for text, sentence in {
         "": "line 1, column 1: Expecting value; expected a whole JSON document",
         '{"schema_version": 1,': "expected a whole JSON document",
+        "[" * 200_000: "lists or objects nested too deep to read; expected a whole JSON document",
         '{"schema_version": 99}': "schema version 99; expected at most 1: a newer release wrote it",
     }.items():
         (tmp_path / "run.json").write_text(text)

@@ -50,7 +50,7 @@ def record_behind_all(event: torch.cuda.Event) -> bool:
 
 
 def current_stream() -> ctypes.c_void_p:
-    """torch's current stream, as the driver takes it."""
+    """The CUstream handle of torch's current stream, typed for calls of the CUDA driver API."""
     return ctypes.c_void_p(_current_stream().cuda_stream)
 
 

@@ -84,7 +84,10 @@ class TimedLook:
         self._is_of_two = bool(taken)
 
     def take(self, taken: Tensors, *, held: bool) -> None:
-        """Queue copies of a call's answers behind it; where its stream is held, see what is there already."""
+        """Queue copies of the answers `taken` of a timed call behind it, on its stream.
+
+        If `held`, the stream does not run yet, and another stream first copies what the answers' memory holds before the call.
+        """
         _copy(self.behind, taken)
         self._was_held = held and _looked_from(self._elsewhere, self._early, taken)
 

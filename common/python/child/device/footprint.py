@@ -22,52 +22,52 @@ _MOST_STEPS = 64
 
 
 class Memory(Protocol):
-    """Who knows what the device holds, in bytes."""
+    """What `footprint_of` asks about the memory of a device, in bytes."""
 
     def free(self) -> int:
-        """What the driver has left, of all that the device has."""
+        """Bytes of device memory that the driver reports as free."""
 
     def reserved(self) -> int:
-        """What torch's allocator has taken from the driver."""
+        """Bytes that torch's caching allocator holds from the driver, in use or not."""
 
     def most_reserved(self) -> int:
-        """The most that it had since the last reset."""
+        """The largest value of `reserved`, in bytes, since the last reset."""
 
     def most_allocated(self) -> int:
-        """The most of that which was in use since the last reset."""
+        """The largest number of bytes in use by torch's tensors since the last reset."""
 
     def reset(self) -> None:
-        """Count the most anew, from what there is now."""
+        """Start both maxima again, from their current values."""
 
     def wait(self) -> None:
-        """Return when the device has done all work."""
+        """Wait until the device has finished all queued work."""
 
 
 class DeviceMemory:
-    """That of the current CUDA device."""
+    """The memory of the current CUDA device."""
 
     def free(self) -> int:
-        """What the driver has left, of all that the device has."""
+        """Bytes of device memory that the driver reports as free."""
         return _free_of()[0]
 
     def reserved(self) -> int:
-        """What torch's allocator has taken from the driver."""
+        """Bytes that torch's caching allocator holds from the driver, in use or not."""
         return _reserved()
 
     def most_reserved(self) -> int:
-        """The most that it had since the last reset."""
+        """The largest value of `reserved`, in bytes, since the last reset."""
         return _most_reserved()
 
     def most_allocated(self) -> int:
-        """The most of that which was in use since the last reset."""
+        """The largest number of bytes in use by torch's tensors since the last reset."""
         return _most_allocated()
 
     def reset(self) -> None:
-        """Count the most anew, from what there is now."""
+        """Start both maxima again, from their current values."""
         _reset()
 
     def wait(self) -> None:
-        """Return when the device has done all work."""
+        """Wait until the device has finished all queued work."""
         _synchronize()
 
 
@@ -88,7 +88,7 @@ class Start:
 
     @classmethod
     def of(cls, memory: Memory) -> Start:
-        """As it is now."""
+        """The two figures of `memory` at the time of the call, in bytes."""
         return cls(memory.free(), memory.reserved())
 
 

@@ -202,7 +202,7 @@ class Sampler:
             self._timer = DeviceTimer(device, "hot" if workload.cache == "hot" else "clean")
 
     def join(self, together: Together) -> None:
-        """Begin each sample with the other ranks of the side, and call the step as often as rank 0 does."""
+        """Synchronize this sampler with the other ranks: all begin each sample together, and rank 0 chooses the number of calls."""
         self._together = together
         if self._cuda:
             self._timer.line_up = together.line_up
@@ -370,9 +370,10 @@ class Sampler:
     def block(
         self, seed: int, count: int, looks: Mapping[int, int], after: Callable[[int], None], *, sustained: bool
     ) -> tuple[list[Sample], int]:
-        """`count` samples, the i-th from seed + i * calls_per_sample on, and how many more were void and taken again.
+        """Take `count` samples, and return them with the number of samples that were void and repeated.
 
-        `looks` has the places of calls that are looked at, by sample. `after(i)` runs behind each, outside the timed span.
+        The calls of sample i have the seeds from seed + i * calls_per_sample on.
+        `looks` names, for some samples, the call whose answers are checked. `after(i)` runs after sample i, outside the timed span.
         """
         samples: tuple[Sample, ...] = ()  # which no step can edit, as it could a list that it finds on the stack
         void = 0

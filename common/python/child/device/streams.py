@@ -41,9 +41,9 @@ def work_on_quickest_stream() -> None:
 
 
 def quickest_stream() -> torch.cuda.Stream:
-    """Of the streams that torch makes apart from each other, the one behind which a launch takes the GPU least.
+    """The stream on which the GPU takes least time for a launch, of those tried. Some streams take longer, at random per process.
 
-    torch deals out its streams in turn: the next ones are others than this.
+    torch has a pool of streams and hands them out in turn, so the streams that a side creates next are others.
     """
     streams = [_Stream() for _ in range(_STREAMS)][::_STRIDE]
     helpers = device_helpers()

@@ -17,6 +17,7 @@ import torch
 from torch.autograd.profiler import profile
 
 from common.python.child.device.helpers import HOLDING, device_helpers
+from common.python.child.distributed import Together
 from common.python.errors import SideFailure, Status
 from common.python.processes.messages import Launch, Span
 
@@ -31,17 +32,18 @@ def start_tracing() -> None:
         torch.cuda.synchronize()
 
 
-def trace(step: Callable[[], object]) -> tuple[list[Launch], list[Span], dict[str, int]]:
+def trace(step: Callable[[], object], together: Together) -> tuple[list[Launch], list[Span], dict[str, int]]:
     """The kernels that one call of `step` runs, in the order of their start, all that it does on the GPU, and the host's calls to CUDA.
 
     The stream is held until all is queued, as for a sample: a profiled launch takes the host longer than many kernels run, so kernels of
-    several streams would not overlap. A step that waits for the stream is traced once more, not held.
+    several streams would not overlap. A step that waits for the stream is traced once more, not held. Ranks are held until all have
+    queued theirs: who came first would else wait for the others within a collective, in which nothing of its own runs.
 
     Raises SideFailure if nothing was seen, which is how a missing permission to use CUPTI shows.
     """
-    events = _traced(step, hold=True)
-    if device_helpers().expired:
-        events = _traced(step, hold=False)
+    events = _traced(step, together, hold=True)
+    if together.any(device_helpers().expired):
+        events = _traced(step, together, hold=False)
     launches, spans = read_trace(events)
     if not spans:
         raise SideFailure(
@@ -55,14 +57,17 @@ def host_calls(events: Iterable[Mapping[str, Any]]) -> dict[str, int]:
     return dict(Counter(str(event["name"]) for event in events if event.get("ph") == "X" and event.get("cat") in _HOST))
 
 
-def _traced(step: Callable[[], object], *, hold: bool) -> list[dict[str, Any]]:
+def _traced(step: Callable[[], object], together: Together, *, hold: bool) -> list[dict[str, Any]]:
     helpers = device_helpers()
     torch.cuda.synchronize()
     with profile(use_device="cuda", use_kineto=True) as profiler:
+        together.meet()
         if hold:
             helpers.block(_HOLD_NS)
         try:
             step()
+            if hold:
+                together.meet()
         finally:
             helpers.release()
         torch.cuda.synchronize()

@@ -88,14 +88,14 @@ class Line:
         return self._maybe_ring
 
     def poll(self) -> list[Request]:
-        """What arrived since the last call."""
+        """The requests that arrived since the last call of `poll` or `wait`; does not block."""
         ring, first = self._ring, self._handed
         self._handed = ring.get("arrived")
         lengths, prompts, most = (ring.arrays[name] for name in ("lengths", "prompts", "most"))
         return [Request(id=i, prompt=prompts[i, : lengths[i]].tolist(), most_tokens=int(most[i])) for i in range(first, self._handed)]
 
     def wait(self) -> list[Request]:
-        """The same, asleep until there is one; [] when none will come any more."""
+        """Like `poll`, but sleeps until at least one request has arrived; [] when the trace has ended."""
         while not (found := self.poll()) and self._handed < self._ring.sizes.count:
             _sleep(_GLANCE_S)
         return found

@@ -39,9 +39,10 @@ def poison(tensor: torch.Tensor) -> None:
 
 
 def poison_free_blocks(outputs: Mapping[str, Spec], device: torch.device) -> None:
-    """Leave NaN in blocks of the outputs' sizes that the allocator holds free, so that stale memory is never an answer.
+    """Fill free memory of the allocator with NaN, in blocks of the outputs' sizes.
 
-    Several times: blocks that are given back merge with what lies between them, and so later ones begin elsewhere in it.
+    A step that returns memory which it never wrote then returns NaN, not the right answer of an earlier step.
+    The filling is repeated: freed blocks merge with their neighbours, so a later allocation may begin at another address.
     """
     most = _HEAP_BLOCKS if device.type == "cpu" else _CACHED_BLOCKS
     for _ in range(_POISONED_TIMES):

@@ -256,7 +256,7 @@ def _holds(ctype: str, value: ShapeValue) -> bool:
 
 
 def current_stream() -> int:
-    """Handle of the stream that torch launches on now."""
+    """The handle of torch's current CUDA stream, as an integer for ctypes."""
     return torch.cuda.current_stream().cuda_stream
 
 

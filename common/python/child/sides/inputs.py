@@ -327,7 +327,7 @@ class Inputs:
         return {name: tensor for name, tensor in self.tensors() if self._workload.evolves and self._workload.may_change(name)}
 
     def answers(self) -> dict[str, Spec]:
-        """What is compared of a call: every output, and every tensor of a state that evolves."""
+        """The tensors that are compared after a call, by name: all outputs, and the state's tensors where the state evolves."""
         state = {name: Spec(tuple(tensor.shape), tensor.dtype, self.places.get(name, "device")) for name, tensor in self.state().items()}
         return {**self.outputs(), **state}
 

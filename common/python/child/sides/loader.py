@@ -30,7 +30,7 @@ class Side(Protocol):
         """Tensors that hold nothing between calls: outputs and scratch that may be poisoned."""
 
     def close(self) -> None:
-        """Give back what `prepare` took."""
+        """Release what `prepare` allocated or opened; the step must not be called any more."""
 
 
 _folders: set[Path] = set()
@@ -96,7 +96,10 @@ class PythonSide:
         self._generator: Generator[Any, None, None] | None = None
 
     def prepare(self, inputs: Mapping[str, Any], shape: Shape) -> Step:
-        """Call the side's `prepare` with the inputs and shape entries that it names. Ends an earlier preparation."""
+        """Call the side's `prepare` with the inputs and shape entries that its parameters name, and return its step.
+
+        If an earlier `prepare` yielded its step, that generator is finished first.
+        """
         self.close()
         step: Any = call_by_name(self._prepare, {**shape, **inputs}, f"{self._path.name}: prepare")
         if inspect.isgenerator(step):

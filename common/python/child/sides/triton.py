@@ -78,7 +78,7 @@ class StandInDriver:
         raise SeenOnGpus("it times its own steps, and what it then takes is seen on GPUs")
 
     def get_benchmarker(self) -> Callable[..., list[float]]:
-        """One that finds all configurations equally fast."""
+        """A benchmark function for Triton's autotuner that reports 1.0 for every configuration, because no GPU runs here."""
         return lambda *_arguments, quantiles, **_options: [1.0] * len(quantiles)
 
     def launcher_cls(self, _source: object, metadata: Any) -> Callable[..., None]:
@@ -216,9 +216,10 @@ def _stand_in_for_cuda(capability: tuple[int, int]) -> Iterator[None]:
 
 @functools.cache
 def start_triton() -> float:
-    """Import Triton and have it read all of itself, 400 MB, for its caches' keys; the seconds that took, here or where this was forked.
+    """Import Triton and compute its cache key, for which Triton reads all of its own 400 MB; return the seconds that took.
 
-    Where it cannot be imported nothing is done: a side that needs it says so better.
+    The result is cached. A forked child inherits it, so a call in the child takes no time and returns the parent's seconds.
+    If Triton cannot be imported, nothing is done: a side that needs Triton fails with a clearer message.
     """
     begin = time.perf_counter()
     with contextlib.suppress(ImportError):

@@ -91,7 +91,7 @@ def median_interval(values: Sequence[float]) -> Interval:
 
 
 def samples_of(call: Call, before: Call = lambda: None, clock_ns: Callable[[], int] = perf_counter_ns) -> list[Sample]:
-    """Times of `call` by `clock_ns`, `before` run ahead of each, after one of each that does not count."""
+    """Times of `call` in ns, read from `clock_ns`. `before` runs untimed ahead of each call. The first call is a warm-up, dropped."""
     samples = []
     for _ in range(_SAMPLES + 1):
         before()

@@ -45,6 +45,8 @@ def test_counts_are_read():
         ("package 2kv", "a package as"),
         ("package kvikio 2", "a package as"),
         ("wgma", "expected wgmma"),
+        ("tensor_memory", "expected tcgen05"),
+        ("hopper", "expected wgmma"),
         ("gpus", "a count"),
         ("gpus two", "a count"),
         ("gpus 0", "a count"),

@@ -85,7 +85,12 @@ UNREADABLE = {
     "has: /(/": "a pattern with missing ), unterminated subpattern at position 0; expected a regular expression",
     "has: more ffma": "expected `proves:` for what is compared with the baseline",
     "has: launches < baseline": "expected `proves:` for what is compared with the baseline",
-    "proves: bar_sync, ldmatrix": "expected bar_sync",
+    "proves: bar_sync, ldmatrix": "expected ldmatrix or bar_sync",
+    "proves: tensor_cores": "expected wgmma_f16_bf16 or mma_sync_f16_bf16 or tcgen05_mma_f16_tf32",
+    "has: tensor memory": "expected tcgen05_alloc or tcgen05_ld",
+    "has: not multicast": "expected tma_multicast or tcgen05_commit_multicast",
+    "proves: cp.async": "expected cp_async_16",
+    "proves: HGMMA": "expected wgmma_f16_bf16",
 }
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from common.python.errors import BenchmarkError
-from common.python.pairs.discovery import discover
+from common.python.pairs.discovery import canonical, discover
 from common.python.pairs.targets import aliases, catalogue, in_directory, select
 from common.python.project import PROJECT_ROOT
 from tests.support.trees import pair_files, write
@@ -208,6 +208,41 @@ def test_an_unknown_target_lists_the_near_ones(tree, target, near):
     assert message.startswith(f"target {target!r}: found nothing of that name; expected one like ")
     assert near in message.partition("one like ")[2].split(", ")
     assert "\n" not in message
+
+
+@pytest.fixture
+def told(tree):
+    """`tree`, whose pairs have ideas and claims."""
+    (tree.root / "ch08/optimized_ilp.py").write_text('"""Optimized: four sums in flight, through shared memory."""\n')
+    (tree.root / "ch10/optimized_matmul.py").write_text(
+        '"""Optimized: a pipeline."""\n# proves: tma_load_tile in gemm\n# proves: wgmma_wait\n'
+    )
+    (tree.root / "ch07/optimized_copy_wide.cu").write_text("// Optimized: 16 bytes a load, past shared memory.\n// has: ld_128bit\n")
+    return without(tree, "ch09")
+
+
+@pytest.mark.parametrize(
+    ("target", "near"),
+    [
+        ("tma", "ch10:matmul"),
+        ("ch10:tma_pipeline", "ch10:matmul"),
+        ("tensor_cores", "ch10:matmul"),
+        ("float4", "ch07:copy_wide"),
+        ("gemm", "ch10:matmul"),
+        ("ch08:shared_memory", "ch08:ilp, ch07:copy_wide"),
+        ("ch07:Shared memory", "ch07:copy_wide, ch08:ilp"),
+        ("optimized_add", "ch07:add"),
+        ("ch07:add:x", "ch07:add"),
+    ],
+)
+def test_an_unknown_target_lists_those_whose_idea_or_claims_have_its_words(told, target, near):
+    assert refusal(told, target) == f"target {canonical(target)!r}: found nothing of that name; expected one like {near}"
+
+
+def test_several_targets_in_one_are_told_apart(told):
+    expected = "expected --targets ch07 --targets ch08:ilp"
+    assert refusal(told, "ch7,ch08:ilp") == f"target 'ch7,ch08:ilp': found several in one; {expected}"
+    assert refusal(told, "ch07 ch8:ilp").endswith(expected)
 
 
 @pytest.mark.parametrize("target", ["ch08:zzzzzzzz", "ch07:copy_baseline_optimized"])

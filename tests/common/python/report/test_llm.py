@@ -9,7 +9,7 @@ import pytest
 
 from common.python.machine.roofline import with_shares
 from common.python.report.html import html
-from common.python.report.llm import PROMPT_FILE, NoAnswer, analyse, ask, prompt, service_of
+from common.python.report.llm import PROMPT_FILE, NoAnswer, analyse, ask, prompt, service_of, tokens_of
 from common.python.report.run_folder import RunFolder, load
 from common.python.report.tables import markdown
 from common.python.results import SideProfile
@@ -20,6 +20,7 @@ from tests.support.profiles import profiled_row
 from tests.support.synthetic_ceilings import synthetic_ceilings
 
 KEY = "sk-a-secret"
+MOST = 60_000
 ADVICE = "Tile it.\n<script>alert(1)</script> 99x *faster*"
 ANSWERS = {
     "/v1/messages": {"content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": ADVICE}]},
@@ -97,7 +98,7 @@ def run(tmp_path):
 
 
 def test_the_prompt_holds_what_was_measured_and_the_sources(row, run):
-    text = prompt(run, [row])
+    text = prompt(run, [row], MOST)
     assert "NVIDIA H200 (driver 580.1)" in text
     assert "## ch07:transpose: PASSED\nIdea: through shared memory" in text
     assert "- optimized: 36.7 µs [36.3, 37.1], 2.31x [2.28, 2.34] as fast as the baseline, 54.5 % [54.0, 55.0] of dram" in text
@@ -114,26 +115,58 @@ def test_a_source_outside_the_root_or_gone_is_not_sent(row, run, tmp_path):
     (tmp_path / "ch07/optimized_transpose.cu").unlink()
     sides = row.sides | {"baseline": a_side("baseline", file="../secret.cu")}
     (tmp_path.parent / "secret.cu").write_text("int secret;")
-    text = prompt(run, [row.model_copy(update={"sides": sides})])
+    text = prompt(run, [row.model_copy(update={"sides": sides})], MOST)
     assert "int secret" not in text
     assert "int tiled" not in text
 
 
 def test_a_prompt_that_would_be_too_long_names_what_it_leaves_out(row, run, tmp_path):
     (tmp_path / "ch07/baseline_transpose.cu").write_text("x" * 300_000)
-    text = prompt(run, [row, a_row("ch01:small", sides={"baseline": a_side(file="gone.cu")}, timings={})])
-    assert len(text) < 200_000
+    text = prompt(run, [row, a_row("ch01:small", sides={"baseline": a_side(file="gone.cu")}, timings={})], MOST)
+    assert tokens_of(text) < MOST
     assert "## ch01:small" in text
     assert text.endswith("Left out, as they would make this too long: ch07:transpose\n")
 
 
 def test_without_a_key_the_prompt_is_left_and_a_line_says_so(row, run, tmp_path):
-    found = analyse(run, [row], tmp_path)
+    found = analyse(run, [row], tmp_path, most_tokens=MOST, send=True)
     assert found.advice == {}
     (note,) = found.notes
-    assert note.startswith("--llm-analysis: neither ANTHROPIC_API_KEY nor OPENAI_API_KEY is set, so nobody was asked; the prompt is in ")
+    assert note.startswith(
+        "--llm-analysis: neither ANTHROPIC_API_KEY nor OPENAI_API_KEY is set, so nobody was asked; the prompt, of about "
+    )
     assert note.endswith(str(tmp_path / PROMPT_FILE))
-    assert (tmp_path / PROMPT_FILE).read_text() == prompt(run, [row])
+    assert (tmp_path / PROMPT_FILE).read_text() == prompt(run, [row], MOST)
+
+
+def test_what_would_be_sent_can_be_looked_at_first(row, run, tmp_path, monkeypatch):
+    with stand_in() as (url, got):
+        nobody = analyse(run, [row], tmp_path, most_tokens=MOST, send=False)
+        for name, text in (("API_KEY", KEY), ("BASE_URL", url), ("MODEL", "some-model")):
+            monkeypatch.setenv(f"OPENAI_{name}", text)
+        looked = analyse(run, [row], tmp_path, most_tokens=MOST, send=False)
+        seen = (tmp_path / PROMPT_FILE).read_text()
+        assert got == []
+        analyse(run, [row], tmp_path, most_tokens=MOST, send=True)
+    ((_, _, body),) = got
+    assert body["messages"][0]["content"] == seen
+    assert body["max_completion_tokens"] == 4096
+    where = f"the prompt, of about {-(-len(seen.encode()) // 3)} tokens, is in {tmp_path / PROMPT_FILE}"
+    assert nobody.notes == (f"--llm-analysis: nobody was asked, and nobody would be, as no key is set; {where}",)
+    assert looked.notes == (f"--llm-analysis: nobody was asked, and some-model by OpenAI's interface would be asked; {where}",)
+    assert (nobody.advice, looked.advice) == ({}, {})
+
+
+def test_no_more_than_the_limit_is_sent_and_nothing_where_no_row_fits(row, run, tmp_path, monkeypatch):
+    rows = [row.model_copy(update={"target": f"ch07:transpose_{number}"}) for number in range(30)]
+    text = prompt(run, rows, 3000)
+    assert 2000 < tokens_of(text) <= 3000
+    assert 1 <= text.count("\n\n## ch07:transpose_") < 30
+    assert text.endswith(" more\n")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
+    (note,) = analyse(run, rows, tmp_path, most_tokens=100, send=True).notes
+    assert note.startswith("--llm-analysis: found no row that fits into 100 tokens, so nobody was asked; the prompt, of ")
 
 
 # --- who is asked, and what is made of the answer
@@ -147,7 +180,7 @@ def test_an_answer_is_advice_by_the_model_s_name(row, run, tmp_path, monkeypatch
     with stand_in() as (url, got):
         for name, text in (("API_KEY", KEY), ("BASE_URL", f"{url}/"), ("MODEL", "some-model")):
             monkeypatch.setenv(f"{service}_{name}", text)
-        found = analyse(run, [row], tmp_path)
+        found = analyse(run, [row], tmp_path, most_tokens=MOST, send=True)
     assert found.advice == {"some-model": ADVICE}
     ((asked_at, headers, body),) = got
     assert (asked_at, headers[header], body["model"]) == (path, value, "some-model")
@@ -160,6 +193,7 @@ def test_an_answer_is_advice_by_the_model_s_name(row, run, tmp_path, monkeypatch
     [
         ({"status": 401, "body": f'{{"error": "no such key {KEY}"}}'}, "found HTTP status 401; expected 200"),
         ({"status": 500}, "found HTTP status 500; expected 200"),
+        ({"body": "[" * 200_000}, "found an answer that cannot be read (RecursionError); expected JSON with a text"),
         ({"body": "<html>"}, "found an answer that cannot be read (JSONDecodeError); expected JSON with a text"),
         ({"body": '{"content": 3}'}, "found an answer that cannot be read (TypeError); expected JSON with a text"),
         ({"body": '{"error": {}}'}, "found an answer that cannot be read (KeyError); expected JSON with a text"),
@@ -171,7 +205,7 @@ def test_what_is_no_answer_is_a_line_and_no_advice(row, run, tmp_path, monkeypat
     with stand_in(**answers) as (url, got):
         monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
         monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
-        found = analyse(run, [row], tmp_path)
+        found = analyse(run, [row], tmp_path, most_tokens=MOST, send=True)
     assert len(got) == 1
     assert found.advice == {}
     (note,) = found.notes
@@ -244,5 +278,7 @@ def test_advice_changes_no_figure(row, run):
 
 
 def test_a_row_without_timing_or_profile_is_told_too(run):
-    text = prompt(run, [a_row(status="SKIPPED", reason="needs tcgen05", timings={}, sides={"baseline": a_side(profile=SideProfile())})])
+    text = prompt(
+        run, [a_row(status="SKIPPED", reason="needs tcgen05", timings={}, sides={"baseline": a_side(profile=SideProfile())})], MOST
+    )
     assert "## ch07:transpose: SKIPPED\nReason: needs tcgen05" in text

@@ -84,6 +84,7 @@ def test_a_step_on_this_gpu():
     import torch
 
     from common.python.child.device.trace import start_tracing, trace
+    from common.python.child.distributed import Alone
 
     start_tracing()
     x = torch.randn(1 << 20, device="cuda")
@@ -98,7 +99,7 @@ def test_a_step_on_this_gpu():
         return captured + 1
 
     step()
-    launches, spans, calls = trace(step)
+    launches, spans, calls = trace(step, Alone())
     assert sum(count for name, count in calls.items() if "GraphLaunch" in name) == 1
     assert not any("GraphInstantiate" in name for name in calls)
     assert len({launch.call for launch in launches}) == 2
