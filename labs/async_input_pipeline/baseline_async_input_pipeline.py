@@ -1,4 +1,4 @@
-"""Baseline: read a batch, copy it to the device, score it; then the next."""
+"""Baseline: read a batch into a pinned buffer, copy it, score it; then the next."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from shared_scores import score
 
 
 def prepare(file, weights, head, batches, rows, width, classes):
-    host = torch.empty(rows, width, dtype=torch.uint8)
+    host = torch.empty(rows, width, dtype=torch.uint8, pin_memory=head.is_cuda)
     scores = torch.empty(batches, rows, classes, dtype=head.dtype, device=head.device)
     synchronize = torch.get_device_module(head.device).synchronize
 

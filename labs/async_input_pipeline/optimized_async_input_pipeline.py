@@ -1,5 +1,5 @@
 """Optimized: read, copy and score three batches at the same time."""
-# predicts: baseline 59.2 ms = rows * width * (1 / 9e9 + batches * (1 / h2d_pageable + layers * 2 * width / (0.8 * bf16))) on h100
+# predicts: baseline 43.9 ms = rows * width / 9e9 + batches * (rows * width / h2d + layers * 2 * rows * width**2 / (0.8 * bf16)) on h100
 # predicts: optimized 39.2 ms = rows * width / 9e9 + rows * width / h2d + batches * layers * 2 * rows * width**2 / (0.8 * bf16) on h100
 # proves: overlap >= 0.5
 # allows: threads

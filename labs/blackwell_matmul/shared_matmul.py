@@ -4,9 +4,12 @@ import torch
 
 from common import Spec, Workload
 
+REMAINDER = {"m": 4000, "n": 4104, "k": 4072, "clusterDim": 2}  # 272 pairs of tiles: 8 of 66 clusters have a fifth
 
-def matmul(ladder=(), m=4096, n=4096, k=4096):
-    """The workload, timed at m x n x k. Where a kernel has clusters, blocks of one are `clusterDim`: 1, 2, 4 or 8."""
+
+def matmul(ladder=(), m=4096, n=4096, k=4096, remainder=False):
+    """The workload, timed at m x n x k, and with `remainder` at that shape too. Blocks of a cluster are `clusterDim`: 1, 2, 4 or 8."""
+    timed = {"m": m, "n": n, "k": k, "clusterDim": 2}
 
     def inputs(rand, m, n, k, clusterDim):
         return {"a": rand.normal(m, k, dtype=torch.bfloat16), "b": rand.normal(n, k, std=k**-0.5, dtype=torch.bfloat16)}
@@ -15,7 +18,7 @@ def matmul(ladder=(), m=4096, n=4096, k=4096):
         inputs=inputs,
         outputs=lambda m, n, k, clusterDim: {"c": Spec((m, n), torch.bfloat16)},
         reference=lambda a, b: a @ b.T,
-        time_at={"m": m, "n": n, "k": k, "clusterDim": 2},
+        time_at={"whole": timed, "remainder": REMAINDER} if remainder else timed,
         check_at=(
             {"m": 1, "n": 8, "k": 8, "clusterDim": 2},  # one row, one chunk: nearly all of the tiles is outside
             {"m": 128, "n": 256, "k": 64, "clusterDim": 1},  # one whole tile, one step

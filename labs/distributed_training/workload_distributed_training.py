@@ -29,7 +29,7 @@ WORKLOAD = Workload(
     outputs=outputs,
     reference=averaged,
     ranks=(2, 4, 8),
-    time_at={"micro": 2, "tokens": 512, "width": 2048, "layers": 12, "loss_scale": 32768.0},  # 403 million weights
+    time_at={"micro": 2, "tokens": 256, "width": 2048, "layers": 12, "loss_scale": 32768.0},  # 403 million weights
     cpu_at={"micro": 2, "tokens": 16, "width": 128, "layers": 2, "loss_scale": 1024.0},
     check_at=(
         {"micro": 2, "tokens": 9, "width": 32, "layers": 2, "loss_scale": 256.0},

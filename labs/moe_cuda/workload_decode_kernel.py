@@ -4,7 +4,6 @@ y[t] = sum over the `top` chosen experts e of share[t, e] * down[e] (silu(gate) 
 """
 # needs: tma
 # instead: ch13:expert_parallelism
-# traffic: the baseline copies the weights of the chosen experts, which is what the pair is about
 
 import torch
 from torch.nn.functional import silu
@@ -49,6 +48,6 @@ WORKLOAD = Workload(
         "bf16": 6 * tokens * top * hidden * inner,
         "dram_read": 6 * top * hidden * inner,
     },
-    rtol=2.0**-7,  # the baseline rounds gate, up, their product, each expert's answer and the sum to bf16
+    rtol=2.0**-7,  # the baseline rounds gate, up, their product, each expert's answer, its share and the sum to bf16
     atol=0.01,
 )
