@@ -1,6 +1,6 @@
 """Chapter 20's techniques: graphs, streams, one cache, chunks."""
-# predicts: baseline 17.1 ms = 3.2e-3 + 3.33e-3 + 2.85e-3 + 7.75e-3 on h100  (what chapter 20 predicts for its four baselines)
-# predicts: optimized 6.69 ms = 1.06e-3 + 0.871e-3 + 1.45e-3 + 3.31e-3 on h100  (and for its four optimized sides)
+# predicts: baseline 15.9 ms = 3.2e-3 + 2.11e-3 + 2.85e-3 + 7.75e-3 on h100  (what chapter 20 predicts for its four baselines)
+# predicts: optimized 6.52 ms = 1.06e-3 + 0.703e-3 + 1.45e-3 + 3.31e-3 on h100  (and for its four optimized sides)
 # proves: launches < 0.5 x baseline
 # proves: overlap HtoD DtoH >= 0.5
 # proves: not kernel CatArrayBatchedCopy
