@@ -125,25 +125,23 @@ def measured(width, repeats=5):
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     config = replace(grown_config(byte_lm(), width=width, layers=0), dtype=torch.float32)
     weights = init(config, torch.Generator(device).manual_seed(0))
-    facts, seconds = [], []
-    for prompt, decoding in product((0, 64, 256), (0, 1, 4)):
-        if not prompt + decoding:
-            continue
-        blocks = KvBlocks(config, blocks=64 * decoding + 2 * prompt, device=device)
-        chunks = {f"decoding {number}": torch.zeros(256, dtype=torch.int64, device=device) for number in range(decoding)}
-        for name, chunk in chunks.items():
-            step(weights, config, blocks, [name], [chunk])
-        taken = []
-        for number in range(repeats + 1):
-            new = {f"prompt {number}": torch.zeros(prompt, dtype=torch.int64, device=device)} if prompt else {}
-            batch = new | {name: chunk[:1] for name, chunk in chunks.items()}
+    facts = [(1.0, prompt, decoding) for prompt, decoding in product((0, 64, 256), (0, 1, 4)) if prompt + decoding]
+    caches = [KvBlocks(config, blocks=64 * decoding + 2 * prompt, device=device) for _, prompt, decoding in facts]
+    chunk = torch.zeros(256, dtype=torch.int64, device=device)
+    taken = [[] for _ in facts]
+    for number in range(repeats + 1):  # in turn, so that a busy spell of the machine takes no kind of step alone
+        for (_, prompt, decoding), blocks, seconds in zip(facts, caches, taken, strict=True):
+            names = [f"decoding {place}" for place in range(decoding)]
+            if number == 0:
+                for name in names:
+                    step(weights, config, blocks, [name], [chunk])
+            batch = ({"prompt": chunk[:prompt]} if prompt else {}) | dict.fromkeys(names, chunk[:1])
             began = time.perf_counter()
             step(weights, config, blocks, list(batch), list(batch.values())).argmax(-1).tolist()
-            taken.append(time.perf_counter() - began)
-            for name in new:
-                blocks.release(name)
-        facts.append((1.0, prompt, decoding))
-        seconds.append(min(taken[1:]))
+            seconds.append(time.perf_counter() - began)
+            if prompt:
+                blocks.release("prompt")
+    seconds = [min(each[1:]) for each in taken]
     fitted, _ = nnls(np.array(facts), np.array(seconds))
     where = torch.cuda.get_device_name() if device.type == "cuda" else "this CPU"
     source = f"measured on {where}: the fastest of {repeats} steps of byte_lm, {width} times as wide; 0.5 ms per message assumed"

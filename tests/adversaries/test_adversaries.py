@@ -113,7 +113,9 @@ def test_cheat_gets_its_status_on_a_gpu(row, gpu_run):
 
 def test_every_other_row_is_fine_whatever_one_does(cpu_run):
     found, endless, code, _ = cpu_run
-    assert set(found) | set(endless) == {row.name for row in of_device("cpu")}
+    asked = [row.name for row in of_device("cpu")]
+    assert list(found) == [name for name in asked if name not in endless or name == "sum_right"]
+    assert len(endless) > 1
     for rows in (found, endless):
         assert list(rows)[-1] == "sum_right"
         assert rows["sum_right"]["status"] == "PASSED"

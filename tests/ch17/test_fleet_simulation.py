@@ -63,8 +63,7 @@ def test_service_times_of_this_machine_are_measured_and_simulated_with(tmp_path)
     file = tmp_path / "here.json"
     assert run("--measure", file).returncode == 0
     times = json.loads(file.read_text())["here"]
-    fitted = [times[name] for name in ("step_s", "sequence_s", "prompt_token_s")]
-    assert min(fitted) >= 0 < sum(fitted)  # on a busy machine those that are small are lost in noise
+    assert min(times["step_s"], times["sequence_s"]) >= 0 < times["prompt_token_s"]  # on a busy machine the least of them is lost in noise
     assert times["source"].startswith("measured on")
     done = run(*SMALL, "--file", file, "--times", "here")
     assert done.returncode == 0, done.stderr
