@@ -32,7 +32,7 @@ def inputs(rand, heads, tokens, doc_span, dim):
     drawn = {name: rand.normal(1, heads, tokens, dim, dtype=BF16, std=2.0 if name == "q" else 1.0) for name in "qkv"}
     behind = torch.arange(tokens, device=drawn["q"].device)
     lengths = torch.tensor(lengths_of(tokens, doc_span), device=behind.device)
-    document = torch.arange(1, len(lengths) + 1, device=behind.device).repeat_interleave(lengths)
+    document = torch.arange(1, len(lengths) + 1, device=behind.device).repeat_interleave(lengths, output_size=tokens)
     return drawn | {"bias": rand.normal(heads, BUCKETS, dtype=BF16), "bucket": bucket_of(behind).int(), "document": document.int()}
 
 
