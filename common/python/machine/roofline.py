@@ -127,7 +127,7 @@ def bounds_of(work: Mapping[str, float], conditions: Conditions, ceilings: Ceili
                     amount=amount,
                     unit=ceiling.unit,
                     ceiling_ns=_time_ns(amount, ceiling),
-                    floor_ns=_time_ns(amount, fastest),
+                    floor_ns=_floor_ns(amount, fastest),
                     clock_hz=ceiling.sm_clock_hz if ceiling.unit == "flop/s" else None,
                 )
             )
@@ -153,6 +153,11 @@ def _memory_bound(read: float, written: float, conditions: Conditions, ceilings:
             crossing_ns = mixed_ns(dram, read, crossing) if read + crossing else 0.0
         floor_ns = max(floor_ns, crossing_ns)
     return Bound("l2" if own is cache else "dram", total, "bytes/s", mixed_ns(own, read, written), floor_ns)
+
+
+def _floor_ns(amount: float, ceiling: Ceiling) -> float:
+    """The time at the fast end of the ceiling's interval: a ceiling that scattered accuses no side that it could itself have been."""
+    return amount * (ceiling.value.low if ceiling.unit == "s" else 1 / ceiling.value.high) * 1e9
 
 
 def _time_ns(amount: float, ceiling: Ceiling) -> float:

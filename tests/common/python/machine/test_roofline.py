@@ -5,11 +5,12 @@ import pytest
 from common.python.errors import SideFailure, Status
 from common.python.machine.roofline import Ceilings, Conditions, amount_text, bounds_of, mixed_ns, value_text, with_shares
 from common.python.results import WARM_FILES, Block, Unit
-from tests.support.factories import a_timing
+from tests.support.factories import a_timing, an_interval
 from tests.support.synthetic_ceilings import CEILINGS, a_ceiling, synthetic_ceilings
 
 GB = 1e9
 MB = 1e6
+FAST_END = 1.01  # each ceiling of synthetic_ceilings is known to 1 %
 FILES = {"baseline": "baseline_x.py", "optimized": "optimized_x.py"}
 
 
@@ -130,14 +131,14 @@ def test_the_floor_is_the_highest_over_the_keys():
     share = shares({"dram_read": 50 * MB, "bf16": 8e9}).shares["baseline"]
 
     assert share.key == "dram"
-    assert share.floor_ns == pytest.approx(10e3)
+    assert share.floor_ns == pytest.approx(10e3 / FAST_END)
 
 
 def test_another_unit_may_do_the_work_of_a_key():
     found = bound({"fp32": 60e6})
 
     assert found.ceiling_ns == pytest.approx(1200.0)
-    assert found.floor_ns == pytest.approx(1000.0)
+    assert found.floor_ns == pytest.approx(1000.0 / FAST_END)
 
 
 @pytest.mark.parametrize(("rate", "floor_ns"), [(1000e12, 800.0), (600e12, 1000.0)])
@@ -145,7 +146,7 @@ def test_mma_sync_lowers_the_floor_of_bf16_only_where_it_is_faster_than_the_libr
     found = bound({"bf16": 0.8e9}, synthetic_ceilings(ceilings=(*CEILINGS, a_ceiling("bf16_mma_sync", rate, "flop/s"))))
 
     assert found.ceiling_ns == pytest.approx(1000.0)
-    assert found.floor_ns == pytest.approx(floor_ns)
+    assert found.floor_ns == pytest.approx(floor_ns / FAST_END)
 
 
 def test_peers_have_the_faster_direction():
@@ -248,9 +249,20 @@ def test_launches_that_are_too_quick_are_implausible():
     )
 
 
+def test_a_ceiling_that_scattered_accuses_no_side_within_its_interval():
+    # A virtual machine's copies: 32.9 GB/s to 32 %. A side at 41 GB/s is honest; one at 50 is not.
+    scattered = a_ceiling("h2d", 32.9 * GB, "bytes/s").model_copy(update={"value": an_interval(32.9 * GB, 10.5 * GB)})
+    kept = synthetic_ceilings(ceilings=(*(one for one in CEILINGS if one.name != "h2d"), scattered))
+    work = {"h2d": 134e6}
+
+    assert shares(work, kept, {"optimized": 134e6 / 41}).shares["optimized"].share > 1
+    with pytest.raises(SideFailure, match=r"50\.0 GB/s; this GPU's measured ceiling is 32\.9 GB/s"):
+        shares(work, kept, {"optimized": 134e6 / 50})
+
+
 @pytest.mark.parametrize(("device", "clock", "tolerance"), [("cuda", "device", 1.05), ("cpu", "host", 2.0)])
 def test_the_tolerance_is_small_on_a_gpu_and_larger_on_a_cpu(device, clock, tolerance):
-    work, floor_ns = {"bf16": 48e9}, 60e3
+    work, floor_ns = {"bf16": 48e9}, 60e3 / FAST_END
     kept = synthetic_ceilings(device=device)
 
     assert shares(work, kept, {"optimized": floor_ns / tolerance * 1.001}, device=device, clock=clock).shares["optimized"].share > 1
