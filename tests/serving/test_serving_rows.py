@@ -50,7 +50,8 @@ def test_both_sides_of_the_toy_are_right(tmp_path):
 
 @pytest.fixture(scope="module")
 def verified(tmp_path_factory):
-    return rows_of(tmp_path_factory.mktemp("verified"), "verify", "--targets", "toy")[0]
+    # One seed: a wrong token is the right one for one seed in 64, the size of the vocabulary, and is then found a token later.
+    return rows_of(tmp_path_factory.mktemp("verified"), "verify", "--targets", "toy", "--seed", "1")[0]
 
 
 @pytest.mark.slow
