@@ -271,12 +271,13 @@ class Standards:
         """Percent; half of it is how well a ratio must be known to be accepted.
 
         A row that stayed wider though it was given every unit scatters by itself: it is accepted up to `SCATTERED_PERCENT`, and gated by
-        a band as wide as its interval. A host's launches change more between runs than in one, so theirs may be wider still.
+        a band as wide as its interval. What a host paces scatters with the host, so such a row is accepted up to `OF_A_HOST_PERCENT`.
         """
         allowance = self.allowance(plan, timing.units)
         if timing.stop_reason not in (StopReason.UNIT_CAP, StopReason.TIME_BUDGET):
             return allowance.band_percent
-        return max(allowance.band_percent, OF_A_HOST_PERCENT / 2 if allowance.step is StepClass.LAUNCH else SCATTERED_PERCENT)
+        is_paced_by_host = plan.described.goal not in (MEMORY, ACCURACY) and not timing.launch_latency_hidden
+        return max(allowance.band_percent, OF_A_HOST_PERCENT if is_paced_by_host else SCATTERED_PERCENT)
 
     def accepted_counters(self, plan: Plan, shape: str) -> dict[str, dict[str, float]]:
         """What a step of each side counted when it was accepted, by side, where it was counted and is what the gate goes by."""

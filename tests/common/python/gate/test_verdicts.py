@@ -321,17 +321,20 @@ def test_every_figure_that_may_be_gated_counts_as_a_test_and_a_librarys_share_is
 
 
 @pytest.mark.parametrize(
-    ("clock", "stop", "band"),
+    ("clock", "goal", "is_held", "stop", "band"),
     [
-        ("device", StopReason.PRECISE, 0.5),
-        ("device", StopReason.FIXED, 0.5),
-        ("device", StopReason.UNIT_CAP, 5.0),
-        ("device", StopReason.TIME_BUDGET, 5.0),
-        ("launch", StopReason.PRECISE, 0.5),
-        ("launch", StopReason.UNIT_CAP, 15.0),
+        ("device", "time", True, StopReason.PRECISE, 0.5),
+        ("device", "time", True, StopReason.FIXED, 0.5),
+        ("device", "time", True, StopReason.UNIT_CAP, 5.0),
+        ("device", "time", True, StopReason.TIME_BUDGET, 5.0),
+        ("device", "time", False, StopReason.PRECISE, 0.5),
+        ("device", "time", False, StopReason.UNIT_CAP, 30.0),
+        ("device", "memory", False, StopReason.UNIT_CAP, 5.0),
+        ("launch", "time", False, StopReason.PRECISE, 0.5),
+        ("launch", "time", False, StopReason.UNIT_CAP, 30.0),
     ],
 )
-def test_a_row_that_scatters_with_every_unit_is_accepted_from_a_wider_interval(tmp_path, clock, stop, band):
-    plan = a_plan(tmp_path, clock=clock)
-    timing = a_recorded_timing(units=recorded_units(2.0), stop_reason=stop)
+def test_a_row_that_scatters_with_every_unit_is_accepted_from_a_wider_interval(tmp_path, clock, goal, is_held, stop, band):
+    plan = a_plan(tmp_path, clock=clock, goal=goal)
+    timing = a_recorded_timing(units=recorded_units(2.0), stop_reason=stop, launch_latency_hidden=is_held)
     assert standards_for(plan, gate=0.5).band_to_accept(plan, timing) == band
