@@ -290,6 +290,13 @@ def test_techniques_are_listed(here, root):
     assert listed[0]["name"] == "tma_load_tile"
 
 
+def processor_seconds(code):
+    """Seconds of the processor that a Python process takes for `code`, and the finished process."""
+    before = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+    finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) - before, finished
+
+
 def test_listing_200_targets_is_fast_and_imports_nothing_heavy(tmp_path):
     for number in range(200):
         write_pair(tmp_path / "root", f"ch{number % 20 + 1:02d}:pair_{number}")
@@ -298,16 +305,16 @@ def test_listing_200_targets_is_fast_and_imports_nothing_heavy(tmp_path):
         f"code = run_command_line(['list-targets', '--root', {str(tmp_path / 'root')!r}])\n"
         "print(code, *sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"
     )
-    seconds = []
+    seconds, bare = [], []
     for _ in range(5):
-        before = sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
-        finished = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
-        seconds.append(sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2]) - before)
+        bare.append(processor_seconds("import argparse, ast, dataclasses, inspect, json, pathlib, re, typing")[0])
+        took, finished = processor_seconds(code)
+        seconds.append(took)
     imported = finished.stderr.split()
     assert imported[0] == "0"
     assert len(finished.stdout.splitlines()) == 200
     assert not {"torch", "triton", "rich", "numpy", "scipy", "jinja2", "psutil", "pydantic"} & set(imported)
-    assert min(seconds) < 0.3, f"{seconds} s of the processor, which other processes lengthen less than the time on the wall"
+    assert min(seconds) < 10 * min(bare), f"{seconds} s of the processor; an interpreter with the standard modules takes {bare} s"
 
 
 def test_the_parent_of_a_whole_run_never_imports_torch(root, tmp_path):
