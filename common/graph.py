@@ -10,8 +10,11 @@ import torch
 Answer = TypeVar("Answer")
 
 
-def captured(call: Callable[[], Answer]) -> Callable[[], Answer]:
-    """A function that replays what `call` launches and returns its answer, which lies where it was captured; on a CPU the call itself."""
+def captured(call: Callable[[], Answer], pool: tuple[int, int] | None = None) -> Callable[[], Answer]:
+    """A function that replays what `call` launches and returns its answer, which lies where it was captured; on a CPU the call itself.
+
+    Graphs that never run at the same time may share the memory of a `pool`: capture the one that needs most first.
+    """
     if not torch.cuda.is_available():
         return call
     side = torch.cuda.Stream()
@@ -21,7 +24,7 @@ def captured(call: Callable[[], Answer]) -> Callable[[], Answer]:
             call()
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, pool=pool):  # type: ignore[arg-type]  # torch calls what its own function returns a private type
         answer = call()
 
     def replay() -> Answer:
