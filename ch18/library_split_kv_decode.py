@@ -1,5 +1,5 @@
 """Library: FlashInfer's paged decode, which splits contexts too."""
-# needs: gpus 1
+# needs: gpus 1, package flashinfer
 
 from shared_flashinfer import decoder
 

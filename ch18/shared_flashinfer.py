@@ -4,8 +4,8 @@ import torch
 
 
 def decoder(q, keys, values, table, lengths):
-    """A step; the plan, which copies lengths to the host, is made beforehand. Raises ImportError without FlashInfer."""
-    from flashinfer import BatchDecodeWithPagedKVCacheWrapper  # optional: without it this side alone is absent
+    """A step; the plan, which copies lengths to the host, is made beforehand."""
+    from flashinfer import BatchDecodeWithPagedKVCacheWrapper  # optional: without it this side alone is left out
 
     (_, heads, dim), (_, page, kv_heads, _) = q.shape, keys.shape
     counts = (lengths + page - 1) // page

@@ -5,13 +5,18 @@ import triton
 from shared_paged_attend import attend, merge
 
 TILE = 64  # tokens that a program multiplies at once
-PROGRAMS = 4 * 132  # what the SMs of an H100 hold at once, four each
+PER_SM = 4  # programs at once: shared memory and registers leave room for a fifth on an H100's SM
 
 
-def span_of(tokens, programs):
-    """Tokens of a part, a multiple of the tile, so that `programs` times the parts fill the GPU."""
-    parts = max(1, PROGRAMS // programs)
+def span_of(tokens, programs, sms=None):
+    """Tokens of a part, a multiple of the tile: as many parts as let `programs` times the parts fill `sms` SMs, this GPU's by default."""
+    parts = max(1, PER_SM * (sms or sm_count()) // programs)
     return -(-tokens // (parts * TILE)) * TILE
+
+
+def sm_count():
+    """The SMs of this GPU; without one, an H100's."""
+    return torch.cuda.get_device_properties().multi_processor_count if torch.cuda.is_available() else 132
 
 
 def decoder(q, keys, values, table, lengths, span):

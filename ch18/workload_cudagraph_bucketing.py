@@ -1,8 +1,7 @@
 """Decode steps of nanochat while requests come and go: step i decodes one token for each of the first `sizes[i]` slots of a static cache.
 
 The weights are random, in float32 so that answers can be held to a narrow tolerance. The last position of the cache is no request's:
-padding may write there. Tokens are given, not sampled, so that
-the answers of a step do not hang on a rounding in the one before.
+padding may write there. Tokens are given, not sampled, so that the answers of a step do not hang on a rounding in the one before.
 """
 
 import torch
@@ -45,7 +44,7 @@ WORKLOAD = Workload(
     inputs=inputs,
     outputs=lambda steps, slots, vocabulary, **_: {"logits": Spec((sum(sizes_of(steps, slots)), vocabulary), torch.float32)},
     reference=reference,
-    time_at={"layers": 12, "steps": 8, "slots": 32, "capacity": 256, "vocabulary": 65536},
+    time_at={"layers": 12, "steps": 8, "slots": 64, "capacity": 512, "vocabulary": 65536},
     check_at=(
         {"layers": 2, "steps": 1, "slots": 1, "capacity": 8, "vocabulary": 100},
         {"layers": 2, "steps": 4, "slots": 6, "capacity": 24, "vocabulary": 100},

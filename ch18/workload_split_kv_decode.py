@@ -9,8 +9,8 @@ WORKLOAD = Workload(
     outputs=outputs,
     reference=reference,
     time_at={
-        "one": {"sequences": 1, "shortest": 65536, "longest": 65536, "heads": 32, "kv_heads": 8, "dim": 128},
         "four": {"sequences": 4, "shortest": 32768, "longest": 32768, "heads": 32, "kv_heads": 8, "dim": 128},
+        "one": {"sequences": 1, "shortest": 65536, "longest": 65536, "heads": 32, "kv_heads": 8, "dim": 128},
     },
     cpu_at=None,  # Triton's interpreter checks a kernel, it does not race
     check_at=(

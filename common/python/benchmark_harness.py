@@ -246,6 +246,7 @@ def _result(row: _Row, session: Session, status: Status, reason: str, seconds: f
         assets=plan.described.assets,
         notes=(
             *_notes(plan, session),
+            *(f"{plan.selection.pair.sides[side].name} is left out: {why}" for side, why in plan.left_out.items()),
             *(plan.without_room.values() if plan.timed else ()),
             *_ranks(plan),
             *_found(row),

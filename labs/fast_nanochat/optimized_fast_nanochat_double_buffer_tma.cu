@@ -1,6 +1,6 @@
-// Optimized: bulk copies fill one stage while warps multiply the other.
+// Optimized: bulk copies ahead of warps: a finding, no gain expected.
 // predicts: baseline 56.3 us = 2 * hidden * vocabulary / dram_read + 4e-6 on h100  (start, last rows, and 8 waves of blocks: 4 us assumed)
-// predicts: optimized 55.3 us = 2 * hidden * vocabulary / dram_read + 3e-6 on h100  (start and last rows: 3 us assumed; one wave)
+// predicts: optimized 55.3 us = 2 * hidden * vocabulary / dram_read + 3e-6 on h100  (finding: DRAM was busy before; start: 3 us)
 // proves: bulk_copy_g2s
 // proves: mbarrier_expect_tx
 // has: fence_proxy_async_shared

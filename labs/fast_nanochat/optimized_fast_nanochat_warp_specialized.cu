@@ -1,6 +1,6 @@
-// Optimized: one warp copies, sixteen multiply; barriers pass the stages.
+// Optimized: one warp copies for sixteen: a finding, no gain expected.
 // predicts: baseline 55.3 us = 2 * hidden * vocabulary / dram_read + 3e-6 on h100  (start and last rows: 3 us assumed)
-// predicts: optimized 55.3 us = 2 * hidden * vocabulary / dram_read + 3e-6 on h100  (DRAM was busy before)
+// predicts: optimized 55.3 us = 2 * hidden * vocabulary / dram_read + 3e-6 on h100  (finding: no gain; DRAM was busy before)
 // proves: fewer bar_sync
 // proves: more mbarrier_try_wait
 // proves: block == 544

@@ -118,15 +118,17 @@ def until(happened: Callable[[], bool], what: str) -> None:
         time.sleep(0.02)
 
 
-def write_pair(root: Path, target: str = "demo:double", *, baseline: str = BASELINE, optimized: str = OPTIMIZED, **fields: str) -> Path:
-    """Write the three files of `target` below `root`, with some `fields` of its Workload replaced by other source text."""
+def write_pair(
+    root: Path, target: str = "demo:double", *, baseline: str = BASELINE, optimized: str = OPTIMIZED, library: str = "", **fields: str
+) -> Path:
+    """Write the files of `target` below `root`, with some `fields` of its Workload replaced by other source text."""
     directory, name = target.split(":")
     folder = root / directory
     folder.mkdir(parents=True, exist_ok=True)
     stated = "".join(f"    {field}={text},\n" for field, text in (FIELDS | fields).items())
     source = f'"""y = 2x."""\n\nimport torch\n\nfrom common import Metric, Spec, Workload\n\nWORKLOAD = Workload(\n{stated})\n'
     (folder / f"workload_{name}.py").write_text(source)
-    for role, text in (("baseline", baseline), ("optimized", optimized)):
+    for role, text in (("baseline", baseline), ("optimized", optimized), *([("library", library)] if library else [])):
         suffix = "cu" if "LAUNCH" in text else "py"
         (folder / f"{role}_{name}.{suffix}").write_text(text)
     return root

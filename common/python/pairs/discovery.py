@@ -12,7 +12,8 @@ from common.python.errors import BenchmarkError
 from common.python.pairs.directives import ladder_steps, read_directives
 
 HALVES = ("baseline", "optimized")
-SIDES = (*HALVES, "library")
+LIBRARY = "library"
+SIDES = (*HALVES, LIBRARY)
 
 _NOT_SCANNED = frozenset({"tests", "artifacts", "common", "tools", "build"})
 _FILE = re.compile(r"(workload(?=_.+\.py$)|baseline|optimized|library)_(.+)\.(?:py|cu)")

@@ -21,6 +21,7 @@ from pygments.lexers import CudaLexer, PythonLexer  # type: ignore[import-untype
 from pygments.token import Comment, Keyword, Number, String, Token  # type: ignore[import-untyped]
 
 from common.python.gate.statistics import climbed, gated_logs
+from common.python.pairs.discovery import LIBRARY
 from common.python.pairs.goals import TIME
 from common.python.profile.advice import diagnoses
 from common.python.profile.explain import reasons
@@ -30,7 +31,6 @@ from common.python.report.tables import REASONS, Column, Section, sections
 from common.python.results import BASELINE, OPTIMIZED, Check, Interval, PairResult, PairTiming, Run, SideResult, Unit
 from common.python.wording import at_shape, figure_interval_text, figure_text, interval_text, one_line, speedup_text, time_text
 
-LIBRARY = "library"
 RUNG = "rung"
 _CLOCKS_DIFFER = 1.005
 

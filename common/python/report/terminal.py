@@ -230,7 +230,8 @@ def print_plans(plans: Iterable[Plan], notes: Iterable[str], console: Console) -
         else:
             shapes = [f"{name} ({', '.join(f'{key}={value}' for key, value in shape.items())})" for name, shape in plan.timed.items()]
             timed = f"timed by the {plan.clock} clock at {', '.join(shapes)}" if shapes else "checked, not timed"
-            intent = f"{', '.join(plan.sides)} on {plan.device}, {timed}"
+            left_out = "".join(f"; {side} left out: {one_line(why)}" for side, why in plan.left_out.items())
+            intent = f"{', '.join(plan.sides)} on {plan.device}, {timed}{left_out}"
         _say(console, Text(f"{plan.target}: {intent}"))
 
 

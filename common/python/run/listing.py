@@ -10,7 +10,7 @@ from pathlib import Path
 from common.python.machine.needs import FEATURES, ON_GPU
 from common.python.pairs.claims import techniques
 from common.python.pairs.directives import first_line
-from common.python.pairs.discovery import Pair, Tree
+from common.python.pairs.discovery import LIBRARY, Pair, Tree
 
 _NEEDS = re.compile(r"^\s*(?://|#)\s*needs:(?!:)\s*(.*?)\s*$", re.MULTILINE)
 _CLAIM = re.compile(r"^\s*(?://|#)\s*(?:proves|has):\s*(?:(?:not|more|fewer) )?(\w+)", re.MULTILINE)
@@ -45,19 +45,20 @@ def listed(pairs: Iterable[Pair], *, gpu: bool) -> list[Listed]:
     """What each pair is about and whether it can run here; a file that cannot be read has no idea, and its run will tell."""
     found = []
     for pair in pairs:
-        texts = {path: _text(path) for path in (pair.workload, *pair.sides.values())}
+        own = [path for side, path in pair.sides.items() if side != LIBRARY]  # without its library a pair runs all the same
+        texts = {path: _text(path) for path in (pair.workload, *own)}
         needs = tuple(dict.fromkeys(need.strip() for text in texts.values() for line in _NEEDS.findall(text) for need in line.split(",")))
-        found.append(Listed(pair, first_line(texts[pair.sides["optimized"]]), needs, _lacking(pair, needs, gpu)))
+        found.append(Listed(pair, first_line(texts[pair.sides["optimized"]]), needs, _lacking(own, needs, gpu)))
     return found
 
 
-def _lacking(pair: Pair, needs: tuple[str, ...], gpu: bool) -> str:
+def _lacking(sides: Iterable[Path], needs: tuple[str, ...], gpu: bool) -> str:
     """What stands in the way, as far as file names and `needs:` tell; which features a GPU that is here has, a run finds out."""
     on_gpu = [need for need in needs if need in FEATURES or need.partition(" ")[0] in ON_GPU]
     asked = f"needs {', '.join(on_gpu)}" if on_gpu else ""
     if gpu:
         return asked
-    return "needs a GPU" + asked.replace("needs", " with", 1) if on_gpu or any(path.suffix == ".cu" for path in pair.sides.values()) else ""
+    return "needs a GPU" + asked.replace("needs", " with", 1) if on_gpu or any(path.suffix == ".cu" for path in sides) else ""
 
 
 def listed_techniques(tree: Tree) -> list[ListedTechnique]:

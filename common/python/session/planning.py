@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal
 
@@ -14,7 +14,7 @@ from common.python.machine.description import Gpu, Machine, unmet
 from common.python.machine.needs import parse_need
 from common.python.pairs.claims import Claim, read_claims
 from common.python.pairs.directives import Directives, read_directives
-from common.python.pairs.discovery import Pair, with_rungs
+from common.python.pairs.discovery import LIBRARY, Pair, with_rungs
 from common.python.pairs.goals import ENERGY, OF_A_GPU, SETUP
 from common.python.pairs.predictions import require_predictions
 from common.python.pairs.sources import digest_of, with_imports
@@ -38,7 +38,8 @@ class Plan:
 
     `digests` are of the text of the workload and a side, by side, as they were planned. `gpus` are those of the machine that the row uses:
     as many as it needs, one if it does not say. A side runs in `ranks` processes. `only_checked` says why a row that was checked on the CPU
-    is SKIPPED nevertheless: its place is on more GPUs. `without_room` has the shapes that the GPU's memory has no room for, and why.
+    is SKIPPED nevertheless: its place is on more GPUs. `without_room` has the shapes that the GPU's memory has no room for, and why;
+    `left_out` the library's side where the row goes on without it, and why.
     """
 
     selection: Selection
@@ -54,6 +55,7 @@ class Plan:
     ranks: int = 1
     only_checked: str = ""
     without_room: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def target(self) -> str:
@@ -228,14 +230,19 @@ def _plan(
         timed = {CPU_SHAPE: described.cpu_at} if described.cpu_at and has_cores else {}
         work = {CPU_SHAPE: described.cpu_work}
     usable = machine if device == "cuda" else machine.model_copy(update={"gpus": ()})
-    directives = (workload_directives, *side_directives.values())
-    skip = _skip_reason(selection, directives, usable, device if only_checked else here, files_folder(settings))
+    unmet_by = partial(_skip_reason, machine=usable, device=device if only_checked else here, folder=files_folder(settings))
+    skip, left_out = _lacking(selection, workload_directives, side_directives, unmet_by)
+    if left_out:
+        selection = replace(selection, sides=tuple(side for side in selection.sides if side not in left_out))
+        side_directives = {side: side_directives[side] for side in selection.sides}
     skip = skip or (_not_of_traces(settings) if described.serving else "")
+    directives = (workload_directives, *side_directives.values())
     digests = {side: digest_of(selection.pair.workload, selection.pair.sides[side]) for side in selection.sides}
     gpus = machine.gpus[:ranks] if ranks > 1 else gpus_for(directives, machine)
     if only_checked and any(selection.pair.sides[side].suffix == ".cu" for side in selection.sides):
         skip = skip or only_checked.partition(";")[0]
     plan = Plan(selection, described, workload_directives, side_directives, here, timed, work, skip, digests, gpus, ranks, only_checked)
+    plan = replace(plan, left_out=left_out)
     plan = plan if settings.sweep else _with_room(plan, settings, described.device_bytes)
     return replace(plan, timed={}) if plan.interpreted or plan.is_unmeasured else plan
 
@@ -297,12 +304,30 @@ def files_folder(settings: Settings) -> Path:
     return next(folder for folder in (wanted.absolute(), *wanted.absolute().parents) if folder.is_dir())
 
 
+def _lacking(
+    selection: Selection,
+    workload: Directives,
+    sides: Mapping[str, Directives],
+    unmet_by: Callable[[Sequence[Path], Sequence[Directives]], str],
+) -> tuple[str, dict[str, str]]:
+    """Why a row is skipped, "" if it is not, and why the library's side is left out of one that is not.
+
+    What a library needs says nothing of the pair: where the pair can run, it runs, and a row that is skipped says what the pair needs.
+    """
+    own = [side for side in selection.sides if side != LIBRARY]
+    skip = unmet_by([selection.pair.sides[side] for side in own], [workload, *(sides[side] for side in own)])
+    if skip or LIBRARY not in sides:
+        return skip, {}
+    lacking = unmet_by([selection.pair.sides[LIBRARY]], [sides[LIBRARY]])
+    return "", {LIBRARY: lacking} if lacking else {}
+
+
 def _skip_reason(
-    selection: Selection, directives: Sequence[Directives], machine: Machine, device: Literal["cuda", "cpu"], files: Path
+    files: Sequence[Path], directives: Sequence[Directives], *, machine: Machine, device: Literal["cuda", "cpu"], folder: Path
 ) -> str:
     needs = tuple(need for each in directives for need in each.needs)
-    reason = unmet(needs, machine, files)
-    if not reason and device == "cpu" and any(selection.pair.sides[side].suffix == ".cu" for side in selection.sides):
+    reason = unmet(needs, machine, folder)
+    if not reason and device == "cpu" and any(file.suffix == ".cu" for file in files):
         reason = NO_DEVICE
     instead = next((each.instead for each in directives if each.instead), "")
     return f"{reason}; try {instead}" if reason and instead else reason

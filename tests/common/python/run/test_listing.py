@@ -37,6 +37,13 @@ def test_what_a_machine_lacks_is_told_by_file_names_and_needs(tmp_path, optimize
     assert (the_one(tmp_path, gpu=False).lacks, the_one(tmp_path, gpu=True).lacks) == (without, with_gpu)
 
 
+@pytest.mark.parametrize("library", [NEEDS.format("gpus 1, wgmma"), CUDA.format("")])
+def test_what_a_library_needs_is_nothing_that_a_pair_lacks(tmp_path, library):
+    write_pair(tmp_path, library=library)
+    found = the_one(tmp_path, gpu=False)
+    assert (found.needs, found.lacks) == ((), "")
+
+
 def test_a_file_that_cannot_be_read_costs_its_idea_alone(tmp_path):
     (write_pair(tmp_path) / "demo/optimized_double.py").write_bytes(b"\xff\xfe")
     assert (the_one(tmp_path, gpu=False).idea, the_one(tmp_path, gpu=False).lacks) == ("", "")

@@ -109,6 +109,15 @@ def test_only_the_runs_own_files_are_left(everything):
     assert {path.name for path in (folder / "demo_a_good").iterdir()} >= {"metrics.json", "baseline", "optimized"}
 
 
+def test_a_row_goes_on_without_a_library_that_cannot_run_here_and_says_why(tmp_path):
+    library = OPTIMIZED.replace('"""\n', '"""\n# needs: gpus 1, package no_such_package\n', 1)
+    outcome = run_here(write_pair(tmp_path / "root", library=library), tmp_path / "run", command="verify")
+    (row,) = outcome.rows
+    assert (row.status, list(row.sides), outcome.exit_code) == (Status.PASSED, ["baseline", "optimized"], ExitCode.GOOD)
+    why = "needs the Python package no_such_package; not installed; needs 1 GPU; this machine has 0"
+    assert f"library_double.py is left out: {why}" in row.notes
+
+
 # --- building
 
 

@@ -268,6 +268,49 @@ def test_a_need_of_the_other_half_does_not_matter_to_a_half(plans, tmp_path):
     assert [plan.skip for plan in plans("demo:baseline_double")] == [""]
 
 
+# --- what a library's side needs
+
+
+@pytest.mark.parametrize("need", UNMET)
+def test_an_unmet_need_of_the_library_leaves_it_out_and_the_pair_goes_on(plans, tmp_path, need):
+    write_pair(tmp_path, library=with_line(OPTIMIZED, f"needs: {need}"))
+    (plan,) = plans()
+    assert (plan.skip, plan.left_out) == ("", {"library": UNMET[need]})
+    assert plan.sides == tuple(plan.side_directives) == ("baseline", "optimized")
+    assert plan.timed == {"cpu": {"n": 512}}
+
+
+def test_a_library_whose_needs_are_met_stays(plans, on_a_gpu, tmp_path):
+    write_pair(tmp_path, library=with_line(OPTIMIZED, "needs: gpus 1, wgmma, package torch"))
+    (plan,) = on_a_gpu()
+    assert (plan.sides, plan.left_out, plan.skip) == (("baseline", "optimized", "library"), {}, "")
+    (plan,) = plans()
+    assert (plan.sides, list(plan.left_out)) == (("baseline", "optimized"), ["library"])
+
+
+@pytest.mark.parametrize("side", ["baseline", "optimized"])
+def test_an_unmet_need_of_another_side_skips_the_row_whatever_the_library_needs(plans, tmp_path, side):
+    lacking = {"baseline": with_line(BASELINE, "needs: gpus 2"), "optimized": with_line(OPTIMIZED, "needs: gpus 2")}[side]
+    write_pair(tmp_path, **{side: lacking}, library=with_line(OPTIMIZED, "needs: package no_such_package"))
+    (plan,) = plans()
+    assert (plan.skip, plan.left_out) == (UNMET["gpus 2"], {})
+
+
+def test_an_unmet_need_of_the_workload_skips_the_row_that_has_a_library(plans, tmp_path):
+    write_pair(tmp_path, library=OPTIMIZED)
+    workload = tmp_path / "demo/workload_double.py"
+    workload.write_text(with_line(workload.read_text(), "needs: wgmma"))
+    assert [(plan.skip, plan.left_out) for plan in plans()] == [(UNMET["wgmma"], {})]
+
+
+def test_on_a_cpu_a_library_in_cuda_is_left_out_of_a_pair_in_python_alone(plans, tmp_path):
+    write_pair(tmp_path, "demo:double", library=CUDA)
+    write_pair(tmp_path, "demo:twice", baseline=CUDA, optimized=CUDA, library=CUDA)
+    in_python, in_cuda = plans("demo:double", "demo:twice")
+    assert (in_python.skip, in_python.left_out) == ("", {"library": "no CUDA device"})
+    assert (in_cuda.skip, in_cuda.left_out, len(in_cuda.sides)) == ("no CUDA device", {}, 3)  # all of it is built and read
+
+
 # --- the device
 
 
