@@ -35,7 +35,7 @@ ASSETS = FOLDER.parent / "common/models/assets"
 
 # The service's configuration: what the flags change, then what both engines get.
 CONFIG = {"requests": 24, "per_second": 20.0, "prompt": 640, "longest": 64, "seed": 0}
-SERVED = {"slots": 8, "decode_sms": 32}
+SERVED = {"slots": 8, "budget": 64, "decode_sms": 32}
 
 
 class Drawn:

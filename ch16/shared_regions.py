@@ -1,4 +1,4 @@
-"""A stream of decode steps with different contexts, and graphs captured where they are first needed: what both sides count in full."""
+"""A stream of decode steps with different contexts, and graphs that both sides capture in set-up."""
 
 import torch
 

@@ -1,7 +1,7 @@
-"""A language model of bytes serves requests, and keeps a page of metrics for Prometheus: latencies, p95 and p99, and the GPU's gauges.
+"""A language model of bytes serves requests, and keeps figures for Prometheus: latencies, tokens' surprisal, and the GPU's gauges.
 
 The weights are byte_lm's, grown 16 times as wide and to 8 layers so that they compute the same function. NVML is NVIDIA's library
-that tells a GPU's power, clocks and memory; nvidia-smi and the DCGM exporter read the same counters. On a CPU, psutil stands in for it.
+that tells a GPU's power, clocks and memory; a scrape asks it, once at the end of a trace. On a CPU, psutil stands in for it.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""A stream of decode steps, each over another number of cached tokens, served from nothing: graphs are captured, instantiated and replayed.
+"""A stream of decode steps, each over another number of cached tokens. Graphs are captured ahead, in set-up; a stream replays them.
 
 Eight sequences, and 4 of the 16 layers of Llama 3.2 1B. Slot 0 of a cache is the newest token's, which every step writes; the other
 slots hold earlier tokens, of which a step sees the first ones.

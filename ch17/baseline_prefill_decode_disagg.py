@@ -1,11 +1,11 @@
-"""Baseline: one engine does both, so a new prompt's step holds up every running answer."""
+"""Baseline: one engine does both; a step takes a chunk of a prompt, and every running answer waits for it."""
 # allows: processes
 
-from common.serving.engines import started
+from common.serving.engines import Size, started
 
 
-def prepare(weights, config, prompt, longest, slots, arrivals, emit, device):
-    with started(weights, config, 1, slots, prompt + longest, device) as fleet:
+def prepare(weights, config, prompt, longest, slots, budget, arrivals, emit, device):
+    with started(weights, config, 1, Size(slots, prompt + longest, budget), device) as fleet:
 
         def serve():
             arrived, requests = arrivals.wait(), {}

@@ -1,12 +1,12 @@
 """The loop of a front that routes requests to engines in processes of their own."""
 
 from common import Metric
-from common.serving.engines import started
+from common.serving.engines import Size, started
 
 
 def routed(choose, weights, config, engines, slots, capacity, arrivals, emit, report, device):
     """What `prepare` yields: a front that sends each request to the engine that `choose(prompt_tokens, loads)` names."""
-    with started(weights, config, engines, slots, capacity, device) as fleet:
+    with started(weights, config, engines, Size(slots, capacity), device) as fleet:
 
         def serve():
             arrived, open_requests, handed = arrivals.wait(), {}, [0] * engines

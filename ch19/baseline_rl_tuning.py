@@ -1,8 +1,8 @@
-"""Baseline: the default budget of a step, whatever the traffic is."""
+"""Baseline: a sound default: at most 512 tokens of prompts per step, whatever the traffic is."""
 
 from common.serving.batching import Batcher
 
-DEFAULT = 64  # tokens of prompts a step: a careful engine's
+DEFAULT = 512  # tokens of prompts per step: enough that answers, not prompts, set the number of steps
 
 
 def prepare(weights, config, slots, prompt, longest, arrivals, emit, device):

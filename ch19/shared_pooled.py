@@ -11,6 +11,16 @@ def pooled(x):
     return (scores @ x).mean(dim=1)
 
 
+def room(megabytes, device):
+    """Bytes that tensors may still take: what is free on the device or in PyTorch's cache, within the limit. On a CPU the limit alone."""
+    if device.type != "cuda":
+        return int(megabytes * 1e6)
+    free, total = torch.cuda.mem_get_info(device)
+    taken = torch.cuda.memory_allocated(device)
+    limit = torch.cuda.get_per_process_memory_fraction(device) * total
+    return int(min(free + torch.cuda.memory_reserved(device), limit) - taken)
+
+
 @contextlib.contextmanager
 def budget_of(megabytes, device):
     """PyTorch's allocator may take `megabytes` more than is in use now; beyond, it raises torch.OutOfMemoryError. No limit on a CPU."""

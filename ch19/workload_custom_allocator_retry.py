@@ -1,6 +1,6 @@
 """Attention within each of many short documents, averaged over its tokens; device memory beyond the inputs is limited to `megabytes`.
 
-The limit is that of PyTorch's allocator. It stands for what other work leaves of the device, which the code does not know.
+The limit is that of PyTorch's allocator. It stands for what other work leaves of the device. A side may ask for it, or run into it.
 """
 
 import torch

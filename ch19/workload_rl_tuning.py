@@ -1,6 +1,6 @@
 """A language model of bytes serves requests with prompts longer than their answers, through `slots` sequences at a time.
 
-How many tokens of prompts a step takes is a knob: a default, a bandit's choice, or in the variant `fixed` the shape's `budget`.
+How many tokens of prompts a step takes is a knob: a sound default, a bandit's choice, or in the variant `fixed` the shape's `budget`.
 """
 
 import torch

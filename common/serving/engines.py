@@ -1,8 +1,9 @@
 """Engines in processes of their own, on one device, behind one front: it hands requests out and takes tokens back.
 
-An engine batches continuously over paged keys and values. A sequence leaves its slot when the front forgets it. The front may move a
-sequence whose prompt has been answered: another engine copies its blocks and goes on. On a GPU the engines read the same weights, and
-each other's blocks, by CUDA IPC, and the GPU runs their kernels by time slices; on a CPU they share memory and cores.
+An engine batches continuously over paged keys and values, with a budget in chunks of prompts. A sequence leaves its slot when the front
+forgets it. The front may move a sequence whose prompt has been answered: another engine copies its blocks and goes on. On a GPU the
+engines read the same weights, and each other's blocks, by CUDA IPC, and the GPU runs their kernels by time slices; on a CPU they share
+memory and cores.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import torch
 
 from common.models.config import Config
 from common.models.layers import Weights
+from common.serving.batching import plan
 from common.serving.kv_blocks import KvBlocks
 from common.serving.step import step
 from common.serving.transfer import fetch
@@ -64,11 +66,12 @@ class _Moved:
 
 
 @dataclass(frozen=True)
-class _Size:
-    """How many sequences an engine holds, and how many tokens each of them may have."""
+class Size:
+    """How many sequences an engine holds, how many tokens each may have, and how many of prompts a step takes; None for whole prompts."""
 
     slots: int
     capacity: int
+    budget: int | None = None
 
 
 class Fleet:
@@ -151,17 +154,17 @@ class Fleet:
 
 
 @contextmanager
-def started(weights: Weights, config: Config, engines: int, slots: int, capacity: int, device: torch.device) -> Iterator[Fleet]:
-    """`engines` processes of `slots` sequences each, of at most `capacity` tokens. They end with the block.
+def started(weights: Weights, config: Config, engines: int, size: Size, device: torch.device) -> Iterator[Fleet]:
+    """`engines` processes of `size` each. They end with the block.
 
     Raises RuntimeError where one is not ready after two minutes.
     """
     shared = {name: tensor.clone() for name, tensor in weights.items()}  # in memory of torch's allocator, which processes can share
-    pools = [KvBlocks(config, blocks=slots * -(-capacity // _BLOCK), block_tokens=_BLOCK, device=device) for _ in range(engines)]
+    pools = [KvBlocks(config, blocks=size.slots * -(-size.capacity // _BLOCK), block_tokens=_BLOCK, device=device) for _ in range(engines)]
     if device.type == "cuda":
         torch.cuda.synchronize()
     context: Any = torch.multiprocessing.get_context("spawn")
-    ends, processes, size = [], [], _Size(slots, capacity)
+    ends, processes = [], []
     try:
         for number in range(engines):
             mine, theirs = context.Pipe()
@@ -182,44 +185,52 @@ def started(weights: Weights, config: Config, engines: int, slots: int, capacity
             end.close()
 
 
-def _serve(end: Any, weights: Weights, config: Config, number: int, pools: Sequence[KvBlocks], size: _Size) -> None:
+def _serve(end: Any, weights: Weights, config: Config, number: int, pools: Sequence[KvBlocks], size: Size) -> None:
     """The process of engine `number`, whose blocks are those of the pool of that number, until its front is gone."""
     blocks, device = pools[number], pools[number].keys.device
     if device.type == "cuda":
         os.sched_setaffinity(0, range(os.cpu_count() or 1))  # the front's core is its own
     torch.set_num_threads(1)
     waiting: dict[int, _Prompt | _Moved] = {}
-    held: set[int] = set()
-    last: dict[int, torch.Tensor] = {}  # each running or held sequence's newest token
+    held, resting = set[int](), set[int]()  # those that shall rest behind their first token, and those that do
+    left: dict[int, torch.Tensor] = {}  # what each sequence has yet to compute: the rest of its prompt, or its newest token
     end.send("ready")
     while True:
-        while not (waiting or last) or end.poll():
+        while not (waiting or left) or end.poll():
             try:
                 ticket, message = end.recv()
             except EOFError:
                 return
             if message is not None:
                 waiting[ticket] = message
-            elif last.pop(ticket, None) is not None:
+            elif left.pop(ticket, None) is not None:
                 blocks.release(ticket)
                 held.discard(ticket)
+                resting.discard(ticket)
             else:
                 waiting.pop(ticket, None)
-        chunks = []
-        for ticket in list(waiting)[: size.slots - len(last)]:
+        for ticket in list(waiting)[: size.slots - len(left)]:
             new = waiting.pop(ticket)
             if isinstance(new, _Moved):
                 fetch(blocks, ticket, pools[new.engine], new.table, new.length)
-                last[ticket] = torch.tensor([new.token], device=device)
+                left[ticket] = torch.tensor([new.token], device=device)
             else:
-                chunks.append((ticket, torch.tensor(new.tokens, device=device)))
+                left[ticket] = torch.tensor(new.tokens, device=device)
                 held |= {ticket} if new.held else set()
-        chunks += [(ticket, token) for ticket, token in last.items() if ticket not in held and blocks.length(ticket) < size.capacity]
+        going = [ticket for ticket in left if ticket not in resting and blocks.length(ticket) < size.capacity]
+        counts = plan([len(left[ticket]) for ticket in going], size.budget)
+        chunks = {ticket: left[ticket][:count] for ticket, count in zip(going, counts, strict=True) if count}
         if not chunks:  # all are held or as long as they may be, and their end is on its way
             end.poll(None)
             continue
-        logits = step(weights, config, blocks, [ticket for ticket, _ in chunks], [chunk for _, chunk in chunks])
+        logits = step(weights, config, blocks, list(chunks), list(chunks.values()))
+        rows = [row for row, (ticket, chunk) in enumerate(chunks.items()) if len(chunk) == len(left[ticket])]
+        left |= {ticket: left[ticket][len(chunk) :] for ticket, chunk in chunks.items()}
+        if not rows:
+            continue
+        answered, logits = [list(chunks)[row] for row in rows], logits[rows]
         tokens = logits.argmax(-1)
-        last |= {ticket: token for (ticket, _), token in zip(chunks, tokens.split(1), strict=True)}
-        tables = {ticket: (blocks.table(ticket), blocks.length(ticket)) for ticket, _ in chunks if ticket in held}
-        end.send(([ticket for ticket, _ in chunks], tokens.tolist(), logits.float().cpu().numpy().tobytes(), tables))
+        left |= dict(zip(answered, tokens.split(1), strict=True))
+        tables = {ticket: (blocks.table(ticket), blocks.length(ticket)) for ticket in answered if ticket in held}
+        resting |= set(tables)
+        end.send((answered, tokens.tolist(), logits.float().cpu().numpy().tobytes(), tables))

@@ -1,4 +1,4 @@
-"""What an engine tells Prometheus: histograms of latencies, gauges of the GPU by NVML, and the page that a scrape reads."""
+"""What an engine tells Prometheus: histograms by label, gauges of the GPU by NVML, and the page that a scrape reads."""
 
 from __future__ import annotations
 
@@ -24,16 +24,19 @@ class Served(Protocol):
 
 
 class Histogram:
-    """Counts of durations by upper bound, in seconds; to observe one costs a search among 36 bounds."""
+    """Counts of values by upper bound, of durations in seconds; to observe one costs a search among 36 bounds.
 
-    def __init__(self, name: str, help_text: str) -> None:
-        self.name, self._help = name, help_text
+    `labels` are as Prometheus writes them between braces.
+    """
+
+    def __init__(self, name: str, help_text: str, labels: str = "") -> None:
+        self.name, self._help, self._labels = name, help_text, labels
         self._counts, self._total = [0] * (len(BOUNDS_S) + 1), 0.0  # the last count is of what lies beyond all bounds
 
-    def observe(self, seconds: float) -> None:
-        """Count one duration."""
-        self._counts[bisect.bisect_left(BOUNDS_S, seconds)] += 1
-        self._total += seconds
+    def observe(self, value: float) -> None:
+        """Count one value."""
+        self._counts[bisect.bisect_left(BOUNDS_S, value)] += 1
+        self._total += value
 
     def quantile(self, share: float) -> float:
         """Seconds, as PromQL's histogram_quantile: linear within the bucket in which `share` of the durations end; NaN for none."""
@@ -49,14 +52,39 @@ class Histogram:
 
     def lines(self) -> Iterator[str]:
         """Prometheus' text format, version 0.0.4."""
-        below = 0
         yield f"# HELP {self.name} {self._help}"
         yield f"# TYPE {self.name} histogram"
+        yield from self.samples()
+
+    def samples(self) -> Iterator[str]:
+        """The same without the header, which histograms of one name share."""
+        below, labels = 0, f"{{{self._labels}}}" if self._labels else ""
         for bound, count in zip((*BOUNDS_S, "+Inf"), self._counts, strict=True):
             below += count
-            yield f'{self.name}_bucket{{le="{bound}"}} {below}'
-        yield f"{self.name}_sum {self._total}"
-        yield f"{self.name}_count {below}"
+            yield f'{self.name}_bucket{{{self._labels}{"," if self._labels else ""}le="{bound}"}} {below}'
+        yield f"{self.name}_sum{labels} {self._total}"
+        yield f"{self.name}_count{labels} {below}"
+
+
+class Labelled:
+    """Histograms of one name, one for each value of `label`."""
+
+    def __init__(self, name: str, help_text: str, label: str) -> None:
+        self.name, self._help, self._label = name, help_text, label
+        self._histograms: dict[str, Histogram] = {}
+
+    def of(self, value: str) -> Histogram:
+        """The histogram of what has `value` as its label."""
+        if value not in self._histograms:
+            self._histograms[value] = Histogram(self.name, self._help, f'{self._label}="{value}"')
+        return self._histograms[value]
+
+    def lines(self) -> Iterator[str]:
+        """Prometheus' text format: one header, then each histogram."""
+        yield f"# HELP {self.name} {self._help}"
+        yield f"# TYPE {self.name} histogram"
+        for histogram in self._histograms.values():
+            yield from histogram.samples()
 
 
 class Latencies:
@@ -83,9 +111,11 @@ class Latencies:
         for request_id in done:
             del self._last[request_id]
 
-    def page(self, gauges: Mapping[str, float]) -> str:
-        """What a scrape reads: both histograms, their quantiles, and `gauges` by name."""
+    def page(self, gauges: Mapping[str, float], *others: Labelled) -> str:
+        """What a scrape reads: both histograms, their quantiles, `gauges` by name, and `others`."""
         lines, values = [*self.first.lines(), *self.gap.lines()], dict(gauges)
+        for other in others:
+            lines += other.lines()
         for histogram in (self.first, self.gap):
             values |= {f"{histogram.name}_p{share * 100:g}": histogram.quantile(share) for share in QUANTILES}
         for name, value in values.items():

@@ -10,7 +10,6 @@ import importlib
 import math
 import tempfile
 import time
-import weakref
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,16 +77,6 @@ class Window:
     def part(self, first: int, layers: int) -> Window:
         """`layers` of this window from `first` on, with the same counter."""
         return Window(self.pages[first : first + layers], self.counter)
-
-    def pinned(self) -> Window:
-        """This window, of host memory, after it was registered with CUDA where there is a GPU: then copies do not block."""
-        if torch.cuda.is_available():
-            runtime = torch.cuda.cudart()
-            for tensor in (self.pages, self.counter):
-                torch.cuda.check_error(int(runtime.cudaHostRegister(tensor.data_ptr(), tensor.nbytes, 0)))
-                # Before it is unmapped, or the next memory at that address could not be registered.
-                weakref.finalize(tensor, runtime.cudaHostUnregister, tensor.data_ptr()).atexit = False
-        return self
 
     def write(self, source: torch.Tensor, pages: torch.Tensor, places: torch.Tensor) -> None:
         """Pages `pages` of `source` [layers, pages, elements] into `places` of this window, then add their number to its counter.

@@ -24,7 +24,7 @@ SHAPES = {
     "prefix_caching": ({"slots": 3, "blocks": 4}, {"slots": 2, "blocks": 9}, {"slots": 4, "blocks": 40}),
     "speculative_decoding": ({"slots": 3, "drafts": 1}, {"slots": 2, "drafts": 4}),
     "inference_monolithic": ({"slots": 3}, {"slots": 1}),
-    "disaggregated_inference": ({"slots": 3, "decode_sms": 8}, {"slots": 1, "decode_sms": 8}),
+    "disaggregated_inference": ({"slots": 3, "budget": 8, "decode_sms": 8}, {"slots": 1, "budget": 64, "decode_sms": 8}),
 }
 OPTIMIZED_TRACES, BASELINE_TRACES = 168, 12  # of each side: more than a thousand of optimized sides
 

@@ -40,3 +40,19 @@ def test_random_traces_are_answered(side):
         hits, most = reported["hit_rate"], reported["hit_rate_of_trace"]
         assert max(hits) > 0.2
         assert sum(most) > 0.5 * sum(hits)
+
+
+def test_figures_that_are_gathered_late_are_those_of_every_step():
+    torch.set_num_threads(1)
+    folder, seen = PROJECT_ROOT / "ch16", {}
+    for side in ("baseline_monitoring", "optimized_monitoring"):
+        loaded = load_side(folder / f"{side}.py", load_workload(folder / "workload_monitoring.py"), None)
+        clients, reported = Clients(), {}
+        given = {"arrivals": clients, "emit": clients.emit, "report": lambda name, metric, kept=reported: kept.update({name: metric.value})}
+        model = {"weights": WEIGHTS, "config": TARGET, "device": torch.device("cpu")}
+        serve = loaded.prepare({**given, **model}, {"slots": 3, "prompt": PROMPT, "longest": LONGEST})
+        clients.begin(random.Random(5))
+        serve()
+        seen[side] = [reported[name] for name in ("page_lines", "surprisal_p95")]
+    assert seen["baseline_monitoring"] == seen["optimized_monitoring"]
+    assert seen["baseline_monitoring"][1] > 0

@@ -21,7 +21,7 @@ def test_random_traces_are_answered(side, slots):
     loaded = load_side(folder / f"{side}_{NAME}.py", load_workload(folder / f"workload_{NAME}.py"), None)
     rng, clients = random.Random(f"{side} {slots}"), Clients()
     given = {"arrivals": clients, "emit": clients.emit, "weights": WEIGHTS, "config": TARGET, "device": torch.device("cpu")}
-    serve = loaded.prepare(given, {"slots": slots, "prompt": PROMPT, "longest": LONGEST})
+    serve = loaded.prepare(given, {"slots": slots, "budget": 8, "prompt": PROMPT, "longest": LONGEST})
     try:
         for _ in range(TRACES[side]):
             clients.begin(random.Random(rng.random()))

@@ -1,10 +1,21 @@
-"""ch19:rl_tuning: the bandit finds the better arm and says what it lost."""
+"""ch19:rl_tuning: the bandit finds the better arm and says what it lost; and why it gains nothing over the baseline's budget.
+
+Where every step takes as long as any other, the number of steps is the time. They are counted here without a model.
+"""
 
 import random
+from statistics import mean
 
 import pytest
 
+from common.python.child.sides.loader import import_file
 from common.serving.bandit import Bandit
+from common.serving.batching import plan
+from tests.support.teeth import ROOT
+
+DEFAULT = import_file(ROOT / "ch19/baseline_rl_tuning.py").DEFAULT
+BUDGETS = import_file(ROOT / "ch19/optimized_rl_tuning.py").BUDGETS
+SHAPE = import_file(ROOT / "ch19/workload_rl_tuning.py").WORKLOAD.time_at
 
 
 def played(rewards, pulls, noise=0.1, **options):
@@ -38,3 +49,42 @@ def test_what_was_learned_long_ago_is_forgotten():
     _, arms = played(lambda pull: (8.0, 1.0, 1.0, 1.0) if pull < 150 else (1.0, 1.0, 1.0, 8.0), 600, forget=0.97)
     assert arms[60:150].count(0) > 45
     assert arms[450:].count(3) > 75
+
+
+def steps(seed, budget, stepped=lambda tokens: None):
+    """How many steps a trace of the timed shape takes, all of whose requests come at once."""
+    rng, count = random.Random(seed), 0
+    drawn = {name: [rng.randint(SHAPE[name] // 4, SHAPE[name]) for _ in range(SHAPE["requests"])] for name in ("prompt", "longest")}
+    waiting = [[prompt, answer] for prompt, answer in zip(drawn["prompt"], drawn["longest"], strict=True)]
+    running = []
+    while waiting or running:
+        free = SHAPE["slots"] - len(running)
+        running, waiting = running + waiting[:free], waiting[free:]
+        counts = plan([left for left, _ in running], budget())
+        for request, taken in zip(running, counts, strict=True):
+            request[0] -= taken
+            if not request[0]:  # a token is said, and has to be computed next
+                request[:] = 1, request[1] - 1
+        running = [request for request in running if request[1]]
+        count += 1
+        stepped(sum(counts))
+    return count
+
+
+def test_no_budget_saves_many_steps_over_the_default_and_a_small_one_costs_many():
+    default = mean(steps(seed, lambda: DEFAULT) for seed in range(4))
+    assert 0.9 * default < mean(steps(seed, lambda: None) for seed in range(4)) <= default
+    assert mean(steps(seed, lambda: 64) for seed in range(4)) > 3 * default
+
+
+def test_a_bandit_that_learned_is_near_the_default():
+    now = [0.0]
+    bandit = Bandit(len(BUDGETS), clock=lambda: now[0])
+
+    def stepped(tokens):
+        now[0] += 1.0
+        bandit.learn(tokens)
+
+    tuned = [steps(seed, lambda: BUDGETS[bandit.play()], stepped) for seed in range(12)][4:]
+    default = mean(steps(seed, lambda: DEFAULT) for seed in range(4, 12))
+    assert 0.93 * default < mean(tuned) < 1.07 * default

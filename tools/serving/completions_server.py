@@ -33,7 +33,7 @@ from common.models.layers import Weights
 from common.python.command import Arguments, exit_with
 from common.python.errors import ExitCode
 from common.python.project import PROJECT_ROOT
-from common.serving.engines import started
+from common.serving.engines import Size, started
 from common.tensor_files import read_tensors
 from tools.serving.front import EngineDied, Front
 
@@ -295,7 +295,7 @@ def main(arguments: list[str] | None = None) -> int:
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # as the engines inherit it: Ctrl-C is for this process, which ends them
     model = model_named(chosen.model, chosen.width, chosen.longest, device)
-    with started(model.weights, model.config, chosen.engines, chosen.slots, chosen.longest, device) as fleet, Front(fleet) as front:
+    with started(model.weights, model.config, chosen.engines, Size(chosen.slots, chosen.longest), device) as fleet, Front(fleet) as front:
         try:
             server = Server((chosen.address, chosen.port), model, front)
         except OSError as error:

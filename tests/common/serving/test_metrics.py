@@ -49,14 +49,30 @@ def test_the_page_counts_first_tokens_and_gaps():
     assert "gpu_power_watts 512.5" in page
 
 
+def test_histograms_of_one_name_share_a_header_and_differ_by_label():
+    surprisal = metrics.Labelled("surprisal", "A test.", "phase")
+    for phase, value in (("decode", 0.5), ("prefill", 2.0), ("decode", 0.25)):
+        surprisal.of(phase).observe(value)
+    lines = list(surprisal.lines())
+    assert sum(line.startswith("# TYPE") for line in lines) == 1
+    assert 'surprisal_bucket{phase="decode",le="0.3"} 1' in lines
+    assert 'surprisal_count{phase="decode"} 2' in lines
+    assert 'surprisal_sum{phase="prefill"} 2.0' in lines
+    assert set(lines) < set(metrics.Latencies().page({}, surprisal).splitlines())
+
+
 def test_prometheus_reads_the_page():
     parser = pytest.importorskip("prometheus_client.parser")
-    latencies = metrics.Latencies()
+    latencies, surprisal = metrics.Latencies(), metrics.Labelled("surprisal", "A test.", "phase")
     latencies.arrived([Request(0, [1], 4)])
     latencies.stepped([Request(0, [1], 4)], set())
-    families = {family.name: family for family in parser.text_string_to_metric_families(latencies.page({"gpu_power_watts": 1.0}))}
+    surprisal.of("decode").observe(1.0)
+    families = {
+        family.name: family for family in parser.text_string_to_metric_families(latencies.page({"gpu_power_watts": 1.0}, surprisal))
+    }
     assert families["llm_time_to_first_token_seconds"].type == "histogram"
     assert families["gpu_power_watts"].type == "gauge"
+    assert families["surprisal"].samples[0].labels["phase"] == "decode"
 
 
 def test_gauges_that_a_driver_refuses_are_left_out():
