@@ -136,8 +136,8 @@ class Load(Request):
     Triton's are new and torch.compile's are those of `caches`.
     `digest` is of both files' text as the run began, so that what is loaded is what was planned. With `watched`, CUPTI is
     started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`,
-    which find each other by the file `rendezvous`. `cores` are those that its threads and processes may use; empty: those that it was
-    started on.
+    which find each other by files whose names begin with `rendezvous`. `cores` are those that its threads and processes may use; empty:
+    those that it was started on.
     """
 
     kind: Literal["load"] = "load"

@@ -274,7 +274,7 @@ class Sampler:
 
     def _device_sample(self, look: Look | None) -> Sample:
         steps, hold_ns = [step for _, step in self._copies], self._limit_ns if self.hold else 0
-        self._together.start()
+        self._together.meet()
         sample, self.returned = self._timer.time(steps, hold_ns, look, self._late_words())
         self._latest = sample
         return sample
@@ -287,7 +287,7 @@ class Sampler:
             for words in late:
                 self._timer.write(words)
             synchronize()
-        self._together.start()
+        self._together.meet()
         between = self.between
         if between:
             between.call_begins()
@@ -307,7 +307,7 @@ class Sampler:
         """The mean time of a call in a second of calls back to back: inputs and caches as the call before left them."""
         for position, (inputs, _) in enumerate(self._copies):
             inputs.rewrite(seed + position)
-        self._together.start()
+        self._together.meet()
         rounds, begin = 0, _clock_ns()
         while self._together.first((elapsed := _clock_ns() - begin) < _SUSTAINED_NS):
             for _ in range(_SUSTAINED_ROUNDS):

@@ -70,8 +70,6 @@ class Ranks:
     def meet(self):
         self.met += 1
 
-    start = meet
-
 
 def test_a_sample_begins_when_all_ranks_are_there_with_their_inputs_written(tmp_path):
     met = []
