@@ -16,6 +16,8 @@ import torch
 import torch.distributed as dist
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 
+from common.python.child.device.driver import mapped
+from common.python.child.device.helpers import Gate
 from common.python.child.meeting import Meeting
 from common.python.pairs.layout import require_grid
 from common.python.processes import messages
@@ -32,6 +34,10 @@ class Together(Protocol):
         """How many they are."""
 
     @property
+    def gate(self) -> Gate | None:
+        """Behind which all their GPUs wait, where they have some."""
+
+    @property
     def names(self) -> Mapping[str, Any]:
         """What `prepare` and `metrics` may ask for, by name."""
 
@@ -44,9 +50,6 @@ class Together(Protocol):
     def meet(self) -> None:
         """Wait until all are here, and go on at the same moment as they."""
 
-    def line_up(self) -> None:
-        """Have the GPU wait, where the current stream has got to, until all GPUs are there."""
-
     def end(self) -> None:
         """End what was started."""
 
@@ -55,6 +58,7 @@ class Alone:
     """A side in one process, which asks nobody."""
 
     ranks = 1
+    gate = None
     names: Mapping[str, Any] = {}
 
     def first(self, flag: bool) -> bool:
@@ -66,9 +70,6 @@ class Alone:
         return flag
 
     def meet(self) -> None:
-        """Nobody else comes."""
-
-    def line_up(self) -> None:
         """Nobody else comes."""
 
     def end(self) -> None:
@@ -93,8 +94,7 @@ class Group:
             device_id=torch.device("cuda", rank) if on_gpu else None,
         )
         self._meeting = Meeting(f"{rendezvous}_meeting", rank, ranks)
-        self._gpus = dist.new_group(backend="nccl", timeout=_PATIENCE) if on_gpu else None
-        self._token = torch.zeros(1, device=device)
+        self.gate = Gate(self._meeting.gate, mapped(self._meeting.gate)) if on_gpu else None
         self._meshes: dict[tuple[tuple[str, int], ...], DeviceMesh] = {}
         self.names: Mapping[str, Any] = {"rank": rank, "ranks": ranks, "mesh": self._mesh}
 
@@ -109,11 +109,6 @@ class Group:
     def meet(self) -> None:
         """Wait until all are here."""
         self._meeting.meet()
-
-    def line_up(self) -> None:
-        """Have the GPU wait, where the current stream has got to, until all GPUs are there."""
-        if self._gpus is not None:
-            self._gpus.allreduce([self._token]).wait()
 
     def end(self) -> None:
         """End torch.distributed."""

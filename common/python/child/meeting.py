@@ -2,6 +2,8 @@
 
 A meeting through sockets ends for one rank hundreds of microseconds before it does for another; this one ends for all within a few. A rank
 that waits looks at the others' words over and over, and gives its core away between two looks. So it must have one of its own.
+
+One word more is the gate of all: their GPUs look at it, and whichever rank first learns that all are here can open it for all.
 """
 
 from __future__ import annotations
@@ -28,15 +30,16 @@ class Meeting:
     def __init__(self, path: str, rank: int, ranks: int) -> None:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            os.ftruncate(descriptor, 2 * ranks * _LINE_BYTES)  # of zeros; once that is so, it does nothing
-            self._page = mmap.mmap(descriptor, 2 * ranks * _LINE_BYTES)
+            os.ftruncate(descriptor, size := (2 * ranks + 1) * _LINE_BYTES)  # of zeros; once that is so, it does nothing
+            page = mmap.mmap(descriptor, size)
         finally:
             os.close(descriptor)
         # Two words a rank, for meetings by turns: a rank may be at the next before another has read what it said in this one. Nobody is at
         # the one after that before all are at the next.
         self._words = [
-            [ctypes.c_uint64.from_buffer(self._page, (turn * ranks + each) * _LINE_BYTES) for each in range(ranks)] for turn in range(2)
+            [ctypes.c_uint64.from_buffer(page, (1 + turn * ranks + each) * _LINE_BYTES) for each in range(ranks)] for turn in range(2)
         ]
+        self.gate = ctypes.c_uint32.from_buffer(page)
         self._rank = rank
         self._number = 0
 

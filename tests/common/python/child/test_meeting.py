@@ -57,6 +57,13 @@ def test_two_ranks_go_on_within_a_moment_of_each_other(tmp_path):
     assert statistics.median(apart) < 200_000  # a few thousand, where each has a core
 
 
+def test_whoever_opens_the_gate_opens_it_for_all(tmp_path):
+    first, second = (Meeting(str(tmp_path / "page"), rank, 2) for rank in range(2))
+    assert (first.gate.value, second.gate.value) == (0, 0)
+    second.gate.value = 1
+    assert first.gate.value == 1
+
+
 def test_nobody_goes_on_alone_and_who_does_not_come_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(meeting, "_PATIENCE_S", 0.05)
     first = Meeting(str(tmp_path / "page"), 0, 2)
