@@ -370,6 +370,30 @@ def test_late_words_are_the_last_thing_before_the_clock_starts(timer, hold_ns, p
     assert order == [*before, "step", "record", "stamp", "release", "synchronize"]
 
 
+@pytest.mark.parametrize(
+    ("hold_ns", "expected"),
+    [
+        (5, ["synchronize", "block", "stamp", "record", "step", "record", "stamp", "meet", "open", "synchronize"]),
+        (0, ["synchronize", "meet", "stamp", "record", "step", "record", "stamp", "open", "synchronize"]),
+    ],
+)
+def test_streams_of_ranks_go_on_when_all_have_queued_or_start_where_all_are(timer, hold_ns, expected):
+    bare, order = timer
+    bare.together = ranks = Ranks()
+    ranks.meet, ranks.gate = lambda: order.append("meet"), Told(order)
+    bare.time([lambda: order.append("step")], hold_ns)
+    assert order == expected
+
+
+def test_a_step_that_raises_lets_its_own_stream_go_and_waits_for_nobody(timer):
+    bare, order = timer
+    bare.together = ranks = Ranks()
+    ranks.meet, ranks.gate = lambda: order.append("meet"), Told(order)
+    with pytest.raises(ZeroDivisionError):
+        bare.time([lambda: 1 / 0], 5)
+    assert order == ["synchronize", "block", "stamp", "record", "open", "synchronize"]
+
+
 @pytest.mark.parametrize("place", ["pinned", "pageable"])
 def test_by_the_hosts_clock_late_words_are_written_before_it_starts(tmp_path, timer, monkeypatch, place):
     bare, order = timer
