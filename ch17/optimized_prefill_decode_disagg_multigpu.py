@@ -5,6 +5,7 @@
 
 import torch
 import torch.distributed as dist
+from shared_decoder import Decoder
 from shared_layers import new_cache, run
 from shared_weights import config_of
 
@@ -25,27 +26,27 @@ def prefill(prompts, following, weights, config, peer):
     return y
 
 
-def decode(prompts, following, weights, config, peer):
+def decode(prompts, following, decoder, config, peer):
     """Decode the peer's requests and this rank's in one batch, a wave while the next is prefilled: this rank's outputs."""
-    waves, batch, steps, _ = following.shape
-    tokens, both = prompts.shape[2], 2 * batch
+    waves, batch, tokens, _ = prompts.shape
     theirs = torch.empty_like(following)
     dist.send(prompts, peer)
     dist.recv(theirs, peer)
     given = torch.cat((theirs, following), dim=1)
-    arriving = [new_cache(config, both, tokens, prompts) for _ in range(waves)]
+    arriving = [new_cache(config, 2 * batch, tokens, prompts) for _ in range(waves)]
     works = [dist.irecv(cache, peer) for cache in arriving]
-    y, cache = torch.empty_like(given), new_cache(config, both, tokens + steps, prompts)
+    y = torch.empty_like(given)
     for wave in range(waves):
         works[wave].wait()
-        cache[:, :, :, :tokens] = arriving[wave]
-        for at in range(steps):
-            y[wave, :, at : at + 1] = run(weights, config, given[wave, :, at : at + 1], cache, tokens + at)
+        decoder.cache[:, :, :, :tokens] = arriving[wave]
+        y[wave] = decoder.decode(given[wave])
     dist.send(y[:, :batch].contiguous(), peer)
     return y[:, batch:].contiguous()
 
 
-def prepare(prompts, following, weights, rank, ranks, layers, hidden, heads, ffn):
+def prepare(prompts, following, weights, rank, ranks, batch, tokens, steps, layers, hidden, heads, ffn):
     config, half = config_of(layers, hidden, heads, ffn), ranks // 2
-    role, peer = (prefill, rank + half) if rank < half else (decode, rank - half)
-    return lambda: role(prompts, following, weights, config, peer)
+    if rank < half:
+        return lambda: prefill(prompts, following, weights, config, rank + half)
+    decoder = Decoder(weights, config, 2 * batch, tokens, steps, prompts)
+    return lambda: decode(prompts, following, decoder, config, rank - half)

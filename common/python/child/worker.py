@@ -335,8 +335,9 @@ class Worker:
 
     def _warm(self, request: messages.Warm) -> Answer:
         loaded, prepared = self._loaded, self._prepared
-        if request.core >= 0:
-            os.sched_setaffinity(0, {request.core})
+        own_core = request.cores[loaded.request.rank :][:1]
+        if own_core and self._together.ranks == 1:
+            os.sched_setaffinity(0, own_core)
         peak, begin = 0, time.perf_counter()
         if loaded.device.type == "cuda" and request.calls != 0:
             torch.cuda.reset_peak_memory_stats()
@@ -344,6 +345,8 @@ class Worker:
             _wait(loaded.device)
             peak = torch.cuda.max_memory_allocated()
         call_s = time.perf_counter() - begin
+        if own_core:  # of ranks behind a call, for what serves a communicator starts with its first use and would share the core
+            os.sched_setaffinity(0, own_core)
         label = f"{Path(loaded.request.side).stem}/step"
         self._sampler = Sampler(loaded.workload, prepared.copies, loaded.device, label, self._take, request.calls_per_sample)
         self._sampler.join(self._together)

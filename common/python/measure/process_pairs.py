@@ -22,7 +22,6 @@ from common.python.measure.stopping import StopRule, Throttle
 from common.python.pairs.goals import MEMORY
 from common.python.pairs.workload import Shape
 from common.python.processes import messages
-from common.python.processes.fork_server import ANY_CORE
 from common.python.results import BASELINE, Block, Check, PairTiming, ReportedMetric, StopReason, Unit
 from common.python.session.planning import Plan
 from common.python.session.session import Judging, Session, SideAtWork
@@ -30,6 +29,8 @@ from common.python.wording import bytes_text
 
 BLOCK_S = 0.06  # a process's own offset is what is left after so many samples, and another process costs 0.5 s
 MOST_SAMPLES = 64
+RANKS_BLOCK_S = 0.25  # several ranks scatter within a block too: by their hosts, and by who comes last
+MOST_RANKS_SAMPLES = 256
 FEW_SAMPLES = 3
 MOST_COPIES = 32
 MOST_SETS = 8  # of buffers: their places differ by 0.13 % on an H200, from one set to the next
@@ -82,10 +83,9 @@ class Measurement:
         self._copies = dict.fromkeys(plan.sides, 1)
         self._sets = 1
         self._room = SETS_SHARE * min((gpu.memory_bytes for gpu in gpus), default=0)
-        self._hold = plan.clock == "device" and plan.ranks == 1
+        self._hold = plan.clock == "device"
         self._sustained = session.is_sustained(plan)
-        has_cores = plan.device == "cpu" or plan.ranks > 1 or plan.cores  # of its workers' own
-        self._core = ANY_CORE if has_cores or plan.clock == "device" else fastest_core()
+        self._cores = self._fastest_cores()
         self._checks: dict[str, list[Check]] = {side: [] for side in plan.sides}
         self._peaks: dict[str, int] = {}
         self._outside: dict[str, int] = {}  # of `_peaks`, what does not lie in torch's allocator, where a memory row tells
@@ -100,6 +100,16 @@ class Measurement:
         self._limit_s = min(len(plan.sides) * session.settings.timeout_s("measure"), session.deadline - time.monotonic())
         self._deadline = time.monotonic() + self._limit_s
 
+    def _fastest_cores(self) -> list[int]:
+        """The core on which the calling thread of each rank stays; none where it has one already, or may use several."""
+        plan, allowed = self._plan, tuple(sorted(os.sched_getaffinity(0)))
+        if plan.device == "cpu" or plan.cores:
+            return []
+        if plan.ranks > 1:
+            shares = [self._session.cores_for(plan, rank) for rank in range(plan.ranks)]
+            return [fastest_core(share) for share in shares] if all(shares) else []
+        return [] if plan.clock == "device" else [fastest_core(allowed)]
+
     def run(self) -> Measured:
         """Time the row, --repeat times over. Raises SideFailure."""
         with self._telemetry, self._leaving:
@@ -111,7 +121,8 @@ class Measurement:
         everything = [unit for units in repetitions for unit in units]
         for side, behind_ns in self._behind_ns.items():
             call_ns = statistics.median(median_ns(unit, side) for unit in everything)
-            if left := unfinished(behind_ns, call_ns, held=self._hold):
+            held = self._hold and self._plan.ranks == 1  # how long NCCL's last work may take behind a held stream, nothing has told yet
+            if left := unfinished(behind_ns, call_ns, held=held):
                 raise SideFailure(Status.STREAM_ESCAPE, f"{self._plan.file(side).name}: {left}")
         settings = self._session.settings
         each = [speedups_of(units) for units in repetitions] if settings.repeat > 1 else []
@@ -155,7 +166,8 @@ class Measurement:
             return []
         notes = [f"a sample's time is that of the slowest of {self._plan.ranks} ranks, which start it behind a barrier"]
         if self._plan.clock == "device":
-            notes.append("launch latency is in the times: the streams of several ranks are not held")
+            how = "outside the times: all streams are held until the last rank has queued its calls"
+            notes.append(f"launch latency is {how if self._hold else 'in the times: the streams are not held'}")
         for side, spreads in self._spreads_ns.items():
             if spreads:
                 notes.append(f"{side}: the ranks' clocks started within {statistics.median(spreads) / 1e3:.0f} us of each other (median)")
@@ -336,7 +348,9 @@ class Measurement:
             return 1, 1
         # Without a warm-up nothing is known of the step's length. Samples by the host's clock are far apart, so no unit has only two.
         least = 1 if self._plan.clock == "device" else FEW_SAMPLES
-        count = max(least, min(MOST_SAMPLES, int(BLOCK_S * 1e9 / sample_ns))) if sample_ns > 0 else FEW_SAMPLES
+        of_gpus = self._plan.ranks > 1 and self._plan.device == "cuda"
+        block_s, most = (RANKS_BLOCK_S, MOST_RANKS_SAMPLES) if of_gpus else (BLOCK_S, MOST_SAMPLES)
+        count = max(least, min(most, int(block_s * 1e9 / sample_ns))) if sample_ns > 0 else FEW_SAMPLES
         return count, count
 
     def _warm(self, worker: SideAtWork, side: str) -> messages.Warmed:
@@ -347,7 +361,7 @@ class Measurement:
             calls=calls,
             seconds=WARM_S,
             hold=self._hold and calls != 0,
-            core=self._core,
+            cores=self._cores,
             calls_per_sample=self._copies[side],
         )
         warmed = worker.ask(request, messages.Warmed, self._left())
@@ -428,10 +442,9 @@ _MOST = 16  # of a large machine's, evenly spread
 _ROUNDS = 1000
 
 
-def fastest_core() -> int:
-    """Of the cores that this thread may use, the one that did the most work in a few milliseconds each."""
+def fastest_core(cores: Sequence[int]) -> int:
+    """Of `cores`, all of which this thread may use, the one that did the most work in a few milliseconds each."""
     allowed = os.sched_getaffinity(0)
-    cores = sorted(allowed)
     tried = cores[:: -(-len(cores) // _MOST)]
     try:
         return max(tried, key=_work_on)

@@ -12,6 +12,7 @@ from common.python.measure.process_pairs import Measured, Measurement
 from common.python.measure.serving_figures import figure_named, figures_of_blocks, interval_over
 from common.python.pairs.goals import MEMORY, UNITS
 from common.python.pairs.serving import LOAD, is_lower_better, unit_of
+from common.python.processes.fork_server import ANY_CORE
 from common.python.results import Block, Check, ServingFigures, Setup, Unit
 from common.python.session.planning import Plan
 from common.python.session.serving import TEETH_REQUESTS, Answered, Trace, Traces
@@ -52,6 +53,7 @@ class ServingMeasurement(Measurement):
         self._goal = plan.described.goal
         self._saturation_per_s = standards.saturation_per_s(plan, shape)
         self._hold = False
+        self._core = self._cores[0] if self._cores else ANY_CORE
 
     def run(self) -> Measured:
         """Measure the pair under its request load. Raises SideFailure.

@@ -136,8 +136,8 @@ class Load(Request):
     Triton's are new and torch.compile's are those of `caches`.
     `digest` is of both files' text as the run began, so that what is loaded is what was planned. With `watched`, CUPTI is
     started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`,
-    which find each other by the file `rendezvous`. `cores` are those that its threads and processes may use; empty: those that it was
-    started on.
+    which find each other by files whose names begin with `rendezvous`. `cores` are those that its threads and processes may use; empty:
+    those that it was started on.
     """
 
     kind: Literal["load"] = "load"
@@ -235,7 +235,7 @@ class Warm(Request):
     """Call the step until two successive blocks agree, or exactly `calls` times if that is not negative.
 
     A sample calls `calls_per_sample` copies once, the next one the next copies. `hold`: find out first whether the stream can be held over
-    the step. The calling thread stays on `core`, unless that is negative; threads that the side has already go where they like.
+    the step. The calling thread of rank i stays on the i-th of `cores`, if there are any; threads that the side has already do not.
     """
 
     kind: Literal["warm"] = "warm"
@@ -243,7 +243,7 @@ class Warm(Request):
     calls: int
     seconds: float
     hold: bool
-    core: int
+    cores: list[int] = []
     calls_per_sample: int = 1
 
 

@@ -22,7 +22,7 @@ T = TypeVar("T", bound=Answer)
 
 _GLANCE_S = 0.01
 _DYING_S = 0.3  # between what a rank says of a peer that it has lost and that one's end
-_WAITING = ("/torch/distributed/", "/child/distributed.py", "/torch/cuda/__init__.py")
+_WAITING = ("/torch/distributed/", "/child/distributed.py", "/child/meeting.py", "/torch/cuda/__init__.py")
 _NOT_OF_A_SIDE = ("site-packages", "/common/python/", sysconfig.get_path("stdlib"), "<")
 _CALL = re.compile(r'File "(.+)", line (\d+) in (.+)')
 

@@ -131,9 +131,9 @@ class Session:
         return tuple(cores[rank * share : (rank + 1) * share])
 
     def new_rendezvous(self) -> str:
-        """A new path for torch.distributed's `file://` rendezvous of a side's ranks. The file does not exist yet."""
+        """A new path in shared memory, by which a side's ranks find each other: names of files that begin so are theirs."""
         self._rendezvous += 1
-        return str(self.inputs_folder / f"rendezvous_{self._rendezvous}")
+        return f"{self._memory.name}/rendezvous_{self._rendezvous}"
 
     def is_cold(self, plan: Plan) -> bool:
         """Whether every sample of a row is a fresh process: its goal asks for that, or the run does."""

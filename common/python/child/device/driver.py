@@ -16,6 +16,8 @@ import torch
 # Captured before any side is imported.
 _current_stream = torch.cuda.current_stream
 
+_PORTABLE, _MAPPED = 1, 2  # CU_MEMHOSTREGISTER_PORTABLE, _DEVICEMAP
+
 
 class DriverError(Exception):
     """A CUDA driver call failed."""
@@ -47,6 +49,14 @@ def record_behind_all(event: torch.cuda.Event) -> bool:
         return bool(library().cuCtxRecordEvent(context, ctypes.c_void_p(event.cuda_event)) == 0)
     except AttributeError:
         return False
+
+
+def mapped(word: ctypes.c_uint32) -> int:
+    """The address by which kernels find `word`, whose page of memory, which may be shared, stays in place from now on."""
+    address, found = ctypes.c_void_p(ctypes.addressof(word)), ctypes.c_uint64()
+    call("cuMemHostRegister_v2", address, ctypes.c_size_t(ctypes.sizeof(word)), ctypes.c_uint(_PORTABLE | _MAPPED))
+    call("cuMemHostGetDevicePointer_v2", ctypes.byref(found), address, ctypes.c_uint(0))
+    return found.value
 
 
 def current_stream() -> ctypes.c_void_p:

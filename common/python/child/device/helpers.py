@@ -30,6 +30,22 @@ def device_helpers() -> DeviceHelpers:
     return DeviceHelpers()
 
 
+class Gate:
+    """A word of the host's memory, for kernels at `address`, that holds streams while it is 0. Processes may share it."""
+
+    def __init__(self, word: ctypes.c_uint32, address: int) -> None:
+        self._word = word
+        self.address = address
+
+    def shut(self) -> None:
+        """Hold who comes from now on."""
+        self._word.value = 0
+
+    def open(self) -> None:
+        """Let all go on."""
+        self._word.value = 1
+
+
 class DeviceHelpers:
     """The helpers of timing. Must be made after torch has initialised CUDA."""
 
@@ -37,19 +53,19 @@ class DeviceHelpers:
         self._kernels = Kernels(_PTX, _NAMES)
         self._flush_buffers: dict[int, int] = {}
         self._flags = torch.zeros(2, dtype=torch.int32).pin_memory()
-        self._release = ctypes.c_int32.from_address(self._flags.data_ptr())
+        self._gate = Gate(ctypes.c_uint32.from_address(self._flags.data_ptr()), self._flags.data_ptr())
         self._expired = ctypes.c_int32.from_address(self._flags.data_ptr() + 4)
 
-    def block(self, limit_ns: int) -> None:
-        """Hold the current stream until `release`, at most `limit_ns`."""
-        self._release.value = 0
+    def block(self, limit_ns: int, gate: Gate | None = None) -> None:
+        """Hold the current stream until `release`, or until `gate` is open if one is given, at most `limit_ns`."""
+        gate = gate or self._gate
+        gate.shut()
         self._expired.value = 0
-        flags = self._flags.data_ptr()
-        self._kernels.launch(HOLDING, 1, 1, flags, flags + 4, limit_ns)
+        self._kernels.launch(HOLDING, 1, 1, gate.address, self._flags.data_ptr() + 4, limit_ns)
 
     def release(self) -> None:
         """Let the held stream go on."""
-        self._release.value = 1
+        self._gate.open()
 
     @property
     def expired(self) -> bool:

@@ -94,7 +94,7 @@ class DeviceTimer:
     hot      as the call before left it
     """
 
-    line_up: Callable[[], None] = Alone().line_up  # with the GPUs of other ranks, as the last thing before the clock starts
+    together: Together = Alone()
 
     def __init__(self, device: torch.device, l2: L2State) -> None:
         properties = torch.cuda.get_device_properties(device)
@@ -128,21 +128,25 @@ class DeviceTimer:
         """The mean time of `calls`, and what they returned. The stream is held for at most `hold_ns` while they are queued; 0: not.
 
         `look` gets what they returned when they are queued, and after them nothing has run yet on a stream that is held. Words of inputs
-        that come `late` are the last thing before the clock starts.
+        that come `late` are the last thing before the clock starts. Streams of several ranks go on when all have queued their calls, or, if
+        they are not held, from where all ranks are.
         """
         start, stop = _Event(enable_timing=True), _Event(enable_timing=True)
         # Bound before the step runs: what a name of this module stands for afterwards is no matter.
-        record_stop, stamp, release, synchronize = stop.record, self._helpers.stamp, self._helpers.release, _synchronize
+        record_stop, stamp, synchronize = stop.record, self._helpers.stamp, _synchronize
         clock_ns, untrace, unprofile, record_all = _clock_ns, _untrace, _unprofile, record_behind_all
+        meet, gate = self.together.meet, self.together.gate
+        release = gate.open if gate else self._helpers.release
         for stamps in self._stamps:
             stamps.zero_()
         _synchronize()
         try:
             if hold_ns:
-                self._helpers.block(hold_ns)
+                self._helpers.block(hold_ns, gate)
             for words in late:
                 self.write(words)
-            self.line_up()
+            if not hold_ns:
+                meet()
             stamp(self._stamps[0])
             start.record()
             begin = clock_ns()
@@ -155,6 +159,8 @@ class DeviceTimer:
             stamp(self._stamps[1])
             if look:
                 look(returned)
+            if hold_ns:
+                meet()
         finally:
             release()
             synchronize()
@@ -205,7 +211,7 @@ class Sampler:
         """Synchronize this sampler with the other ranks: all begin each sample together, and rank 0 chooses the number of calls."""
         self._together = together
         if self._cuda:
-            self._timer.line_up = together.line_up
+            self._timer.together = together
 
     @property
     def calls_per_sample(self) -> int:
@@ -274,7 +280,6 @@ class Sampler:
 
     def _device_sample(self, look: Look | None) -> Sample:
         steps, hold_ns = [step for _, step in self._copies], self._limit_ns if self.hold else 0
-        self._together.start()
         sample, self.returned = self._timer.time(steps, hold_ns, look, self._late_words())
         self._latest = sample
         return sample
@@ -287,7 +292,7 @@ class Sampler:
             for words in late:
                 self._timer.write(words)
             synchronize()
-        self._together.start()
+        self._together.meet()
         between = self.between
         if between:
             between.call_begins()
@@ -307,7 +312,7 @@ class Sampler:
         """The mean time of a call in a second of calls back to back: inputs and caches as the call before left them."""
         for position, (inputs, _) in enumerate(self._copies):
             inputs.rewrite(seed + position)
-        self._together.start()
+        self._together.meet()
         rounds, begin = 0, _clock_ns()
         while self._together.first((elapsed := _clock_ns() - begin) < _SUSTAINED_NS):
             for _ in range(_SUSTAINED_ROUNDS):
@@ -326,20 +331,20 @@ class Sampler:
         Nor is one on which the host works for longer than on many launches: that is more than latency, and the time says so.
         """
         self._limit_ns = _PROBE_NS
-        self.hold = self.hold and self._can_be_held()
+        self.hold = not self._together.any(not self.hold) and self._can_be_held()
         self._limit_ns = _HOLD_NS
 
     def _can_be_held(self) -> bool:
         queued_ns = math.inf
         each = len(self._every) // len(self._copies)  # samples until every copy has been called once
         for i in range(max(_TRIES, each)):
-            if i >= each and queued_ns <= MOST_QUEUED_NS:
-                break
+            if i >= each and not self._together.any(queued_ns > MOST_QUEUED_NS):
+                return True
             sample = self.sample(0)
-            if sample.void:
+            if self._together.any(sample.void):
                 return False
             queued_ns = min(queued_ns, sample.queued_ns)
-        return queued_ns <= MOST_QUEUED_NS
+        return not self._together.any(queued_ns > MOST_QUEUED_NS)
 
     def warm(self, seed: int, calls: int, seconds: float) -> tuple[int, float, float]:
         """Sample until two successive blocks agree, at most `seconds`; exactly `calls` times if that is not negative.

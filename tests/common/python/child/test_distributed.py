@@ -108,9 +108,10 @@ def side(source):
     return f'"""A side."""\nimport os, sys, threading\nimport torch\nimport torch.distributed as dist\n{source}'
 
 
-def rows_of(folder, optimized=BLOCKS, baseline=WHOLE, **choices):
+def rows_of(folder, optimized=BLOCKS, baseline=WHOLE, ranks=2, **choices):
     sides = {"baseline": side(baseline), "optimized": side(optimized)}
-    root = write_pair(folder / "root", "demo:product", **sides, **PRODUCT)
+    fields = {"ranks": f"({ranks},)", "check_at": f'({{"n": {3 * ranks // 2}}},)'}  # of which each rank has three rows
+    root = write_pair(folder / "root", "demo:product", **sides, **PRODUCT | fields)
     (row,) = run_here(root, folder / "run", **{"command": "verify", **choices}).rows
     return row
 
@@ -128,6 +129,14 @@ def test_an_answer_that_depends_on_the_rank_is_timed_as_one_side(tmp_path):
     assert any("optimized: the ranks' clocks started within" in note for note in timing.notes)
     judged = [check.seed for check in row.sides["optimized"].checks]
     assert {judged.count(seed) for seed in judged} == {2}  # both ranks of every call
+
+
+@pytest.mark.slow
+def test_four_ranks_on_fewer_cores_are_right_too(tmp_path):
+    row = rows_of(tmp_path, ranks=4)
+
+    assert (row.status, row.reason) == (Status.PASSED, "")
+    assert all(len(side.checks) % 4 == 0 for side in row.sides.values())
 
 
 @pytest.mark.slow

@@ -35,6 +35,7 @@ def prepare(x):
         return y
     return step
 """
+WAITS_ON_ONE_HOST = WAITS.replace("return y", "if dist.get_rank() == 1: torch.cuda.synchronize()\n        return y")
 DOES_NOT_WAIT = WAITS.replace("work.wait()", "pass")
 
 
@@ -53,9 +54,19 @@ def test_two_ranks_are_timed_on_two_gpus(tmp_path):
 
     assert (row.status, row.reason) == (Status.PASSED, "")
     (timing,) = row.timings.values()
-    assert (timing.ranks, timing.device, timing.launch_latency_hidden) == (2, "cuda", False)
+    assert (timing.ranks, timing.device, timing.launch_latency_hidden) == (2, "cuda", True)
     assert "each side ran in 2 processes: NCCL, a GPU each" in row.notes
-    assert any("launch latency is in the times" in note for note in timing.notes)
+    assert any("until the last rank has queued its calls" in note for note in timing.notes)
+
+
+@of_two_gpus
+def test_ranks_whose_step_waits_for_its_gpu_are_timed_without_a_hold(tmp_path):
+    row = row_of(tmp_path, "run", "demo:sum", (WAITS, WAITS_ON_ONE_HOST), SUM, "--iterations", "4")
+
+    assert (row.status, row.reason) == (Status.PASSED, "")
+    (timing,) = row.timings.values()
+    assert not timing.launch_latency_hidden
+    assert any("the streams are not held" in note for note in timing.notes)
 
 
 @of_two_gpus

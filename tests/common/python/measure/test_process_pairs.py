@@ -1,12 +1,14 @@
 """A measurement's units, order, goals and end, on workers that answer what a test says instead of running anything."""
 
 import math
+import os
 import time
 from contextlib import AbstractContextManager
 
 import pytest
 
 from common.python.errors import SideFailure, Status
+from common.python.measure import process_pairs
 from common.python.measure import stopping as throttle
 from common.python.measure.process_pairs import Measurement, draw_looks
 from common.python.processes import messages
@@ -59,6 +61,7 @@ class Worker(AbstractContextManager):
     def ask(self, request, expected, seconds):
         ns = self.session.ns[self.side]
         if isinstance(request, messages.Warm):
+            self.session.cores.append(request.cores)
             self.session.calls_per_sample[self.side] = request.calls_per_sample
             metrics = {"tokens": ReportedMetric(value=self.session.figures[self.side], unit="1/s", better=self.session.better)}
             return messages.Warmed(
@@ -99,7 +102,7 @@ class Session:
         self.calls_per_sample = {}
         self.outside, self.held_sides, self.launch_ns = 0, math.inf, 0.0
         self.prepared, self.events, self.step_s, self.queued_ns, self.behind_ns = [], [], {}, {}, {}
-        self.numa_nodes = {}
+        self.numa_nodes, self.cores = {}, []
         self.tell = self.told.append
 
     def new_seed(self):
@@ -114,6 +117,9 @@ class Session:
 
     def is_sustained(self, plan):
         return plan.is_sustained or self.settings.sustained
+
+    def cores_for(self, plan, rank):
+        return ((0, 1), (2, 3))[rank]
 
     def fork_side(self, plan, side, cold=False):
         return Worker(self, side)
@@ -193,6 +199,31 @@ def test_a_quick_side_takes_more_samples_than_a_slow_baseline_and_never_fewer(me
 
     assert set(blocks) == set(zip(("baseline", "optimized"), samples, strict=True))
     assert len(blocks) == 6 * 4
+
+
+@pytest.mark.parametrize(("sample_ns", "samples"), [(1e6, 250), (5e7, 5), (1e8, 2), (1e5, 256)])
+def test_blocks_of_several_ranks_last_a_quarter_of_a_second(measured, monkeypatch, sample_ns, samples):
+    monkeypatch.setattr(process_pairs, "fastest_core", max)
+    found, _ = measured({"sample_ns": {"baseline": sample_ns, "optimized": sample_ns}}, conditions={"ranks": 2})
+
+    assert {len(block.samples_ns) for unit in found.timing.units for side in unit.blocks.values() for block in side} == {samples}
+
+
+@pytest.mark.parametrize(
+    ("conditions", "cores"),
+    [
+        ({"ranks": 2}, [1, 3]),  # of each rank's share one
+        ({"ranks": 2, "clock": "launch"}, [1, 3]),
+        ({"clock": "launch"}, [max(os.sched_getaffinity(0))]),
+        ({"clock": "device"}, []),
+        ({"ranks": 2, "device": "cpu"}, []),  # each process has one already
+    ],
+)
+def test_the_thread_that_calls_stays_on_one_core_of_its_share(measured, monkeypatch, conditions, cores):
+    monkeypatch.setattr(process_pairs, "fastest_core", max)
+    _, session = measured(conditions=conditions)
+
+    assert all(asked == cores for asked in session.cores)
 
 
 def test_a_fixed_number_of_iterations_is_that_of_every_side(measured):

@@ -16,7 +16,7 @@ def test_the_core_that_does_most_is_taken_and_the_thread_may_go_where_it_could(m
 
     monkeypatch.setattr(cores, "_work_on", work_on)
     monkeypatch.setattr(cores, "_MOST", len(allowed))
-    assert cores.fastest_core() == max(allowed)
+    assert cores.fastest_core(sorted(allowed)) == max(allowed)
     assert tried == sorted(allowed)
     assert os.sched_getaffinity(0) == allowed
 
@@ -28,7 +28,7 @@ def test_a_trial_runs_on_its_core_alone_and_does_something():
         assert os.sched_getaffinity(0) == {max(allowed)}
     finally:
         os.sched_setaffinity(0, allowed)
-    assert cores.fastest_core() in allowed
+    assert cores.fastest_core(sorted(allowed)) in allowed
     assert os.sched_getaffinity(0) == allowed
 
 
@@ -37,5 +37,5 @@ def test_on_a_large_machine_only_some_are_tried(monkeypatch):
     monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: set(range(96)))
     monkeypatch.setattr(cores.os, "sched_setaffinity", lambda *_: None)
     monkeypatch.setattr(cores, "_work_on", lambda core: tried.append(core) or core)
-    assert cores.fastest_core() == 90
+    assert cores.fastest_core(range(96)) == 90
     assert tried == list(range(0, 96, 6))

@@ -304,7 +304,7 @@ def test_every_copy_has_been_called_before_any_is_timed(side, tmp_path):
 def test_what_is_picked_is_of_the_copy_that_was_called_on_the_inputs_of_its_seed(side, tmp_path, copies, each):
     child = side(HONEST)
     child.ask(messages.Prepare(shape={"n": 3}, seed=1, live_seed=2, copies=copies), messages.Prepared, 30)
-    warm = messages.Warm(seed=7, calls=2, seconds=1.0, hold=False, core=-1, calls_per_sample=each)
+    warm = messages.Warm(seed=7, calls=2, seconds=1.0, hold=False, calls_per_sample=each)
     child.ask(warm, messages.Warmed, 30)
     picks = [0, 3 * each - 1]
     time = messages.Time(seed=100, count=3, picks=picks, prefix=str(tmp_path / "timed"), hold=False, sustained=False)

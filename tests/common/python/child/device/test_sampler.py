@@ -12,7 +12,9 @@ import torch
 from common import Spec, Workload
 from common.python.child.device import helpers as device_helpers
 from common.python.child.device import sampler as timing
+from common.python.child.device.driver import mapped
 from common.python.child.device.sampler import Sampler
+from common.python.child.meeting import Meeting
 from common.python.child.sides.host_memory import LateWords
 from common.python.child.sides.inputs import Inputs
 from common.python.measure.hidden_work import unfinished
@@ -57,6 +59,8 @@ def test_a_sample_covers_the_step_and_not_the_rewriting_of_inputs(tmp_path, monk
 class Ranks:
     """Two ranks, as the second sees them: what the first says, and whether a sample of its own was void, is read from a script."""
 
+    gate = None
+
     def __init__(self, first=(), void=()):
         self.script, self.voids, self.met, self.asked = iter(first), iter(void), 0, []
 
@@ -69,8 +73,6 @@ class Ranks:
 
     def meet(self):
         self.met += 1
-
-    start = meet
 
 
 def test_a_sample_begins_when_all_ranks_are_there_with_their_inputs_written(tmp_path):
@@ -99,6 +101,23 @@ def test_a_sample_that_is_void_on_any_rank_is_taken_again_on_all(tmp_path):
     of_two.hold = True  # as on a GPU
     samples, void = of_two.block(1, 2, {}, lambda _: None, sustained=False)
     assert (len(samples), void, len(calls)) == (2, 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("said", "held"),
+    [
+        ([False] * 3, True),  # what each of them can be held; a sample not void on any; and queued in time by all
+        ([True], False),
+        ([False, True], False),
+        ([False, False, True, False, True, False, True], False),  # a peer takes long to queue, whatever is tried
+    ],
+)
+def test_what_one_rank_cannot_hold_none_does(tmp_path, said, held):
+    of_two = sampler(tmp_path, lambda x: lambda: None)
+    of_two.join(Ranks(void=said))
+    of_two.hold = True  # as on a GPU
+    of_two.settle()
+    assert of_two.hold is held
 
 
 def test_every_sample_has_inputs_of_its_own_and_every_copy_the_next_seed(tmp_path):
@@ -351,6 +370,30 @@ def test_late_words_are_the_last_thing_before_the_clock_starts(timer, hold_ns, p
     assert order == [*before, "step", "record", "stamp", "release", "synchronize"]
 
 
+@pytest.mark.parametrize(
+    ("hold_ns", "expected"),
+    [
+        (5, ["synchronize", "block", "stamp", "record", "step", "record", "stamp", "meet", "open", "synchronize"]),
+        (0, ["synchronize", "meet", "stamp", "record", "step", "record", "stamp", "open", "synchronize"]),
+    ],
+)
+def test_streams_of_ranks_go_on_when_all_have_queued_or_start_where_all_are(timer, hold_ns, expected):
+    bare, order = timer
+    bare.together = ranks = Ranks()
+    ranks.meet, ranks.gate = lambda: order.append("meet"), Told(order)
+    bare.time([lambda: order.append("step")], hold_ns)
+    assert order == expected
+
+
+def test_a_step_that_raises_lets_its_own_stream_go_and_waits_for_nobody(timer):
+    bare, order = timer
+    bare.together = ranks = Ranks()
+    ranks.meet, ranks.gate = lambda: order.append("meet"), Told(order)
+    with pytest.raises(ZeroDivisionError):
+        bare.time([lambda: 1 / 0], 5)
+    assert order == ["synchronize", "block", "stamp", "record", "open", "synchronize"]
+
+
 @pytest.mark.parametrize("place", ["pinned", "pageable"])
 def test_by_the_hosts_clock_late_words_are_written_before_it_starts(tmp_path, timer, monkeypatch, place):
     bare, order = timer
@@ -484,6 +527,18 @@ class TestOnAGpu:
             one.warm(0, 10, 1.0)
             both[hold] = min(one.sample(i).ns for i in range(10))
         assert both[True] < both[False]
+
+    def test_a_gate_holds_a_stream_until_a_peer_opens_it(self, tmp_path):
+        mine, peers = (Meeting(str(tmp_path / "page"), rank, 2) for rank in range(2))
+        helpers, done = device_helpers.device_helpers(), torch.cuda.Event()
+        helpers.block(2_000_000_000, device_helpers.Gate(mine.gate, mapped(mine.gate)))
+        done.record()
+        helpers.release()  # which opens this process's own
+        time.sleep(0.05)
+        assert not done.query()
+        peers.gate.value = 1
+        torch.cuda.synchronize()
+        assert not helpers.expired
 
     @pytest.mark.parametrize("hold", [True, False])
     @pytest.mark.parametrize("joined", [True, False])
