@@ -1,16 +1,19 @@
 """Which tests run where and when: those marked `gpu` on a CUDA device, those marked `alone` while no other test runs.
 
-The tests of a file run in one process, which has the file's fixtures. On a machine with a GPU all tests do.
+The tests of a file run in one process, which has the file's fixtures; those in tests/pairs, which share none, a chapter at a time. On a
+machine with a GPU all tests do.
 
 A run is refused while another process computes on its GPU, and pytest's own is one as soon as a test has used CUDA in it. So tests that
 time on a GPU by the command line are marked `unused_gpu` too and go before all others.
 """
 
 import fcntl
+import re
 from contextlib import contextmanager
 
 import pynvml
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from common.python.machine.description import nvml_session
 
@@ -19,6 +22,20 @@ from common.python.machine.description import nvml_session
 def pytest_xdist_auto_num_workers():
     """No workers where there is a GPU; else None, as many as xdist would have."""
     return 0 if gpus() else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """A process runs the tests of a file, or of a chapter in one of the files about all pairs: the longest takes a third of all time."""
+    return ByFileAndChapter(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+class ByFileAndChapter(LoadFileScheduling):
+    """What one process gets at a time."""
+
+    def _split_scope(self, nodeid):
+        chapter = re.match(r"(tests/pairs/\w+\.py)::\w+\[(ch\d\d|labs)\b", nodeid)
+        return "::".join(chapter.groups()) if chapter else super()._split_scope(nodeid)
 
 
 def gpus(nvml=pynvml):

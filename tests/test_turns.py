@@ -1,4 +1,7 @@
-"""A test that must be alone waits until no other runs, and none begins while it waits or runs; one that needs an unused GPU goes first."""
+"""A test that must be alone waits until no other runs, and none begins while it waits or runs; one that needs an unused GPU goes first.
+
+Several processes share the tests of all pairs.
+"""
 
 import os
 import shutil
@@ -78,3 +81,31 @@ def test_what_needs_a_gpu_that_nobody_uses_goes_before_what_uses_it_in_this_proc
     found = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": ROOT_FIRST}, capture_output=True, text=True, check=True)
     named = [line for line in found.stdout.splitlines() if "::" in line]
     assert named == ["test_a.py::test_two", "test_b.py::test_two", "test_a.py::test_one", "test_b.py::test_one"]
+
+
+NAMES_ITS_PROCESS = """import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize("target", [f"{{chapter}}:{{pair}}-optimized" for chapter in ("ch01", "ch02") for pair in range({pairs})])
+def test_side(target):
+    with Path("ran.txt").open("a") as file:
+        print(Path(__file__).parent.name, target.split(":")[0], os.getpid(), file=file)
+"""
+
+
+def test_processes_share_a_file_about_all_pairs_by_chapter_and_no_other(tmp_path):
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    gpu\n    unused_gpu\n")
+    for folder, pairs in {"pairs": 9, "tools": 3}.items():  # each of two processes begins with one of the longest parts
+        (tmp_path / "tests" / folder).mkdir(parents=True)
+        (tmp_path / "tests" / folder / "test_all.py").write_text(NAMES_ITS_PROCESS.format(pairs=pairs))
+    shutil.copy(ROOT / "tests/conftest.py", tmp_path / "tests")
+    command = [sys.executable, "-m", "pytest", "-c", "pytest.ini", "-q", "-n2", "--dist=loadfile", "--import-mode=importlib", "tests"]
+    subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": ROOT_FIRST}, capture_output=True, text=True, check=True)
+    ran = {tuple(line.split()) for line in (tmp_path / "ran.txt").read_text().splitlines()}
+    process_of = {(folder, chapter): process for folder, chapter, process in ran}
+    assert len(process_of) == len(ran)  # a chapter is not torn apart
+    assert process_of["pairs", "ch01"] != process_of["pairs", "ch02"]
+    assert process_of["tools", "ch01"] == process_of["tools", "ch02"]

@@ -33,11 +33,15 @@ SEEDS = (2, 3)  # of the inputs of two calls; `prepare` gets those of seed 1
 
 
 class Harness:
-    """A fork server with a referee, for CPU tensors; both start when they are first asked."""
+    """Fork servers and a referee, for CPU tensors; all start when they are first asked.
+
+    Workers of a side that has no Triton find torch's compiler imported: optimizers, FSDP and DTensor import it too, in 4 s.
+    """
 
     def __init__(self) -> None:
         self._stack = ExitStack()
         self._server = self._stack.enter_context(ForkServer(child_environment(PROJECT_ROOT, "cpu")))
+        self._with_compiler = self._stack.enter_context(self._server.for_compiled_sides())
         self._folder = Path(self._stack.enter_context(TemporaryDirectory()))
         self._memory = Path(self._stack.enter_context(TemporaryDirectory(dir="/dev/shm")))
         self._numbers = itertools.count()
@@ -62,13 +66,16 @@ class Harness:
         A side of several ranks runs in as few processes as it can run in, with gloo.
         """
         ranks = min(load_workload(side.pair.workload).ranks, default=1)
-        with RankGroup([self._server.fork("worker", self._folder / f"log_{rank}.txt") for rank in range(ranks)]) as workers:
+        interpreted = uses_triton(side.file)
+        server = self._server if interpreted else self._with_compiler
+        logs = [self._folder / f"log_{rank}.txt" for rank in range(ranks)]
+        with RankGroup([server.fork("worker", log, compiler=not interpreted) for log in logs]) as workers:
             load = messages.Load(
                 workload=str(side.pair.workload),
                 side=str(side.file),
                 library="",
                 device="cpu",
-                interpret=uses_triton(side.file),
+                interpret=interpreted,
                 folder=str(self._folder),
                 cold=False,
                 caches=str(BUILD_CACHE / "compiled") if uses_compiler(side.file) else "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -34,8 +35,11 @@ _CHUNK = 1 << 24  # elements compared at once: 128 MiB of float64
 
 def poison(tensor: torch.Tensor) -> None:
     """Fill `tensor` with NaN, or with a byte pattern where its dtype has none."""
-    pattern = _FLOAT_POISON if tensor.dtype.is_floating_point else _INTEGER_POISON
-    _fill(bytes_of(tensor), pattern)
+    _fill(bytes_of(tensor), _pattern_of(tensor.dtype))
+
+
+def _pattern_of(dtype: torch.dtype) -> int:
+    return _FLOAT_POISON if dtype.is_floating_point else _INTEGER_POISON
 
 
 def poison_free_blocks(outputs: Mapping[str, Spec], device: torch.device) -> None:
@@ -43,15 +47,18 @@ def poison_free_blocks(outputs: Mapping[str, Spec], device: torch.device) -> Non
 
     A step that returns memory which it never wrote then returns NaN, not the right answer of an earlier step.
     The filling is repeated: freed blocks merge with their neighbours, so a later allocation may begin at another address.
+    Outputs of one size, of which a training step has dozens, fill the same holes of a heap: each but the first needs few blocks more.
     """
     most = _HEAP_BLOCKS if device.type == "cpu" else _CACHED_BLOCKS
+    alike = Counter((spec.where, spec.elements * spec.dtype.itemsize, _pattern_of(spec.dtype)) for spec in outputs.values())
     for _ in range(_POISONED_TIMES):
         blocks = []
-        for spec in outputs.values():
-            many = max(2, min(most, _POISONED_BYTES // (spec.elements * spec.dtype.itemsize)))
-            blocks += [empty_in(spec.where, spec.shape, spec.dtype, device) for _ in range(many)]
-        for block in blocks:
-            poison(block)
+        for (where, size, pattern), count in alike.items():
+            of_one = max(2, min(most, _POISONED_BYTES // size))
+            many = of_one + (count - 1) * min(of_one, _CACHED_BLOCKS)
+            blocks += [(empty_in(where, (size,), torch.uint8, device), pattern) for _ in range(many)]
+        for block, pattern in blocks:
+            _fill(block, pattern)
 
 
 def take_outputs(returned: object, outputs: Mapping[str, Spec], in_place: Mapping[str, torch.Tensor], file: str) -> dict[str, torch.Tensor]:

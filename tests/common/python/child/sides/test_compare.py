@@ -273,20 +273,21 @@ import torch
 from common.python.child.sides.compare import poison_free_blocks
 from common.python.pairs.workload import Spec
 
-def again(elements):
-    return bool((torch.empty(elements) == 1).any())
+def again(elements, outputs):
+    return any([bool((block == 1).any()) for block in [torch.empty(elements) for _ in range(outputs)]])
 
-def seen(elements):
-    stale = [torch.ones(elements) for _ in range(4)]
+def seen(elements, outputs):
+    stale = [torch.ones(elements) for _ in range(4 * outputs)]
     del stale
-    return again(elements)
+    return again(elements, outputs)
 
-for elements in map(int, sys.argv[1:]):  # each in a process of its own
+for arguments in sys.argv[1:]:  # each in a process of its own
+    elements, outputs = map(int, arguments.split("x"))
     if os.fork() == 0:
-        while not seen(elements):  # where the heap begins is a matter of chance, and so is which block is given out again
+        while not seen(elements, outputs):  # where the heap begins is a matter of chance, and so is which block is given out again
             pass
-        poison_free_blocks({"y": Spec((elements,), torch.float32)}, torch.device("cpu"))
-        print(again(elements), flush=True)
+        poison_free_blocks({f"y{i}": Spec((elements,), torch.float32) for i in range(outputs)}, torch.device("cpu"))
+        print(again(elements, outputs), flush=True)
         os._exit(0)
     assert os.wait()[1] == 0
 """
@@ -294,9 +295,9 @@ for elements in map(int, sys.argv[1:]):  # each in a process of its own
 
 def test_free_blocks_that_outputs_may_get_hold_nothing_stale():
     worker = child_environment(PROJECT_ROOT, "cpu")  # in which freed blocks stay in the heap
-    command = [sys.executable, "-c", STALE, "200", str(1 << 10), str(1 << 20)]
+    command = [sys.executable, "-c", STALE, "200x1", f"{1 << 10}x1", f"{1 << 20}x1", "2000x80", f"{1 << 16}x20"]
     done = subprocess.run(command, env=worker, capture_output=True, text=True, check=True, timeout=60)
-    assert done.stdout.split() == ["False"] * 3
+    assert done.stdout.split() == ["False"] * 5
 
 
 def test_upcasting_reaches_every_floating_tensor_and_nothing_else():
