@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,7 +58,8 @@ def console_for(*, json_output: bool) -> Console:
 class Progress:
     """One line a target that ran, when it is done; on a terminal also a live one, with the running estimate, while it is not.
 
-    Why a row did not pass is told once, under the table. `verbose` tells in a pipe, too, which target begins, and which was skipped.
+    Why a row did not pass is told once, under the table. `verbose` tells in a pipe, too, which target begins, what is done to it after
+    how many seconds, and which was skipped.
     The live line is drawn when there is news, not by a timer: nothing of ours runs beside a side that is being timed.
     """
 
@@ -69,6 +71,7 @@ class Progress:
             Live(console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False) if animated else None
         )
         self._place = ""
+        self._began = 0.0
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -86,12 +89,15 @@ class Progress:
     def started(self, target: str, index: int, total: int) -> None:
         """`target` begins, the `index`th of `total`, counted from 1."""
         self._place = f"[{index:>{len(str(total))}}/{total}]"
+        self._began = time.monotonic()
         if self._live is None and self._verbose:
             _say(self._console, Text(f"{self._place} {target}"))
         self._draw(target, "")
 
     def phase(self, target: str, text: str) -> None:
-        """What is being done to `target` now, or its running estimate; only a live line shows it."""
+        """What is being done to `target` now, or its running estimate: the live line's text."""
+        if self._live is None and self._verbose:
+            _say(self._console, Text(f"{self._place} {target} {time.monotonic() - self._began:.1f} s: {one_line(text)}"))
         self._draw(target, text)
 
     def finished(self, row: PairResult) -> None:

@@ -272,7 +272,7 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     "json_output": (bool, _option("--json", panel=_WRITING, text="Print the result document and nothing else."), False),
     "verbose": (
         bool,
-        _option("--verbose", "-v", panel=_WRITING, text="List every proof, skip and verdict, not what needs attention alone."),
+        _option("--verbose", "-v", panel=_WRITING, text="List every proof, skip and verdict; in a pipe, tell each step of a row."),
         False,
     ),
 }

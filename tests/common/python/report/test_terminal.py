@@ -204,15 +204,16 @@ def test_a_pipe_gets_no_control_characters():
     ]
 
 
-def test_a_pipe_is_told_of_skips_and_beginnings_where_that_is_asked_for():
+def test_a_pipe_is_told_of_skips_beginnings_and_steps_where_that_is_asked_for():
     said = {}
     for verbose in (False, True):
         console = a_console()
         with Progress(console, verbose=verbose) as progress:
             progress.started("ch07:broken", 1, 2)
+            progress.phase("ch07:broken", "building")
             progress.finished(a_failure(Status.SKIPPED))
-        said[verbose] = console.file.getvalue()
-    assert said == {False: "", True: "[1/2] ch07:broken\n[1/2] SKIPPED ch07:broken\n"}
+        said[verbose] = re.sub(r"\d+\.\d s", "N s", console.file.getvalue())
+    assert said == {False: "", True: "[1/2] ch07:broken\n[1/2] ch07:broken N s: building\n[1/2] SKIPPED ch07:broken\n"}
 
 
 def test_a_terminal_shows_the_running_estimate_on_one_line_that_goes_away():
