@@ -261,7 +261,7 @@ class Worker:
         for position, seed in enumerate(request.seeds):
             # The last call is made on a held stream, where there is one, to see that all its work is on it.
             # Under a profiler, which waits for each kernel, the one that holds the stream would wait for what comes behind it.
-            held = holds and self._together.ranks == 1 and position > 0 and position + 1 == len(request.seeds)
+            held = holds and position > 0 and position + 1 == len(request.seeds)
             call, elapsed = self._checked_steps(seed, f"{request.prefix}_{position}", position > 0, seconds[-1] if held else None)
             calls.append(call)
             seconds.append(elapsed)
@@ -300,7 +300,7 @@ class Worker:
         call = None
         begin = time.perf_counter()
         if call_s is not None:
-            call = HeldCall(step, self._take, inputs.answers(), reused | in_place, call_s)
+            call = HeldCall(step, self._take, inputs.answers(), reused | in_place, call_s, self._together)
             returned = call.returned
         else:
             returned = step()

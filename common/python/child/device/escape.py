@@ -14,6 +14,7 @@ import torch
 
 from common.python.child.device.helpers import device_helpers
 from common.python.child.device.streams import stream_past_the_hold
+from common.python.child.distributed import Together
 from common.python.child.sides.compare import copy_bits, same_bits
 from common.python.child.sides.host_memory import bytes_of
 from common.python.pairs.workload import Spec
@@ -32,26 +33,31 @@ class HeldCall:
     """One call of a step on a held stream; `known` are tensors that it may answer in, as the call finds them.
 
     The stream is held for ten times as long as `call_s`, the seconds of a call that was waited for: to queue a step takes less, unless it
-    waits for the device, and then the whole hold.
+    waits for the device, and then the whole hold. Streams of several ranks are let go when all have queued the step and the copy behind it.
 
     returned   what the step returned
     behind     its outputs as a copy found them that stood behind the step on its stream: what was not done by then does not count
     escaped    outputs whose values were there although the stream on which they belong was held
     """
 
-    def __init__(self, step: Callable[[], object], take: Take, specs: Mapping[str, Spec], known: Tensors, call_s: float) -> None:
+    def __init__(
+        self, step: Callable[[], object], take: Take, specs: Mapping[str, Spec], known: Tensors, call_s: float, together: Together
+    ) -> None:
         self._before = {tensor.data_ptr(): tensor.clone() for tensor in known.values()}
         early, behind = _room(specs), _room(specs)
-        helpers = device_helpers()
+        helpers, gate = device_helpers(), together.gate
         elsewhere = stream_past_the_hold()
         torch.cuda.synchronize()
-        helpers.block(int(1e9 * min(max(_LEAST_HOLD_S, _HOLD_CALLS * call_s), _MOST_HOLD_S)))
+        helpers.block(int(1e9 * min(max(_LEAST_HOLD_S, _HOLD_CALLS * call_s), _MOST_HOLD_S)), gate)
         try:
             self.returned = step()
             taken = take(self.returned)
             _copy(behind, taken)  # queued while nothing runs, so that nothing has time to be done between step and copy
             looked = _looked_from(elsewhere, early, taken)
+            together.meet()
         finally:
+            if gate:
+                gate.open()
             helpers.release()
             torch.cuda.synchronize()
         self.behind = {name: behind[name] for name in taken}

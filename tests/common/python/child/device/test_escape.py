@@ -8,6 +8,7 @@ import torch
 
 from common.python.child.device import escape
 from common.python.child.device.escape import HeldCall, TimedLook
+from common.python.child.distributed import Alone
 from common.python.pairs.workload import Spec
 
 SPECS = {"y": Spec((4,), torch.float32)}
@@ -47,7 +48,7 @@ class Device:
 @pytest.fixture
 def device(monkeypatch):
     made = Device()
-    helpers = SimpleNamespace(block=lambda ns: made.holds.append(ns / 1e6), release=made.release, expired=False)
+    helpers = SimpleNamespace(block=lambda ns, gate: made.holds.append(ns / 1e6), release=made.release, expired=False)
     monkeypatch.setattr(escape, "device_helpers", lambda: helpers)
     monkeypatch.setattr(escape, "copy_bits", made.copy_bits)
     monkeypatch.setattr(torch, "empty", lambda *shape, dtype, device: torch.full(*shape, 7, dtype=dtype))
@@ -60,8 +61,17 @@ def device(monkeypatch):
 
 @pytest.mark.parametrize(("call_s", "ms"), [(1e-4, 200), (0.05, 500), (0.2, 1000), (3.0, 1000)])
 def test_a_stream_is_held_for_ten_calls(device, call_s, ms):
-    HeldCall(lambda: torch.ones(4), lambda returned: {"y": returned}, SPECS, {}, call_s)
+    HeldCall(lambda: torch.ones(4), lambda returned: {"y": returned}, SPECS, {}, call_s, Alone())
     assert device.holds == [pytest.approx(ms)]
+
+
+def test_the_streams_of_ranks_are_held_until_all_have_queued_the_step_and_the_copy_behind_it(device):
+    y, said = torch.zeros(4), []
+    gate = SimpleNamespace(open=lambda: said.append("open"))
+    together = SimpleNamespace(gate=gate, meet=lambda: said.append(len(device.queue)))
+
+    HeldCall(lambda: device.launch(lambda: y.fill_(3)) or y, lambda returned: {"y": returned}, SPECS, {}, 1e-4, together)
+    assert said == [2, "open"]  # the step and the copy: the other copy and its event went past the hold
 
 
 def in_order(device, work):
@@ -121,7 +131,7 @@ def test_a_look_that_stands_in_the_held_queue_tells_nothing_and_does_not_wait(de
     assert torch.equal(look.behind["y"], answer)
     assert look.escaped() == []
     device.held, y = True, torch.zeros(4)
-    held = HeldCall(lambda: device.launch(lambda: y.fill_(3)) or y, lambda returned: {"y": returned}, SPECS, {}, 1e-4)
+    held = HeldCall(lambda: device.launch(lambda: y.fill_(3)) or y, lambda returned: {"y": returned}, SPECS, {}, 1e-4, Alone())
     assert torch.equal(held.behind["y"], y)
     assert held.escaped == []
 

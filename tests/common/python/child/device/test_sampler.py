@@ -5,6 +5,7 @@ import itertools
 import subprocess
 import time
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import torch
@@ -528,8 +529,9 @@ class TestOnAGpu:
             both[hold] = min(one.sample(i).ns for i in range(10))
         assert both[True] < both[False]
 
-    def test_a_gate_holds_a_stream_until_a_peer_opens_it(self, tmp_path):
-        mine, peers = (Meeting(str(tmp_path / "page"), rank, 2) for rank in range(2))
+    def test_a_gate_holds_a_stream_until_a_peer_opens_it(self):
+        with TemporaryDirectory(dir="/dev/shm") as folder:  # CUDA maps no page of a file on a disk
+            mine, peers = (Meeting(f"{folder}/page", rank, 2) for rank in range(2))
         helpers, done = device_helpers.device_helpers(), torch.cuda.Event()
         helpers.block(2_000_000_000, device_helpers.Gate(mine.gate, mapped(mine.gate)))
         done.record()
