@@ -1,7 +1,7 @@
 // Optimized: a green context: 32 SMs for the request alone.
 // predicts: baseline urgent_latency_us 238 = 24e6 * (16 * degree / sm_clock + 1e-6) + 4e6 * (4 * urgent_degree / sm_clock + 2e-6) + 3
 // predicts: optimized urgent_latency_us 15.1 = 4e6 * (4 * urgent_degree / sm_clock + 2e-6) + 3  (the request alone; 3 us for the fork)
-// proves: overlap bulk urgent >= 0.9
+// proves: overlap bulk urgent >= 0.5
 // reason: the baseline's request waits for all waves of the bulk kernel, however many there are
 #include "ch11/shared_branches.cuh"
 #include "ch11/shared_green_contexts.cuh"
