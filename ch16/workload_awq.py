@@ -42,6 +42,7 @@ WORKLOAD = Workload(
     work=lambda hidden, inner, sequences: {"bf16": 6 * hidden * inner, "dram_read": 1.5 * hidden * inner},
     rtol=0.01,
     atol=0.02,
-    changes=Precision(rtol=0.05, atol=0.75),
+    # An answer's error has a deviation of 0.157; a run looks at a million answers, of which the furthest is 5 off. 6.4 of these.
+    changes=Precision(rtol=0.05, atol=1.0),
     metrics=metrics,
 )

@@ -47,7 +47,7 @@ WORKLOAD = Workload(
     ),
     work=lambda k, rows, tokens, sequences: {"bf16": 2 * k * rows, "dram_read": 0.5 * k * rows},
     rtol=0.05,
-    atol=0.55,  # an error of a tenth; the furthest of 22016 is 4.3 deviations off, and more where few directions make up x
+    atol=0.65,  # an error of a tenth; the furthest of a run's 5 million is 5.3 deviations off, and more where few directions make up x
     goal="accuracy",
     metrics=metrics,
 )
