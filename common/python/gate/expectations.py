@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from common.python.errors import BenchmarkError
 from common.python.gate.statistics import (
+    LEAST_UNITS,
     Mean,
     climbed,
     gated_by,
@@ -196,8 +197,9 @@ def refusal(timing: PairTiming, band_percent: float) -> str:
     ratio = ratio_of(timing)
     if timing.stop_reason is StopReason.THROTTLED:
         return "the device throttled; expected a fit environment"
-    if len(timing.units) < LEAST_ACCEPTED_UNITS:
-        return f"found {len(timing.units)} units; expected at least {LEAST_ACCEPTED_UNITS}"
+    least = LEAST_UNITS if timing.stop_reason is StopReason.TIME_BUDGET else LEAST_ACCEPTED_UNITS
+    if len(timing.units) < least:
+        return f"found {len(timing.units)} units; expected at least {least}"
     if ratio is None:
         return f"found no figure for the goal {timing.goal}; expected one on both sides"
     return slower_than_equal(timing) or too_wide(ratio, band_percent)

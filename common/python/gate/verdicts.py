@@ -270,14 +270,13 @@ class Standards:
     def band_to_accept(self, plan: Plan, timing: PairTiming) -> float:
         """Percent; half of it is how well a ratio must be known to be accepted.
 
-        A row that stayed wider though it was given every unit scatters by itself: it is accepted up to `SCATTERED_PERCENT`, and gated by
-        a band as wide as its interval. What a host paces scatters with the host, so such a row is accepted up to `OF_A_HOST_PERCENT`.
+        A row that stayed wider though every unit, or all of its time, was spent on it scatters by itself or is dear: it is accepted
+        up to `widest_accepted`, and gated by a band as wide as its interval.
         """
         allowance = self.allowance(plan, timing.units)
         if timing.stop_reason not in (StopReason.UNIT_CAP, StopReason.TIME_BUDGET):
             return allowance.band_percent
-        is_paced_by_host = plan.described.goal not in (MEMORY, ACCURACY) and not timing.launch_latency_hidden
-        return max(allowance.band_percent, OF_A_HOST_PERCENT if is_paced_by_host else SCATTERED_PERCENT)
+        return max(allowance.band_percent, widest_accepted(plan, is_held=timing.launch_latency_hidden))
 
     def accepted_counters(self, plan: Plan, shape: str) -> dict[str, dict[str, float]]:
         """What a step of each side counted when it was accepted, by side, where it was counted and is what the gate goes by."""
@@ -295,6 +294,15 @@ class Standards:
     def _expected(self, plan: Plan, shape: str) -> Expectation | None:
         file = self._files.get(plan.target)
         return file.pairs.get(plan.selection.pair.name, {}).get(shape) if file else None
+
+
+def widest_accepted(plan: Plan, *, is_held: bool) -> float:
+    """The band, in percent, up to which a row that scatters is accepted; `is_held`: no launch latency is in its times.
+
+    What a host paces scatters with the host.
+    """
+    is_paced_by_host = plan.described.goal not in (MEMORY, ACCURACY) and not is_held
+    return OF_A_HOST_PERCENT if is_paced_by_host else SCATTERED_PERCENT
 
 
 def _conditions(plan: Plan, shape: str) -> dict[str, object]:

@@ -25,7 +25,7 @@ from common.python.gate.statistics import (
     speedups_of,
     times_of,
 )
-from common.python.gate.verdicts import Allowance, Standard, Standards, more_units
+from common.python.gate.verdicts import Allowance, Standard, Standards, more_units, widest_accepted
 from common.python.pairs.goals import ENERGY, MEMORY, OF_A_GPU, SETUP
 from common.python.results import OPTIMIZED, Block, StopReason, TelemetrySummary, Unit
 from common.python.session.planning import Plan
@@ -35,6 +35,7 @@ BUDGET_S = 5.0  # a side
 _SLOWER = 1.02  # than the mean so far may units be that are to come: two of 80 measurements on H200s ended 0.6 and 1.3 % late
 FEW_UNITS = 4  # both orders twice: a fresh process may compile for half a minute, joules take seconds, bytes are the same in any
 SERVING_BUDGET_S = 25.0  # a side, whose traces take seconds
+ACCEPTING_BUDGET_S = 40.0  # of a row, each `prepare` included; one that is too wide to be accepted then goes on
 DEAR_S = 2.0  # a `prepare` that takes longer allows as few units as there is a variance from
 PRECISE_PERCENT = 0.25
 # Steps whose noise may not let the interval become that narrow: this, unless their floor is kept.
@@ -59,6 +60,8 @@ class StopRule:
             return StopReason.FIXED if count >= LEAST_UNITS else None
         if count < self._least(units, prepare_s) or count % LOOK_EVERY:
             return None
+        if self._accepting:
+            return self._accepting_reason(units, timed_s + count * prepare_s)
         if self._standard and gated_logs(units, self._standard.goal):
             if reason := self._gated_reason(self._standard, units, timed_s):
                 return reason
@@ -68,8 +71,19 @@ class StopRule:
                 return StopReason.PRECISE
         if count >= MOST_UNITS:
             return StopReason.UNIT_CAP
-        out_of_time = timed_s * (count + LOOK_EVERY) / count * _SLOWER > self._budget_s and not self._accepting  # by the next look
-        return StopReason.TIME_BUDGET if out_of_time else None
+        return StopReason.TIME_BUDGET if _ends_by_the_next_look(self._budget_s, timed_s, count) else None
+
+    def _accepting_reason(self, units: Sequence[Unit], spent_s: float) -> StopReason | None:
+        """Why these are enough units to accept, or None: ten that are narrow, or six of a dear row that may be accepted as it is."""
+        count, allowance = len(units), self._standards.allowance(self._plan, units)
+        half_width = self._half_width_percent(units, allowance.known)
+        if count >= LEAST_ACCEPTED_UNITS and half_width <= allowance.band_percent / 2:
+            return StopReason.PRECISE
+        if count >= MOST_UNITS:
+            return StopReason.UNIT_CAP
+        is_late = _ends_by_the_next_look(ACCEPTING_BUDGET_S, spent_s, count)
+        widest = max(allowance.band_percent, widest_accepted(self._plan, is_held=self._plan.clock == "device"))
+        return StopReason.TIME_BUDGET if is_late and half_width <= widest / 2 else None
 
     @property
     def _budget_s(self) -> float:
@@ -98,7 +112,7 @@ class StopRule:
 
     def _least(self, units: Sequence[Unit], prepare_s: float) -> int:
         if self._accepting:
-            return LEAST_ACCEPTED_UNITS
+            return LEAST_UNITS
         if self._plan.serves or self._plan.described.goal in (SETUP, MEMORY, ENERGY):
             return FEW_UNITS
         dear = prepare_s > DEAR_S and len(units) >= LOOK_EVERY and self._standards.allowance(self._plan, units).known is not None
@@ -116,13 +130,15 @@ class StopRule:
         return max(interval.half_width_percent for interval in intervals or times_of(units, known).values())
 
     def _precise_percent(self, allowance: Allowance) -> float:
-        if self._accepting:
-            return allowance.band_percent / 2
         if self._plan.described.goal == ENERGY:
             return NOISY_ENERGY_PERCENT
         if allowance.step not in NOISY_PERCENT:
             return PRECISE_PERCENT
         return NOISY_PERCENT[allowance.step] if allowance.floor_percent is None else allowance.floor_percent
+
+
+def _ends_by_the_next_look(budget_s: float, spent_s: float, count: int) -> bool:
+    return spent_s * (count + LOOK_EVERY) / count * _SLOWER > budget_s
 
 
 SHORTEST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 0.5

@@ -148,6 +148,7 @@ def test_a_run_without_ceilings_says_that_there_were_none():
     [
         (recorded_units(2.0, count=12, deviation=0.001), {}, ""),
         (recorded_units(2.0, count=9, deviation=0.001), {}, "found 9 units; expected at least 10"),
+        (recorded_units(2.0, count=5, deviation=0.001), {"stop_reason": StopReason.TIME_BUDGET}, "found 5 units; expected at least 6"),
         (recorded_units(2.0, count=12, deviation=0.03), {}, "half of the band"),
         (recorded_units(2.0, count=12), {"stop_reason": StopReason.THROTTLED}, "the device throttled; expected a fit environment"),
         (recorded_units(2.0, count=12), {"goal": "memory"}, "found no figure for the goal memory; expected one on both sides"),

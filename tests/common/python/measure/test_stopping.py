@@ -102,11 +102,26 @@ def test_a_dear_set_up_goes_on_where_two_units_say_too_little(expecting):
     assert stops(expecting, recorded_units(1.99, count=4), prepare_s=3.0, noise=a_noise()) is None
 
 
-def test_accepting_takes_ten_units_and_half_the_band_whatever_the_time(expecting):
+def test_accepting_takes_ten_units_and_half_the_band(expecting):
     calm, wild = (recorded_units(2.0, count=24, deviation=deviation) for deviation in (0.001, 0.02))
 
     assert stops(expecting, calm, accept_regressions=True) == (10, StopReason.PRECISE)
-    assert stops(expecting, wild, accept_regressions=True, unit_s=10.0) == (24, StopReason.UNIT_CAP)
+    assert stops(expecting, wild, accept_regressions=True) == (24, StopReason.UNIT_CAP)
+
+
+@pytest.mark.parametrize(("unit_s", "prepare_s"), [(7.0, 0.0), (2.0, 5.0)])
+def test_accepting_a_dear_row_ends_once_it_may_be_accepted_as_it_is(expecting, unit_s, prepare_s):
+    calm, wild = (recorded_units(2.0, count=24, deviation=deviation) for deviation in (0.01, 0.1))
+    dear = {"unit_s": unit_s, "prepare_s": prepare_s, "accept_regressions": True}
+
+    assert stops(expecting, calm, **dear) == (6, StopReason.TIME_BUDGET)
+    assert stops(expecting, wild, **dear) == (24, StopReason.UNIT_CAP)
+
+
+def test_accepting_what_a_host_paces_ends_at_a_wider_interval(tmp_path):
+    wild = recorded_units(2.0, count=24, deviation=0.1)
+
+    assert stops(a_plan(tmp_path, clock="launch"), wild, unit_s=7.0, accept_regressions=True) == (6, StopReason.TIME_BUDGET)
 
 
 @pytest.mark.parametrize("choices", [{"iterations": 3}, {"cold_start": True}])
