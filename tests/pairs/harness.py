@@ -40,7 +40,8 @@ class Harness:
 
     def __init__(self) -> None:
         self._stack = ExitStack()
-        self._server = self._stack.enter_context(ForkServer(child_environment(PROJECT_ROOT, "cpu")))
+        trusted = {"TORCHINDUCTOR_VEC_ISA_OK": "1"}  # else each worker that compiles tries in seconds whether vector code can be built
+        self._server = self._stack.enter_context(ForkServer(child_environment(PROJECT_ROOT, "cpu") | trusted))
         self._with_compiler = self._stack.enter_context(self._server.for_compiled_sides())
         self._folder = Path(self._stack.enter_context(TemporaryDirectory()))
         self._memory = Path(self._stack.enter_context(TemporaryDirectory(dir="/dev/shm")))
