@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from common.python.errors import BenchmarkError
+from common.python.pairs.discovery import resolved
 from common.python.results import PairResult
 from common.python.run.completion import target_names
 from common.python.settings import Device, Profile, Settings
@@ -352,7 +353,7 @@ def settings_of(command: str, choices: dict[str, Any]) -> Settings:
     given["targets"] = tuple(choices["targets"])
     given["sanitize"] = _each_once(choices["sanitize"])
     if "root" in given:
-        given["root"] = given["root"].resolve()
+        given["root"] = resolved(given["root"])
     settings = Settings(command=command, **given)
     if settings.ncu_metric_set is not None and not settings.profiles:
         raise BenchmarkError(f"--ncu-metric-set {settings.ncu_metric_set}: found no --profile; expected both, as it says what ncu counts")
