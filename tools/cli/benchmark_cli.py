@@ -238,8 +238,11 @@ def compare(
     from common.python.report.documents import compared_runs, print_document
     from common.python.report.run_folder import folder_of, load, write_comparison
     from common.python.report.terminal import console_for, print_comparison
+    from common.python.storage import make_folder
 
     (document_a, rows_a), (document_b, rows_b) = load(run_a), load(run_b)
+    if artifacts_dir:
+        make_folder(artifacts_dir)
     by_target = [{row.target: row for row in rows} for rows in (rows_a, rows_b)]
     comparison = Comparison(document_a, by_target[0], document_b, by_target[1], gate)
     rows = comparison.rows()
@@ -291,6 +294,8 @@ def show_history(
     from common.python.storage import ARTIFACTS, write_whole
 
     found, problems = history.history(runs or ARTIFACTS, target, _tree(root).root)
+    if page:
+        write_whole(page, history.page(found))
     if as_json:
         print(json.dumps(history.as_json(found), indent=2))
     else:
@@ -301,7 +306,6 @@ def show_history(
     for problem in problems:
         print(f"left out: {problem}", file=sys.stderr)
     if page:
-        write_whole(page, history.page(found))
         print(page, file=sys.stderr if as_json else sys.stdout)
 
 

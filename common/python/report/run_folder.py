@@ -168,7 +168,6 @@ def write_reports(folder: Path, run: Run, rows: Sequence[PairResult]) -> tuple[P
 
 def write_comparison(folder: Path, run: Run, rows: Sequence[PairResult], document: Document) -> tuple[Path, ...]:
     """Write two runs that were compared into `folder`, with `rows` that have the verdicts: comparison.json, junit.xml, comment.md."""
-    make_folder(folder)
     texts = {"comparison.json": document_text(document), "junit.xml": junit(run, rows), "comment.md": comment(run, rows)}
     for name, text in texts.items():
         write_whole(folder / name, text)

@@ -78,7 +78,7 @@ def defaults_here(folder: Path | None) -> dict[str, dict[str, Any]]:
 def _meant(path: Path, key: str, value: object) -> object:
     """A value as the command line would have it. Raises BenchmarkError for one of another kind than its flag takes."""
     kinds = _KINDS[key]
-    if (isinstance(value, bool) and bool not in kinds) or not isinstance(value, kinds) or value == "":
+    if (isinstance(value, bool) and bool not in kinds) or not isinstance(value, kinds) or _is_no_name(value):
         expected = "a folder, in quotes" if key == "root" else " or ".join(_NAMES[kind] for kind in kinds if kind is not float)
         raise BenchmarkError(f"{path}: found {key} = {_short(value)} in [{TABLE}]; expected {expected}")
     if isinstance(value, float) and not math.isfinite(value):
@@ -91,9 +91,14 @@ def _meant(path: Path, key: str, value: object) -> object:
 
 
 def _text(path: Path, key: str, value: object) -> str:
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or _is_no_name(value):
         raise BenchmarkError(f"{path}: found {_short(value)} among {key} in [{TABLE}]; expected a text, in quotes")
     return value
+
+
+def _is_no_name(value: object) -> bool:
+    """Whether a text is empty, or has a zero byte, which no file's name has."""
+    return isinstance(value, str) and (not value or "\0" in value)
 
 
 def _short(value: object) -> str:

@@ -368,8 +368,8 @@ def _refuse_both(settings: Settings) -> None:
     if settings.resume and settings.artifacts_dir is None:
         raise BenchmarkError("--resume: found no --artifacts-dir; expected the folder of the run to resume")
     if settings.accept_regressions and (other := next(filter(lambda field: getattr(settings, field), _NEVER_EXPECTED), "")):
-        told = _spelt(f"--{other.replace('_', '-')}", getattr(settings, other))
-        raise BenchmarkError(f"--accept {' '.join(told)}: found both; expected one, as only what is measured as usual can be expected")
+        also = " ".join(_spelt(f"--{other.replace('_', '-')}", getattr(settings, other)))
+        raise BenchmarkError(f"--accept {also}: found both; expected one, as only what is measured as usual can be expected")
     if settings.cold_start and settings.sustained:
         raise BenchmarkError("--cold-start --sustained: found both; expected one, as a fresh process a sample is never back to back")
     if both := settings.sweep.keys() & settings.kwargs.keys():
