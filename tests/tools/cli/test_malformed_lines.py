@@ -1,4 +1,4 @@
-"""Command lines, files and surroundings that make no sense: each is one sentence with the flag or the file, and exit 1; never a traceback."""
+"""Command lines, files and surroundings that make no sense: one sentence with the flag or the file, and exit 1; never a traceback."""
 
 import json
 import os
@@ -99,7 +99,7 @@ LINES = {
     f"new {LONG}:sum --root {{}}/root": f"new {LONG}:sum: found a name too long for a file; expected a shorter one",
     "new ../up:sum --root {}/root": "new ../up:sum: found no directory:name; expected for example ch07:row_sum",
     "new '' --root {}/root": "new : found no directory:name; expected for example ch07:row_sum",
-    "new tests:sum --root {}/root": "new tests:sum: targets are not looked for in {}/root/tests; expected a chapter's folder, or labs/<name>",
+    "new tests:sum --root {}/root": "new tests:sum: targets are not looked for in {}/root/tests",
     # --- numbers and words that no flag takes
     f"run --root {{}}/root --kwargs n={DIGITS}": "--kwargs n=9+: ",
     "run --root {}/root --kwargs n=1e400": "--kwargs n=1e400: ",
