@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
 from enum import StrEnum
-from typing import Any, Final, Literal, Self
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from common.python.errors import Status
 
@@ -13,6 +15,9 @@ SCHEMA_VERSION: Final = 1
 BASELINE = "baseline"
 OPTIMIZED = "optimized"
 WARM_FILES: Final = "input files stayed in the page cache: their reads are warm"  # noted on times of reads that storage did not answer
+LONGEST_NS: Final = 1e18  # of a sample: 32 years
+
+FileName = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 
 
 class Document(BaseModel):
@@ -208,6 +213,13 @@ class PairTiming(Document):
             raise ValueError(f"times of {sorted(self.time_ns)} reach zero or less; a time is positive")
         if not self.units or any(self.time_ns.keys() - unit.blocks.keys() for unit in self.units):
             raise ValueError(f"times of {sorted(self.time_ns)} without samples of each in every unit; a time comes from its samples")
+        if any(ratio.estimate <= 0 for ratio in (*self.speedups.values(), *self.gains.values(), *self.rungs.values())):
+            raise ValueError("a speedup of zero or less; a ratio of two times is positive")
+        for side in self.time_ns:
+            for unit in self.units:
+                samples = [sample for block in unit.blocks[side] for sample in block.samples_ns]
+                if not samples or statistics.median(samples) <= 0 or max(samples) > LONGEST_NS:
+                    raise ValueError(f"samples of {side} that no clock tells; a unit has some, in ns, positive and at most {LONGEST_NS:g}")
         return self
 
 
@@ -299,7 +311,7 @@ class SideProfile(Document):
 class SideResult(Document):
     """What is known of one side: where it is, what it cost, how right it was. Peak memory is in bytes."""
 
-    file: str
+    file: FileName
     directives: dict[str, str] = {}
     setup: Setup | None = None
     peak_memory_bytes: int | None = None
@@ -400,7 +412,7 @@ class PairResult(Document):
 
     schema_version: Literal[1] = SCHEMA_VERSION
     target: str
-    workload_file: str
+    workload_file: FileName
     idea: str = ""
     status: Status
     reason: str = ""
@@ -447,6 +459,31 @@ class Metrics(Document):
         return self
 
 
+class _RecordedGpu(BaseModel):
+    name: str
+    uuid: str = ""
+    driver: str
+
+
+class _RecordedCheckout(BaseModel):
+    commit: str
+    dirty: bool
+
+
+class _RecordedMachine(BaseModel):
+    """What those who read a run take from the machine that it describes."""
+
+    cpu: str = ""
+    cores: int = 0
+    gpus: tuple[_RecordedGpu, ...] = ()
+    cuda_driver: str = ""
+    nvcc: str = ""
+    packages: dict[str, str] = {}
+    project: _RecordedCheckout | None = None
+    root: _RecordedCheckout | None = None
+    notes: tuple[str, ...] = ()
+
+
 class Run(Document):
     """run.json: the choices, the machine, the seed that made the inputs, and how it ended.
 
@@ -469,6 +506,36 @@ class Run(Document):
     ended: str = ""
     interrupted: bool = False
     exit_code: int | None = None
+
+    @property
+    def root(self) -> Path:
+        """The folder that holds the pairs."""
+        return Path(self.settings["root"])
+
+    @field_validator("settings")
+    @classmethod
+    def _has_a_root(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        root = settings.get("root")
+        if not isinstance(root, str) or "\0" in root:
+            raise ValueError(f"root {root!r}; a run is of a folder")
+        return settings
+
+    @field_validator("environment")
+    @classmethod
+    def _describes_a_machine(cls, environment: dict[str, Any]) -> dict[str, Any]:
+        try:
+            _RecordedMachine.model_validate(environment)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise ValueError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        return environment
+
+    @field_validator("folders")
+    @classmethod
+    def _lie_in_the_run(cls, folders: dict[str, str]) -> dict[str, str]:
+        if outside := [name for name in folders.values() if name in (".", "..") or "/" in name or "\0" in name]:
+            raise ValueError(f"{outside[0]!r}; a target's folder is a name in the folder of the run")
+        return folders
 
 
 class SideMetrics(Document):

@@ -23,10 +23,13 @@ D = TypeVar("D", bound=Document)
 def write_whole(path: Path, text: str) -> None:
     """Write `path` so that a reader sees the old file or the new one, never a part; its folder is made if it is not there.
 
-    Raises BenchmarkError, naming the file and what the system said; no temporary file is left behind.
+    Raises BenchmarkError, naming the file and what the system said; no temporary file is left behind. What is there and is no file, such
+    as a folder or a device, stays.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        if path.exists() and not path.is_file():
+            raise BenchmarkError(f"{path}: found no file; expected the name of one, or of nothing yet")
+        temporary = path.with_name(f".{path.name}.{os.getpid()}")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             with temporary.open("w", encoding="utf-8") as file:
@@ -38,6 +41,18 @@ def write_whole(path: Path, text: str) -> None:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise BenchmarkError(f"{path}: {error.strerror}; expected to write {len(text)} characters there") from error
+
+
+def make_folder(path: Path) -> None:
+    """Make the folder `path`, and those above it. Raises BenchmarkError if it cannot be made, read or written."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise BenchmarkError(f"{path} is not a folder; expected a folder, or nothing there yet") from error
+    except OSError as error:
+        raise BenchmarkError(f"{path}: {error.strerror}; expected a folder that can be made") from error
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        raise BenchmarkError(f"{path} cannot be read and written; expected a folder that can")
 
 
 def fills_disk(error: BenchmarkError) -> bool:
@@ -66,7 +81,9 @@ def read_document(path: Path, kind: type[D]) -> D:
         raise BenchmarkError(f"{path}: line {error.lineno}, column {error.colno}: {error.msg}; expected a whole JSON document") from error
     except RecursionError as error:
         raise BenchmarkError(f"{path}: lists or objects nested too deep to read; expected a whole JSON document") from error
-    if not isinstance(content, dict) or not isinstance(version := content.get("schema_version"), int):
+    except ValueError as error:  # of more digits than Python converts
+        raise BenchmarkError(f"{path}: found an integer too long to read; expected a whole JSON document") from error
+    if not isinstance(content, dict) or type(version := content.get("schema_version")) is not int or version < 1:
         raise BenchmarkError(f"{path}: no schema_version; expected a document of schema version 1 to {SCHEMA_VERSION}")
     if version > SCHEMA_VERSION:
         raise BenchmarkError(f"{path}: schema version {version}; expected at most {SCHEMA_VERSION}: a newer release wrote it")
@@ -75,4 +92,5 @@ def read_document(path: Path, kind: type[D]) -> D:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in first["loc"]) or "the document"
-        raise BenchmarkError(f"{path}: {key}: {first['msg']}; expected schema version {version} as this commit has it") from error
+        found = first["msg"].removeprefix("Value error, ")
+        raise BenchmarkError(f"{path}: {key}: {found}; expected schema version {version} as this commit has it") from error

@@ -207,7 +207,7 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     try:
         run, rows = load(chosen.run)
-        root = chosen.root or Path(run.settings["root"])
+        root = chosen.root or run.root
         if not root.is_dir():
             raise BenchmarkError(f"{root}: no such folder; expected the targets and their expectations in it, or another --root")
         told, drifts = report(run, rows, root)

@@ -20,7 +20,8 @@ from common.python.errors import BenchmarkError, ExitCode
 from common.python.pairs.discovery import Tree, discover
 from common.python.pairs.targets import in_directory, select
 from common.python.run.completion import folder_names, target_names, whole_words
-from common.python.run.defaults import defaults_here
+from common.python.run.defaults import TABLE, defaults_here, stated_in, working_folder
+from tools.cli.output import Output
 
 if TYPE_CHECKING:
     from common.python.run.listing import Listed
@@ -49,7 +50,7 @@ _MEANT = {
 }
 """Other words for commands and flags, as other tools have them; the first that a command has is meant."""
 _NUMBERS = {"int": "an integer", "float": "a number"}
-_OF_FILES = ("--root", "--artifacts-dir", "--runs", "--html")
+_OF_FILES = ("--root", "--chapter", "--artifacts-dir", "--runs", "--html")
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -237,8 +238,11 @@ def compare(
     from common.python.report.documents import compared_runs, print_document
     from common.python.report.run_folder import folder_of, load, write_comparison
     from common.python.report.terminal import console_for, print_comparison
+    from common.python.storage import make_folder
 
     (document_a, rows_a), (document_b, rows_b) = load(run_a), load(run_b)
+    if artifacts_dir:
+        make_folder(artifacts_dir)
     by_target = [{row.target: row for row in rows} for rows in (rows_a, rows_b)]
     comparison = Comparison(document_a, by_target[0], document_b, by_target[1], gate)
     rows = comparison.rows()
@@ -286,11 +290,12 @@ def show_history(
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list and nothing else.")] = False,
 ) -> None:
     """Show rows over time: each run's speedup with its commit, driver and machine, and what changed where it moved."""
-    from common.python.project import PROJECT_ROOT
     from common.python.report import history
     from common.python.storage import ARTIFACTS, write_whole
 
-    found, problems = history.history(runs or ARTIFACTS, target, (root or PROJECT_ROOT).resolve())
+    found, problems = history.history(runs or ARTIFACTS, target, _tree(root).root)
+    if page:
+        write_whole(page, history.page(found))
     if as_json:
         print(json.dumps(history.as_json(found), indent=2))
     else:
@@ -301,7 +306,6 @@ def show_history(
     for problem in problems:
         print(f"left out: {problem}", file=sys.stderr)
     if page:
-        write_whole(page, history.page(found))
         print(page, file=sys.stderr if as_json else sys.stdout)
 
 
@@ -380,8 +384,8 @@ def _tree(root: Path | None) -> Tree:
 
 def main() -> None:
     """Run the command line; every error is one sentence on stderr and an exit code."""
-    with whole_words(sys.argv[1:]):
-        sys.exit(run_command_line(sys.argv[1:]))
+    output = Output()
+    sys.exit(output.ended(run_command_line(sys.argv[1:])))
 
 
 def run_command_line(arguments: list[str]) -> int:
@@ -393,8 +397,11 @@ def run_command_line(arguments: list[str]) -> int:
             gc.disable()
         else:
             _add_suite_commands()
+        _refuse_unreadable(arguments)
         _refuse_empty_paths(arguments)
-        code = app(arguments, prog_name="benchmark_cli", standalone_mode=False, default_map=defaults_here(Path.cwd()))
+        stated = defaults_here(working_folder())
+        with whole_words(arguments):
+            code = app(arguments, prog_name="benchmark_cli", standalone_mode=False, default_map=stated)
         return int(code or ExitCode.GOOD)
     except BenchmarkError as error:
         print(f"error: {error}" if error.exit_code else str(error), file=sys.stderr)
@@ -418,8 +425,21 @@ def _code_of(error: BenchmarkError) -> ExitCode:
     return ExitCode.FULL_DISK if fills_disk(error) else error.exit_code
 
 
+def _refuse_unreadable(arguments: list[str]) -> None:
+    """Raise BenchmarkError for bytes that are no text: run.json holds what was asked for, and is UTF-8."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError as error:
+            raise BenchmarkError(f"argument {argument!r}: found bytes that are not UTF-8; expected UTF-8") from error
+
+
 def _refuse_empty_paths(arguments: list[str]) -> None:
     """Raise BenchmarkError for `--root ""`, as an unset variable leaves it, which would else be the working directory."""
+    if arguments[:1] in (["report"], ["compare"]) and any(
+        not argument and not before.startswith("-") for before, argument in itertools.pairwise(arguments)
+    ):
+        raise BenchmarkError(f'{arguments[0]} "": found no folder; expected that of a run')
     for flag in _OF_FILES:
         if f"{flag}=" in arguments or (flag, "") in itertools.pairwise(arguments):
             raise BenchmarkError(
@@ -433,6 +453,8 @@ def _usage_error(error: typer.TyperException, arguments: list[str]) -> str:
     sentence = re.sub(r"is not a valid (int|float)\b.*", lambda kind: f"is not {_NUMBERS[kind[1]]}", sentence)
     if isinstance(error, typer.BadParameter) and error.param is not None and (flag := error.param.opts[0]).startswith("-"):
         spelt = [part for argument in arguments for part in (argument.split("=", 1) if argument.startswith("--") else [argument])]
+        if not set(error.param.opts) & set(spelt):
+            return f"{stated_in(working_folder())}: {flag.removeprefix('--')} in [{TABLE}]: {sentence}"
         return f"{flag} {dict(itertools.pairwise(spelt)).get(flag, '')}: {sentence}"
     return sentence and f"{sentence}; expected {_expected(error, sentence) or 'what --help lists'}"
 

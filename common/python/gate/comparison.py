@@ -73,5 +73,5 @@ class Comparison:
             return f"under another {' and '.join(differing)}"
         if after.device == "cpu":
             return "timed on a CPU"
-        models = [sorted({gpu["name"] for gpu in run.environment["gpus"]}) for run in (self.run_a, self.run_b)]
+        models = [sorted({gpu["name"] for gpu in run.environment.get("gpus", ())}) for run in (self.run_a, self.run_b)]
         return "" if models[0] == models[1] else f"A ran on {', '.join(models[0])} and B on {', '.join(models[1])}"

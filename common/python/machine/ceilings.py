@@ -6,11 +6,11 @@ import hashlib
 from pathlib import Path
 from typing import Literal, Self
 
-from pydantic import model_validator
+from pydantic import ValidationError, model_validator
 
 from common.python.errors import BenchmarkError
 from common.python.machine.description import Gpu, Machine
-from common.python.results import SCHEMA_VERSION, Document, Interval
+from common.python.results import SCHEMA_VERSION, Document, Interval, Run
 from common.python.storage import ARTIFACTS, document_text, read_document, write_whole
 
 DeviceName = Literal["cuda", "cpu"]
@@ -103,6 +103,18 @@ def kept_ceilings(machine: Machine, device: DeviceName) -> tuple[MachineCeilings
     if gpu and (changed := _changes(kept, gpu)):
         return None, f"the ceilings kept for {gpu.name} were measured with {', '.join(changed)}, so {advice}"
     return kept, ""
+
+
+def ceilings_of(run: Run) -> dict[str, MachineCeilings]:
+    """The ceilings that the rows of `run` were held against, by device. Raises BenchmarkError if what it holds are no ceilings."""
+    found = {}
+    for device, kept in run.ceilings.items():
+        try:
+            found[device] = MachineCeilings.model_validate(kept)
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]["msg"]
+            raise BenchmarkError(f"run.json of {run.run_id}: ceilings of {device}: {problem}; expected what `peak` keeps") from error
+    return found
 
 
 def _changes(kept: MachineCeilings, gpu: Gpu) -> list[str]:

@@ -56,8 +56,8 @@ def discover(root: Path) -> Tree:
 
     Raises BenchmarkError if `root` is not a folder.
     """
-    root = root.resolve()
-    if not root.is_dir():
+    root = resolved(root)
+    if not is_folder(root):
         raise BenchmarkError(f"--root {root}: found no such folder; expected one that holds pairs")
     folders = [_Folder(root, label, path) for label, path in _folders(root)]
     pairs = [pair for folder in folders for pair in folder.pairs()]
@@ -66,6 +66,22 @@ def discover(root: Path) -> Tree:
     for label, sentence in [*(wrong for folder in folders for wrong in folder.wrong(borrowed)), *_namesakes(folders)]:
         problems[label] = (*problems.get(label, ()), sentence)
     return Tree(root, tuple(sorted(pairs, key=lambda pair: (pair.directory, pair.name))), problems)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether `path` is a folder; what cannot be the name of one, as it is too long, is none."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def resolved(root: Path) -> Path:
+    """The absolute path of `root`, which may be nowhere yet. Raises BenchmarkError if it cannot be the name of a folder."""
+    try:
+        return root.resolve()
+    except (OSError, RuntimeError, ValueError) as error:  # no working directory, links in a circle, a zero byte
+        raise BenchmarkError(f"--root {root}: found no such folder; expected one that holds pairs") from error
 
 
 def canonical(target: str) -> str:
@@ -91,6 +107,15 @@ def _subfolders(path: Path) -> list[Path]:
     except OSError:
         return []  # _Folder reads the same folder and says so
     return [path / name for name in sorted(names) if not name.startswith(".") and name != "__pycache__"]
+
+
+def _is_text(name: str) -> bool:
+    """Whether a name on disk is UTF-8; of another, Python keeps the bytes as characters that no document can hold."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _role_and_stem(name: str) -> tuple[str, str] | None:
@@ -119,6 +144,9 @@ class _Folder:
             self.problems.append(f"{label}: found {error.strerror}; expected a folder that can be read")
             return
         for name, (role, stem) in named:
+            if not _is_text(f"{label}/{name}"):
+                self.problems.append(f"{label!a}/{name!a}: found a name that is not UTF-8; expected UTF-8, as documents hold it")
+                continue
             first = self.files[role].setdefault(stem, path / name)
             if first.name != name:
                 self._problem(name, f"found {first.name} beside it", "one of the two")

@@ -12,6 +12,7 @@ from common.python.storage import write_whole
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _TARGET = re.compile(r"^(?P<directory>\w[\w-]*(/\w[\w-]*)?):(?P<name>\w+)$")
+_LONGEST = 255  # bytes of a file's name
 _FILES = {
     False: {"workload": "workload.py", "baseline": "baseline.py", "optimized": "optimized.py"},
     True: {"workload": "workload.py", "baseline": "baseline.cu", "optimized": "optimized.cu"},
@@ -31,6 +32,8 @@ def new_pair(tree: Tree, target: str, *, cuda: bool) -> tuple[Path, ...]:
         if match["directory"] == tree.root.name and not (tree.root / match["directory"]).is_dir()
         else tree.root / match["directory"]
     )
+    if len(f"optimized_{match['name']}.py".encode()) > _LONGEST or any(len(part.encode()) > _LONGEST for part in folder.parts):
+        raise BenchmarkError(f"new {target}: found a name too long for a file; expected a shorter one")
     paths = {role: folder / f"{role}_{match['name']}{Path(template).suffix}" for role, template in _FILES[cuda].items()}
     taken = [path for role in paths for suffix in (".py", ".cu") if (path := folder / f"{role}_{match['name']}{suffix}").exists()]
     if taken:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from common.python.errors import BenchmarkError, Status
 from common.python.gate.noise_floor import class_of_units
 from common.python.gate.statistics import Difference, Mean, gated_logs
+from common.python.machine.ceilings import ceilings_of
 from common.python.pairs.discovery import canonical
 from common.python.pairs.sources import git_in
 from common.python.report.rows import checkout_text, shown_ratios
@@ -61,7 +62,7 @@ class Point:
     @property
     def machine(self) -> str:
         """The GPU by its name and the first digits of its uuid, or the CPU."""
-        gpus = [f"{gpu['name']} {str(gpu['uuid'])[:12]}" for gpu in self.gpus]
+        gpus = [f"{gpu['name']} {str(gpu.get('uuid', ''))[:12]}".rstrip() for gpu in self.gpus]
         return ", ".join(gpus) or str(self.environment.get("cpu", "a CPU"))
 
     @property
@@ -101,15 +102,17 @@ def history(folder: Path, target: str | None, root: Path) -> tuple[list[Series],
     Raises BenchmarkError if there is no run, or none that has timed the target.
     """
     points, problems = [], []
-    for path in sorted({each.parent for pattern in ("", "*/", "*/*/") for each in folder.glob(f"{pattern}{RUN_FILE}")}):
+    for path in _runs_in(folder):
         try:
             run, rows = load(path)
+            ceilings_of(run)  # read below, where a point moved
         except BenchmarkError as error:
             problems.append(str(error))
             continue
         points += list(_points(run, rows, path))
     if not points:
-        raise BenchmarkError(f"{folder}: found no run with a timed row; expected a folder of runs, as artifacts/ is")
+        unread = f" ({problems[0]}{f' (and {len(problems) - 1} more)' if len(problems) > 1 else ''})" if problems else ""
+        raise BenchmarkError(f"{folder}: found no run with a timed row{unread}; expected a folder of runs, as artifacts/ is")
     wanted = [point for point in points if target is None or _is_called(point, canonical(target))]
     if not wanted:
         raise BenchmarkError(f"target {target!r}: found no time of it in {folder}; expected one of {_few(points)}")
@@ -117,6 +120,14 @@ def history(folder: Path, target: str | None, root: Path) -> tuple[list[Series],
     for point in sorted(wanted, key=lambda each: each.run.started):
         by_name.setdefault(f"{point.target}{at_shape(point.shape)}", []).append(point)
     return [_series(name, each, root) for name, each in sorted(by_name.items())], problems
+
+
+def _runs_in(folder: Path) -> list[Path]:
+    """The folders of runs in `folder`, which may be one itself. Raises BenchmarkError if it cannot be read."""
+    try:
+        return sorted({each.parent for pattern in ("", "*/", "*/*/") for each in folder.glob(f"{pattern}{RUN_FILE}")})
+    except OSError as error:
+        raise BenchmarkError(f"--runs {folder}: {error.strerror}; expected a folder of runs, as artifacts/ is") from error
 
 
 def _points(run: Run, rows: Sequence[PairResult], path: Path) -> Iterator[Point]:
@@ -209,8 +220,9 @@ def _machine(before: Point, after: Point) -> Iterator[str]:
 
 def _ceilings(point: Point) -> dict[str, float]:
     """The ceilings that the row's work is of."""
-    kept = point.run.ceilings.get(point.timing.device, {}).get("ceilings", ())
-    return {f"{each['name']} {each['mode']}": each["value"]["estimate"] for each in kept if each["name"] in point.timing.work}
+    kept = ceilings_of(point.run).get(point.timing.device)
+    of_work = [each for each in kept.ceilings if each.name in point.timing.work] if kept else []
+    return {f"{each.name} {each.mode}": each.value.estimate for each in of_work}
 
 
 def _apart(a: float, b: float) -> float:

@@ -13,10 +13,9 @@ from urllib.parse import quote
 
 import jinja2
 from markupsafe import Markup, escape
-from pydantic import ValidationError
 
-from common.python.errors import BenchmarkError, ExitCode, Status
-from common.python.machine.ceilings import Ceiling, MachineCeilings
+from common.python.errors import ExitCode, Status
+from common.python.machine.ceilings import Ceiling, ceilings_of
 from common.python.machine.roofline import value_text
 from common.python.report.charts import BOX_HEIGHT, BOX_WIDTH, Reach, Roofline, SpeedupAxis, Whisker, roofline, speedup_axis
 from common.python.report.html_pair import PARTS, compact, headlines, kind_of
@@ -211,12 +210,7 @@ def _ceilings(run: Run) -> list[Section]:
     """What each device of the machine can do at most. Raises BenchmarkError if what run.json holds are no ceilings."""
     columns = tuple(Column(title, numeric=title == "value [95 %]") for title in ("ceiling", "value [95 %]", "mode", "L2", "how"))
     tables = []
-    for device, found in run.ceilings.items():
-        try:
-            kept = MachineCeilings.model_validate(found)
-        except ValidationError as error:
-            problem = error.errors(include_url=False)[0]["msg"]
-            raise BenchmarkError(f"run.json of {run.run_id}: ceilings of {device}: {problem}; expected what `peak` keeps") from error
+    for kept in ceilings_of(run).values():
         entries = [(each.name, _ceiling_text(each), each.mode, each.l2, each.how) for each in kept.ceilings]
         title = f"Ceilings of {kept.name}, measured {kept.measured}"
         tables.append(Section(title, columns, entries))

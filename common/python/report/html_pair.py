@@ -189,7 +189,7 @@ def kind_of(side: str) -> str:
 
 def code(row: PairResult, run: Run) -> Iterator[Part]:
     """Each side as what it changes in the one before it, whole if that is of another language or for the library; then the workload."""
-    root, note = Path(run.settings["root"]).resolve(), _measured_at(run)
+    root, note = run.root, _measured_at(run)
     files = {side: result.file for side, result in row.sides.items()}
     steps = {
         after: files[before]
@@ -214,20 +214,22 @@ def _measured_at(run: Run) -> str:
 
 def _listing(root: Path, *files: str) -> Listing:
     """A file under `root`, or what the second of two changes in the first; where it cannot be read, a listing that says so."""
-    paths = [(root / file).resolve() for file in files]
     try:
-        if outside := [path for path in paths if not path.is_relative_to(root)]:
+        paths = [(root / file).resolve() for file in files]
+        if outside := [path for path in paths if not path.is_relative_to(root.resolve())]:
             return Listing(f"not shown: {outside[0]} is not under {root}")
         return whole(*paths) if len(paths) == 1 else changes(*paths)
     except OSError as error:
         return Listing(f"not shown: {error.filename}: {error.strerror}")
+    except RuntimeError:
+        return Listing(f"not shown: {' or '.join(files)} is a link that leads back to itself")
     except UnicodeDecodeError:
         return Listing(f"not shown: {' or '.join(files)} is not UTF-8 text")
 
 
 def tables(row: PairResult, run: Run) -> Iterator[Part]:
     """The tables of `report.sections` for this row alone; the target, the same in every line, gives way to the shape."""
-    for section in sections([row], Path(run.settings["root"])):
+    for section in sections([row], run.root):
         if section.folded and section.title != REASONS:  # they stand first, in `why`
             entries = [(entry[0].removeprefix(row.target).strip(), *entry[1:]) for entry in section.rows]
             yield Part("table", section.title, compact(Section(section.title, (Column("shape"), *section.columns[1:]), entries)))

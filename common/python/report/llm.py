@@ -111,7 +111,7 @@ def prompt(run: Run, rows: Sequence[PairResult], most_tokens: int) -> str:
     told: list[str] = []
     left_out: list[str] = []
     for row in rows:
-        part = "\n".join(_told(row, Path(run.settings["root"])))
+        part = "\n".join(_told(row, run.root))
         if tokens_of(_joined([*head, *told, part, _left_out([row.target for row in rows])])) > most_tokens:
             left_out.append(row.target)
         else:
@@ -159,10 +159,10 @@ def _sources(row: PairResult, root: Path) -> Iterator[str]:
     """The first side, and what each further one changes in that before it."""
     texts = {}
     for side, result in row.sides.items():
-        path = (root / result.file).resolve()
         try:
+            path = (root / result.file).resolve()
             texts[side] = path.read_text(encoding="utf-8").splitlines() if path.is_relative_to(root.resolve()) else []
-        except (OSError, UnicodeDecodeError):
+        except (OSError, RuntimeError, UnicodeDecodeError):
             texts[side] = []  # the measured file is not there any more, or was at another revision
     readable = {side: lines for side, lines in texts.items() if lines}
     if readable:

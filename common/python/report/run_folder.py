@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Iterable, Sequence
@@ -11,13 +10,14 @@ from pathlib import Path
 from typing import Self
 
 from common.python.errors import BenchmarkError
+from common.python.pairs.discovery import is_folder
 from common.python.report.comment import comment
 from common.python.report.csv_table import csv_text
 from common.python.report.html import html
 from common.python.report.tables import junit, markdown
 from common.python.results import Document, Metrics, PairResult, Run, SideMetrics
 from common.python.settings import Settings
-from common.python.storage import ARTIFACTS, document_text, read_document, write_whole
+from common.python.storage import ARTIFACTS, document_text, make_folder, read_document, write_whole
 
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
@@ -61,8 +61,8 @@ class RunFolder:
         if settings.artifacts_dir is None:
             path = _fresh_folder(base, run_id)
             return cls(path, path.name)
+        make_folder(settings.artifacts_dir)
         path = settings.artifacts_dir.resolve()
-        _make(path)
         if not any(path.iterdir()):
             return cls(path, run_id)
         if not settings.resume:
@@ -98,7 +98,7 @@ class RunFolder:
     def log_path(self, target: str, side: str) -> Path:
         """The folder, made if need be, for what the worker of `side` says, its profiles and its metrics."""
         path = self._target_path(target) / side
-        _make(path)
+        make_folder(path)
         return path
 
     def write_run(self, run: Run) -> None:
@@ -168,7 +168,6 @@ def write_reports(folder: Path, run: Run, rows: Sequence[PairResult]) -> tuple[P
 
 def write_comparison(folder: Path, run: Run, rows: Sequence[PairResult], document: Document) -> tuple[Path, ...]:
     """Write two runs that were compared into `folder`, with `rows` that have the verdicts: comparison.json, junit.xml, comment.md."""
-    _make(folder)
     texts = {"comparison.json": document_text(document), "junit.xml": junit(run, rows), "comment.md": comment(run, rows)}
     for name, text in texts.items():
         write_whole(folder / name, text)
@@ -186,7 +185,7 @@ def load(path: Path) -> tuple[Run, tuple[PairResult, ...]]:
     Raises BenchmarkError naming the file, what was found in it and what was expected.
     """
     folder = folder_of(path)
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise BenchmarkError(f"{path}: no such folder; expected that of a run, with {RUN_FILE} and {METRICS_FILE} in it")
     run = read_document(folder / RUN_FILE, Run)
     metrics = read_document(folder / METRICS_FILE, Metrics)
@@ -196,7 +195,7 @@ def load(path: Path) -> tuple[Run, tuple[PairResult, ...]]:
 
 
 def _fresh_folder(base: Path, run_id: str) -> Path:
-    _make(base)
+    make_folder(base)
     number = 1
     while True:
         path = base / (run_id if number == 1 else f"{run_id}_{number}")
@@ -209,21 +208,14 @@ def _fresh_folder(base: Path, run_id: str) -> Path:
             raise BenchmarkError(f"{path}: {error.strerror}; expected to make the run's folder there") from error
 
 
-def _make(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except FileExistsError as error:
-        raise BenchmarkError(f"{path} is not a folder; expected a folder, or nothing there yet") from error
-    except OSError as error:
-        raise BenchmarkError(f"{path}: {error.strerror}; expected a folder that can be made") from error
-    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        raise BenchmarkError(f"{path} cannot be read and written; expected a folder that can")
-
-
 def _same_settings(path: Path, saved: Run, settings: Settings) -> None:
     now = settings.model_dump(mode="json")
     for name in sorted((now.keys() | saved.settings.keys()) - _FREE_ON_RESUME):
-        if name not in now or name not in saved.settings or now[name] != saved.settings[name]:
+        if name not in now or name not in saved.settings:
+            raise BenchmarkError(
+                f"{path}: found {'no' if name in now else 'a'} setting {name}; expected those of this release, to resume it"
+            )
+        if now[name] != saved.settings[name]:
             found, expected = (_typed(name, settings.get(name)) for settings in (now, saved.settings))
             raise BenchmarkError(f"--resume with {found}; expected {expected}, which made the rows of {path}")
 

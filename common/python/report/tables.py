@@ -88,7 +88,7 @@ def markdown(run: Run, rows: Sequence[PairResult]) -> str:
         machine=machine_text(run.environment),
         settings=settings_text(run),
         summary=summary(run, rows),
-        sections=sections(rows, Path(run.settings["root"])),
+        sections=sections(rows, run.root),
     )
 
 

@@ -54,6 +54,9 @@ def whole_words(arguments: Sequence[str]) -> Iterator[None]:
         yield
         return
     asked = variables_of("COMP_")
+    if not ("WORDS" in asked and asked.get("CWORD", "").isdecimal()):
+        found = " and ".join(f"COMP_{name}={asked.get(name, '')!r}" for name in ("WORDS", "CWORD"))
+        raise BenchmarkError(f"found {found}; expected the words and the number of one, as bash sets them")
     words, at = joined(asked["WORDS"].split("\n"), int(asked["CWORD"]))
     set_words_of_bash("\n".join(words), str(at))
     typed = words[at].rpartition("=")[-1] if at < len(words) else ""

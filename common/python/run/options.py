@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from common.python.errors import BenchmarkError
+from common.python.pairs.discovery import resolved
 from common.python.results import PairResult
 from common.python.run.completion import target_names
 from common.python.settings import Device, Profile, Settings
@@ -299,6 +300,8 @@ _RUNNING = tuple(field for field in _OPTIONS if field != "emulate")
 _NOT_REPEATED = {"targets", "seed", "dry_run", "suite_timeout", "profile", "ncu_metric_set", "llm_analysis", "gate", "accept_regressions"}
 _NOT_REPEATED |= {"llm_dry_run", "llm_tokens"}
 _NOT_REPEATED |= {"require_expectations", "fail_on", "artifacts_dir", "resume", "json_output", "verbose", "wait", "changed_since"}
+_NEVER_EXPECTED = ("kwargs", "sweep", "iterations", "cold_start", "sustained", "against")
+"""Choices that measure another thing than the gate does, or in another way."""
 _IN_TIMED_CALL = ", in a timed call: "
 
 
@@ -352,7 +355,7 @@ def settings_of(command: str, choices: dict[str, Any]) -> Settings:
     given["targets"] = tuple(choices["targets"])
     given["sanitize"] = _each_once(choices["sanitize"])
     if "root" in given:
-        given["root"] = given["root"].resolve()
+        given["root"] = resolved(given["root"])
     settings = Settings(command=command, **given)
     if settings.ncu_metric_set is not None and not settings.profiles:
         raise BenchmarkError(f"--ncu-metric-set {settings.ncu_metric_set}: found no --profile; expected both, as it says what ncu counts")
@@ -364,6 +367,9 @@ def _refuse_both(settings: Settings) -> None:
     """Raise BenchmarkError for two choices of which only one could be kept, and for one that needs another."""
     if settings.resume and settings.artifacts_dir is None:
         raise BenchmarkError("--resume: found no --artifacts-dir; expected the folder of the run to resume")
+    if settings.accept_regressions and (other := next(filter(lambda field: getattr(settings, field), _NEVER_EXPECTED), "")):
+        also = " ".join(_spelt(f"--{other.replace('_', '-')}", getattr(settings, other)))
+        raise BenchmarkError(f"--accept {also}: found both; expected one, as only what is measured as usual can be expected")
     if settings.cold_start and settings.sustained:
         raise BenchmarkError("--cold-start --sustained: found both; expected one, as a fresh process a sample is never back to back")
     if both := settings.sweep.keys() & settings.kwargs.keys():

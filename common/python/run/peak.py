@@ -21,7 +21,7 @@ from common.python.processes.fork_server import ANY_CORE, ForkServer
 from common.python.project import PROJECT_ROOT
 from common.python.session.planning import choose_device
 from common.python.settings import Device, Settings
-from common.python.storage import ARTIFACTS
+from common.python.storage import ARTIFACTS, make_folder
 
 # By device: the topics, in order, and what a person is told of each.
 TOPICS: dict[DeviceName, dict[str, str]] = {
@@ -49,7 +49,7 @@ def measure_peaks(device: Device, tell: Callable[[str], None]) -> list[tuple[Mac
     machine = describe_machine(PROJECT_ROOT)
     if problem := unfit(fitness(machine, PROJECT_ROOT)):
         raise UnfitEnvironment(f"found {problem}; expected a machine that is fit to measure on")
-    ARTIFACTS.mkdir(exist_ok=True)
+    make_folder(ARTIFACTS)
     found = []
     with ForkServer(child_environment(PROJECT_ROOT, "cpu" if device is Device.CPU else "cuda")) as server:
         chosen = _chosen(device, machine, server)

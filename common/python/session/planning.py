@@ -14,7 +14,7 @@ from common.python.machine.description import Gpu, Machine, unmet
 from common.python.machine.needs import parse_need
 from common.python.pairs.claims import Claim, read_claims
 from common.python.pairs.directives import Directives, read_directives
-from common.python.pairs.discovery import LIBRARY, Pair, with_rungs
+from common.python.pairs.discovery import LIBRARY, Pair, is_folder, with_rungs
 from common.python.pairs.goals import ENERGY, OF_A_GPU, SETUP
 from common.python.pairs.predictions import require_predictions
 from common.python.pairs.sources import digest_of, with_imports
@@ -301,7 +301,7 @@ def _not_of_traces(settings: Settings) -> str:
 def files_folder(settings: Settings) -> Path:
     """The nearest existing folder at or above the artifacts folder: the input files of a run's sides will lie on its file system."""
     wanted = settings.artifacts_dir or ARTIFACTS
-    return next(folder for folder in (wanted.absolute(), *wanted.absolute().parents) if folder.is_dir())
+    return next(folder for folder in (wanted.absolute(), *wanted.absolute().parents) if is_folder(folder))
 
 
 def _lacking(

@@ -1,10 +1,12 @@
 """Completion as bash and fish ask for it: by variables, of a command line that has no arguments."""
 
+import sys
+
 import pytest
 
 from common.python.run.completion import joined
 from tests.support.commands import write_pair
-from tools.cli import benchmark_cli
+from tools.cli.benchmark_cli import run_command_line
 
 
 @pytest.fixture
@@ -14,11 +16,10 @@ def complete(tmp_path, monkeypatch, capsys):
         write_pair(tmp_path, target)
 
     def ask(shell, **variables):
-        monkeypatch.setattr("sys.argv", ["benchmark_cli"])
         for name, value in {"_BENCHMARK_CLI_COMPLETE": f"complete_{shell}", **variables}.items():
             monkeypatch.setenv(name, value)
         with pytest.raises(SystemExit):
-            benchmark_cli.main()
+            sys.exit(run_command_line([]))
         return capsys.readouterr().out.split("\n")[:-1]
 
     return ask

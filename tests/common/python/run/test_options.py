@@ -166,6 +166,12 @@ REFUSED = {
     "--kwargs 3=n": "--kwargs: found '3=n'; expected key=value pairs",
     "--sweep n": "--sweep: found 'n'; expected a shape entry and different values",
     "--sweep n=1,2 --kwargs n=3": "--sweep n=1,2 --kwargs n=3: found n in both; expected it in one",
+    "--accept --kwargs n=3": "--accept --kwargs n=3: found both; expected one, as only what is measured as usual can be expected",
+    "--accept --sweep n=1,2": "--accept --sweep n=1,2: found both; ",
+    "--iterations 3 --accept": "--accept --iterations 3: found both; ",
+    "--accept-regressions --cold-start": "--accept --cold-start: found both; ",
+    "--accept --sustained": "--accept --sustained: found both; ",
+    "--accept --against HEAD~1": "--accept --against HEAD~1: found both; ",
     "--cold-start --sustained": "--cold-start --sustained: found both; expected one, ",
     "--iterations 10000000000000000000000": "--iterations 10000000000000000000000: 10000000000000000000000 is not in the range ",
     "--warmup 10000000000000000000000": "--warmup 10000000000000000000000: ",
@@ -187,6 +193,11 @@ def test_what_cannot_be_meant_is_one_sentence_that_names_the_flag(settings_from,
     assert printed.out == ""
     assert printed.err.startswith(f"error: {REFUSED[arguments]}")
     assert printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("also", ["--warmup 3", "--burst", "--kwargs=", "--repeat 2", "--seed 1", "--gate 2", "--resume --artifacts-dir x"])
+def test_what_is_measured_as_usual_can_be_accepted(settings_from, also):
+    assert settings_from("run", "--accept", *also.split()).accept_regressions
 
 
 def repeated(reason="wrong.py at n=3, seed 5: output y", **choices):
