@@ -9,6 +9,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import nvtx
 import torch
@@ -281,7 +282,9 @@ class Worker:
             late |= done.late
             seconds.append(done.seconds)
         inputs, outputs = sorted(modified), self._dump(done.outputs, prefix)
-        return Call(seed=seed, digest=done.digest, modified=inputs, escaped="late" if late else "", outputs=outputs), seconds[0]
+        escaped: Literal["", "late"] = "late" if late else ""
+        earlier = self._prepared.copies[0][0].earlier
+        return Call(seed=seed, digest=done.digest, modified=inputs, escaped=escaped, outputs=outputs, earlier=earlier), seconds[0]
 
     def _checked_call(self, seed: int, call_s: float | None) -> _Done:
         workload, device = self._loaded.workload, self._loaded.device
@@ -432,9 +435,18 @@ class Worker:
         # A state that evolves is judged over this one call, from where the call found it: a replay from `prepare` on would be as long as
         # all timed calls together, and so would be its error. So one wrong call that is not picked goes unseen, though its trace lasts.
         kept = sampler.kept(copy)
-        digest = self._prepared.copies[sampler.first + copy][0].digest()
+        inputs = self._prepared.copies[sampler.first + copy][0]
         outputs, found = self._dump(kept.outputs, prefix), self._dump(sampler.found[copy], f"{prefix}_found")
-        return Call(seed=seed, digest=digest, modified=[], escaped=kept.escaped, outputs=outputs, found=found, behind_ns=kept.behind_ns)
+        return Call(
+            seed=seed,
+            digest=inputs.digest(),
+            modified=[],
+            escaped=kept.escaped,
+            outputs=outputs,
+            found=found,
+            earlier=inputs.earlier,
+            behind_ns=kept.behind_ns,
+        )
 
     def _require_own_cores(self) -> None:
         if away := cores_in_use() - self._cores:

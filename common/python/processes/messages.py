@@ -204,23 +204,28 @@ class Check(Request):
     prefix: str
 
 
-class Call(Message):
-    """A call of `rank` of `ranks`: its inputs' seed and digest, inputs it changed, its outputs; `escaped`: past its stream or its clock.
-
-    "late": an output still changed when the call was over. "early": one was there before the stream of a timed call had come to it.
-    `outputs` has all tensors of a state that evolves, `found` what they were before a timed call. A Check's call is the last of several
-    then: `seed` is that of the first, the digest its own, and the rest of all of them. Behind a timed one the GPU worked for `behind_ns`.
-    """
+class Outputs(Message):
+    """A call's, with a state that evolves, and what of that a timed call `found`; seeds of its inputs, and of `earlier` calls'."""
 
     seed: int
+    outputs: list[Dump]
+    found: list[Dump] = []
+    earlier: list[int] = []
+    rank: int = 0
+    ranks: int = 1
+
+
+class Call(Outputs):
+    """A call of `rank` of `ranks`: its inputs' digest, inputs it changed, its outputs; `escaped`: past its stream or its clock.
+
+    "late": an output still changed when the call was over. "early": one was there before the stream of a timed call had come to it.
+    Where a state evolves, a Check's call is the last of several, the digest its own, `seed` the first's. `behind_ns`: the GPU worked on.
+    """
+
     digest: str
     modified: list[str]
     escaped: Literal["", "early", "late"]
-    outputs: list[Dump]
-    found: list[Dump] = []
     behind_ns: float = 0.0
-    rank: int = 0
-    ranks: int = 1
 
 
 class Checked(Answer):
@@ -388,7 +393,7 @@ class Ready(Answer):
     kind: Literal["ready"] = "ready"
 
 
-class Judge(Request):
+class Judge(Request, Outputs):
     """Compare outputs with the reference of the inputs that the two seeds make for `rank` of `ranks`, at the tolerance of `side`.
 
     With the state that a call `found`, they are those of one step from there.
@@ -401,11 +406,6 @@ class Judge(Request):
     side: str
     shape: ShapeEntries
     prepare_seed: int
-    seed: int
-    outputs: list[Dump]
-    found: list[Dump] = []
-    rank: int = 0
-    ranks: int = 1
 
 
 class Judged(Answer):

@@ -76,6 +76,16 @@ def test_a_wrong_function_has_no_time(sums, by_name):
     assert "functions.py" not in told.value.reason
 
 
+def test_a_function_that_remembers_is_told_so():
+    answers = {}
+
+    def remembers(x):
+        return answers.setdefault(x.shape, x.sum(dim=1)).clone()
+
+    with pytest.raises(NotMeasured, match=r"this is the answer to the inputs of another call, of seed .*: step does not read its input x$"):
+        compare(lambda x: x.sum(dim=1), remembers, inputs=lambda rand: {"x": rand.normal(64, 64)}, **LOOSE)
+
+
 def test_a_function_that_changes_its_input_has_no_time():
     with pytest.raises(NotMeasured, match="INPUT_MODIFIED: <lambda>: changed input x0; expected it as it was, or in in_place"):
         measure(lambda x: x.add_(1).clone(), reference=lambda x: x + 1, inputs=torch.ones(8), device="cpu")
