@@ -13,7 +13,7 @@ TABLE = "tool.benchmark_cli"
 _SUITE = ("run", "verify")
 # key: the commands that have such a flag. What writes, or answers for one run alone, has no default.
 _COMMANDS: dict[str, tuple[str, ...]] = {
-    "root": (*_SUITE, "list-targets", "list-techniques", "show", "new"),
+    "root": (*_SUITE, "list-targets", "list-techniques", "show", "new", "history"),
     "targets": _SUITE,
     "device": _SUITE,
     "timeout-multiplier": _SUITE,
