@@ -16,7 +16,7 @@ import torch
 
 from common.python.build import nvcc
 from common.python.child.device.escape import HeldCall
-from common.python.child.device.footprint import DeviceMemory, Start, footprint_of
+from common.python.child.device.footprint import DeviceMemory, Start, blocks_of, footprint_of
 from common.python.child.device.sampler import Sampler
 from common.python.child.device.streams import work_on_quickest_stream
 from common.python.child.device.trace import compiled_kernels, start_tracing, trace
@@ -376,7 +376,11 @@ class Worker:
         )
 
     def _weigh(self, request: messages.Weigh) -> Answer:
-        found = footprint_of(self._prepared.copies[0][1], self._start, DeviceMemory())
+        step = self._prepared.copies[0][1]
+        if self._loaded.device.type == "cpu":
+            blocks, size = blocks_of(step)
+            return messages.Weighed(nonce=request.nonce, allocated_bytes=size, outside_bytes=0, blocks=blocks)
+        found = footprint_of(step, self._start, DeviceMemory())
         return messages.Weighed(nonce=request.nonce, allocated_bytes=found.allocated, outside_bytes=found.outside)
 
     def _reported(self) -> dict[str, ReportedMetric]:

@@ -255,9 +255,8 @@ class Warm(Request):
 class Warmed(Answer):
     """A call's time and a whole sample's (rewriting inputs, flushing caches and all) in ns, and peak device memory in bytes.
 
-    `call_s` is what the first call here took, which may have been the first of all. `holds` says that the stream can be held while the
-    step is queued, so that the host's launch latency can be hidden. `numa_nodes` are where inputs and outputs on the host were
-    allocated, if there are any and the kernel tells.
+    `call_s` is what the first call here took, which may have been the first of all. `holds`: the stream can be held while the step is
+    queued, so that launch latency can be hidden. `numa_nodes`: where inputs and outputs on the host lie, if the kernel tells.
     """
 
     kind: Literal["warmed"] = "warmed"
@@ -272,17 +271,18 @@ class Warmed(Answer):
 
 
 class Weigh(Request):
-    """Call the step of what was prepared, and tell the most device memory that the process holds; no other may take any meanwhile."""
+    """Call the step of what was prepared, and tell what memory it takes; on a GPU no other process may take any meanwhile."""
 
     kind: Literal["weigh"] = "weigh"
 
 
 class Weighed(Answer):
-    """Bytes since before the side was loaded: the most in use in torch's allocator during a step, and the most that lay beside it."""
+    """Bytes of a side: the most in torch's allocator in a step, and beside it; on a CPU all that it allocates, in so many blocks."""
 
     kind: Literal["weighed"] = "weighed"
     allocated_bytes: int
     outside_bytes: int
+    blocks: int = 0
 
 
 class Time(Request):
