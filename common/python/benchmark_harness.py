@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,10 +31,17 @@ from common.python.session.builds import build_row
 from common.python.session.planning import Plan
 from common.python.session.serving import Traces
 from common.python.session.session import Judging, Session, SideAtWork
+from common.python.wording import bytes_text
 
 _ABREAST = 4
 """Sides that are verified at a time at small shapes, which cost waiting alone. More would share the GPU by turns for longer than a stream
 is held. Work that is not on its stream may get no turn before it is looked for; where sides are timed they are verified alone."""
+
+
+MANY_BLOCKS = 32
+"""Of memory that a step on a CPU allocates beyond the other side's before a note says so; PyTorch takes one for each result."""
+
+_SLOW_CALL_S = 1.0
 
 
 @dataclass
@@ -48,6 +55,7 @@ class _Row:
     evidence: dict[str, dict[str, Seen]] = field(default_factory=dict)
     profiling: Profiling = field(default_factory=Profiling)
     of_references: set[str] = field(default_factory=set)
+    allocated: dict[str, messages.Weighed] = field(default_factory=dict)
     phases: dict[str, float] = field(default_factory=dict)
 
     @contextmanager
@@ -143,6 +151,8 @@ def verify(row: _Row, session: Session, judging: Judging) -> None:
                 session.tell(f"verifying {side}")
                 for question in timed:
                     _ask({side: workers[side]}, question, row, session, judging)
+                if timed and plan.device == "cpu" and plan.ranks == 1:
+                    _count_allocations(side, workers[side], row, session)
                 workers[side].begin_close()
 
 
@@ -166,6 +176,13 @@ def _ask(workers: Mapping[str, SideAtWork], question: _Question, row: _Row, sess
         checked = worker.finish(messages.Checked, session.limit_s("prepare"))
         row.checks[side] += [judging.judge(side, question.shape, question.prepare_seed, call, timed=False) for call in checked.calls]
         row.setups[side] = _setup(session.builds.get(str(row.plan.file(side))), worker.load_s, prepared[side], checked)
+
+
+def _count_allocations(side: str, worker: SideAtWork, row: _Row, session: Session) -> None:
+    """Note how much memory a step takes anew, in one call more, which nobody times: who fails in it alone has failed in nothing."""
+    if row.setups[side].first_call_s < _SLOW_CALL_S:
+        with suppress(SideFailure):
+            row.allocated[side] = worker.ask(messages.Weigh(), messages.Weighed, session.limit_s("prepare"))
 
 
 def _setup(built: messages.BuildDone | None, load_s: float, prepared: messages.Prepared, checked: messages.Checked) -> Setup:
@@ -305,7 +322,20 @@ def _ranks(plan: Plan) -> tuple[str, ...]:
 
 
 def _found(row: _Row) -> tuple[str, ...]:
-    return (*sorted(row.of_references), *findings(row.plan, row.evidence), *row.profiling.notes)
+    return (*sorted(row.of_references), *findings(row.plan, row.evidence), *_allocations(row), *row.profiling.notes)
+
+
+def _allocations(row: _Row) -> Iterator[str]:
+    """A sentence on the sides that take memory anew in each step, much oftener than another, and do not say that this is the idea."""
+    fewest = min((weighed.blocks for weighed in row.allocated.values()), default=0) if len(row.allocated) > 1 else 0
+    many = {
+        side: weighed
+        for side, weighed in row.allocated.items()
+        if weighed.blocks >= fewest + MANY_BLOCKS and "alloc" not in row.plan.side_directives[side].allows
+    }
+    if many:
+        told = ", ".join(f"{side} {weighed.blocks} times, {bytes_text(weighed.allocated_bytes)}" for side, weighed in many.items())
+        yield f"each step allocates memory anew: {told}; `allows: alloc` says that this is the idea"
 
 
 def _sanitizer_notes(plan: Plan, session: Session, reason: str) -> tuple[str, ...]:

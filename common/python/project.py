@@ -1,7 +1,25 @@
-"""Where this project lies: apart from the settings, so that a listing of it need not load what validates them."""
+"""Where this project lies, and a root of somebody's own: apart from the settings, so that a listing need not load what validates them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
+_PROJECT_FILE = "pyproject.toml"
+
+
+def import_folders(root: Path) -> tuple[Path, ...]:
+    """The folders in which Python finds the package, or the project, that a root of pairs outside this project is a part of.
+
+    The folder around the outermost package; and of a project, whose pyproject.toml lies in the root, beside it, or beside that package,
+    the folder and its `src`.
+    """
+    root = root.resolve()
+    if root.is_relative_to(PROJECT_ROOT):
+        return ()
+    around = root
+    while around != around.parent and any((each / "__init__.py").is_file() for each in (around, around.parent)):
+        around = around.parent
+    projects = [each for each in (root, root.parent, around) if (each / _PROJECT_FILE).is_file()]
+    found = [*([around] if around != root else []), *(folder for each in projects for folder in (each, each / "src") if folder.is_dir())]
+    return tuple(dict.fromkeys(found))

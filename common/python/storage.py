@@ -20,6 +20,11 @@ _NUMBER_LIST = re.compile(r"\[\n\s*(-?\d[\s\d.,eE+-]*?)\s*\]")
 D = TypeVar("D", bound=Document)
 
 
+def runs_folder(root: Path) -> Path:
+    """Where the folders of runs go if nobody says where: in this project, or in a root outside it."""
+    return ARTIFACTS if root.resolve().is_relative_to(PROJECT_ROOT) else root.resolve() / ARTIFACTS.name
+
+
 def write_whole(path: Path, text: str) -> None:
     """Write `path` so that a reader sees the old file or the new one, never a part; its folder is made if it is not there.
 

@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from common.python.errors import BenchmarkError, ExitCode
+try:
+    from common.python.errors import BenchmarkError, ExitCode
+except ModuleNotFoundError as error:  # a package of somebody else's; what lies in it is not ours to import
+    import common
+
+    found = f"found the package `common` of {next(iter(common.__path__))} first on Python's path"
+    raise SystemExit(f"error: {found}; expected {Path(__file__).parents[2]}: take the other out of PYTHONPATH") from error
+
 from common.python.pairs.discovery import Tree, discover
 from common.python.pairs.targets import in_directory, select
 from common.python.run.completion import folder_names, target_names, whole_words
@@ -161,10 +168,11 @@ def new(
     root: Root = None,
 ) -> None:
     """Make a pair's three files, ready to edit; the pair passes as it is."""
-    from common.python.pairs.scaffold import new_pair
+    from common.python.pairs.scaffold import PAGE, new_pair
 
     for path in new_pair(_tree(root), target, cuda=cuda):
         print(path)
+    print(f"what their fields and lines mean: {PAGE}", file=sys.stderr)
 
 
 @app.command()
@@ -284,16 +292,19 @@ def show_history(
         str | None,
         typer.Argument(help="ch07:transpose, or a folder, ch07. Default: every row.", show_default=False, autocompletion=target_names),
     ] = None,
-    runs: Annotated[Path | None, typer.Option("--runs", help="The folder of runs. Default: artifacts.", show_default=False)] = None,
+    runs: Annotated[
+        Path | None, typer.Option("--runs", help="The folder of runs. Default: the root's artifacts.", show_default=False)
+    ] = None,
     page: Annotated[Path | None, typer.Option("--html", help="Write a page with charts there.", show_default=False)] = None,
     root: Root = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list and nothing else.")] = False,
 ) -> None:
     """Show rows over time: each run's speedup with its commit, driver and machine, and what changed where it moved."""
     from common.python.report import history
-    from common.python.storage import ARTIFACTS, write_whole
+    from common.python.storage import runs_folder, write_whole
 
-    found, problems = history.history(runs or ARTIFACTS, target, _tree(root).root)
+    tree = _tree(root).root
+    found, problems = history.history(runs or runs_folder(tree), target, tree)
     if page:
         write_whole(page, history.page(found))
     if as_json:
@@ -315,14 +326,16 @@ def prune_old(
     days: Annotated[
         float, typer.Option("--days", min=0.0, callback=_finite, help="What was written or read in so many days stays.")
     ] = 30.0,
+    root: Root = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be removed, remove nothing.")] = False,
 ) -> None:
-    """Remove old runs in artifacts/ and builds that nobody used; ceilings, noise and folders with names of their own stay."""
+    """Remove old runs in the root's artifacts/ and builds that nobody used; ceilings, noise and folders with names of their own stay."""
     from common.python.machine.description import cache_folder
+    from common.python.project import PROJECT_ROOT
     from common.python.run.prune import prune
-    from common.python.storage import ARTIFACTS
+    from common.python.storage import runs_folder
 
-    found = prune(ARTIFACTS, cache_folder(), keep=keep, days=days, dry_run=dry_run)
+    found = prune(runs_folder(root or PROJECT_ROOT), cache_folder(), keep=keep, days=days, dry_run=dry_run)
     for path in found.paths:
         print(path)
     print(f"{'would remove' if dry_run else 'removed'} {len(found.paths)} folders and files, {found.size / 2**20:.1f} MiB")

@@ -84,7 +84,7 @@ def _find_outputs(folder: Path, path: Sequence[str], device: str) -> None:
     """Have a fresh process call the first function once and note what it returns."""
     program = f"from common.python.api.as_pair import note_outputs; note_outputs({str(folder)!r}, {list(path)!r}, {device!r})"
     done = subprocess.run(
-        [sys.executable, "-c", program], env=child_environment(PROJECT_ROOT, device), capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-c", program], env=child_environment(PROJECT_ROOT, device), capture_output=True, text=True, check=False
     )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["found no message"])[-1]

@@ -16,10 +16,12 @@ from common.python.api.as_pair import PAIR, TARGET, can_be_written, write_pair
 from common.python.api.functions import Question, label_of
 from common.python.api.one_process import floor_percent, time_here, widened
 from common.python.api.result import Result, Speedup
-from common.python.errors import BenchmarkError, SideFailure, Status
+from common.python.errors import BenchmarkError, ExitCode, SideFailure, Status
 from common.python.gate.noise_floor import class_of_units
 from common.python.gate.statistics import speedups_of, times_of
 from common.python.machine.description import describe_machine, lock
+from common.python.pairs.discovery import discover
+from common.python.pairs.targets import select
 from common.python.pairs.workload import Cache, Clock, ReferenceIn, Shape, Workload
 from common.python.project import PROJECT_ROOT
 from common.python.results import BASELINE, OPTIMIZED, PairResult, Run
@@ -98,12 +100,17 @@ def compare(f: Function | str, g: Function | None = None, **choices: Unpack[Choi
     root        the folder of a target; default: this project
     wait        seconds to wait for another run that has the machine; default: 600
 
+    A target states its own work, and takes only `gate`, `device`, `root` and `wait`. The first timed shape of a pair is the result.
+
     `shape`, `clock`, `cache`, `constants`, `in_place` and `reference_in` are a workload's. Functions that can be imported by name run in
     fresh processes, as sides do; lambdas and notebook cells in this one, which the result says, with a wider interval and a wider band.
     Raises NotMeasured for a function that is wrong or fails, BenchmarkError for a question that cannot be put, UnfitEnvironment.
     """
     if isinstance(f, str):
-        return _target(f, choices)
+        if g is not None:
+            raise BenchmarkError(f"compare({f!r}, {_spelt(g)}): found a target and more; expected a target of two sides, alone")
+        return _target(f, choices, of_two=True)
+    _refuse_what_is_no_function("compare", "compare(f, g, inputs=...)", f, *(() if g is None else (g,)))
     if g is None or choices.get("inputs") is None:
         missing = "second function" if g is None else "inputs"
         raise BenchmarkError(f"compare({label_of(f)}): found no {missing}; expected compare(f, g, inputs=...)")
@@ -111,30 +118,53 @@ def compare(f: Function | str, g: Function | None = None, **choices: Unpack[Choi
 
 
 def measure(f: Function | str, **choices: Unpack[Choices]) -> Result:
-    """Time `f`, after checking that its answers are right on two seeds.
+    """Time `f`, after checking that its answers are right on two seeds; or one side of a target, as `ch07:transpose_optimized`, or both.
 
     Takes the keyword arguments of `compare`, and raises what `compare` raises.
     """
     if isinstance(f, str):
-        return _target(f, choices)
+        return _target(f, choices, of_two=False)
+    _refuse_what_is_no_function("measure", "measure(f, inputs=...)", f)
     if choices.get("inputs") is None:
         raise BenchmarkError(f"measure({label_of(f)}): found no inputs; expected measure(f, inputs=...)")
     return _asked([f], choices)
 
 
-def _question(choices: Choices) -> Question:
-    """What of the choices is about the work. Raises BenchmarkError for a name that is none of them."""
+def _refuse_what_is_no_function(asked: str, expected: str, *given: object) -> None:
+    """Raises BenchmarkError for what cannot be called; a workload says what is computed and not how, so it is no function either."""
+    for each in given:
+        if isinstance(each, Workload):
+            raise BenchmarkError(f"{asked}: found a Workload for a function; expected {expected.replace('...', 'WORKLOAD')}, or its target")
+        if not callable(each):
+            raise BenchmarkError(
+                f"{asked}: found {_spelt(each)} for a function; expected {expected}, or a target, as ch07:transpose, alone"
+            )
+
+
+def _spelt(given: object) -> str:
+    return repr(given) if isinstance(given, str) else label_of(given)
+
+
+def _refuse_unknown(choices: Choices) -> None:
+    """Raises BenchmarkError for a choice that does not exist."""
     known = Choices.__optional_keys__
     if unknown := sorted(choices.keys() - known):
         near = difflib.get_close_matches(unknown[0], known, n=1)
         expected = f"{near[0]}=" if near else f"one of {', '.join(sorted(known))}"
         raise BenchmarkError(f"found {unknown[0]}=; expected {expected}")
+
+
+def _question(choices: Choices) -> Question:
+    """What of the choices is about the work."""
     stated: dict[str, Any] = {str(name): value for name, value in choices.items() if name in Stated.__optional_keys__}
     lists: dict[str, Any] = {name: tuple(stated[name]) for name in ("constants", "in_place") if name in stated}
     return Question(**{**stated, **lists})
 
 
 def _asked(functions: list[Function], choices: Choices) -> Result:
+    _refuse_unknown(choices)
+    if "root" in choices:
+        raise BenchmarkError("found root=; expected it with a target only, as in compare('mine:row_sum', root='kernels')")
     question, device = _question(choices), choices.get("device", "auto")
     gate, wait = choices.get("gate", _GATE), choices.get("wait", _WAIT_S)
     chosen: Literal["cuda", "cpu"] = "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
@@ -179,13 +209,21 @@ def _in_one_process(functions: list[Function], question: Question, chosen: Liter
     return Result(names, times, speedup, "one process", chosen, timed.units, notes=notes)
 
 
-def _target(target: str, choices: Choices) -> Result:
-    _question(choices)
-    root = choices.get("root")
+def _target(target: str, choices: Choices, *, of_two: bool) -> Result:
+    _refuse_unknown(choices)
+    if stated := sorted(choices.keys() & Stated.__optional_keys__):
+        raise BenchmarkError(f"{target}: found {stated[0]}=; expected it in the workload of the target, which states its own work")
+    root = Path(choices.get("root", PROJECT_ROOT)).resolve()
+    selections = select(discover(root), (target,)).selections
+    if len(selections) != 1:
+        raise BenchmarkError(f"{target}: found {len(selections)} pairs; expected one, as {selections[0].pair.target}")
+    if of_two and selections[0].is_half:
+        pair = selections[0].pair.target
+        raise BenchmarkError(f"{target}: found one side; expected both, as compare({pair!r}), or measure({target!r})")
     with tempfile.TemporaryDirectory(prefix="compare_") as scratch:
         settings = Settings(
             targets=(target,),
-            root=Path(root).resolve() if root else PROJECT_ROOT,
+            root=root,
             device=Device(choices.get("device", "auto")),
             gate=choices.get("gate", _GATE),
             artifacts_dir=Path(scratch) / "run",
@@ -195,12 +233,14 @@ def _target(target: str, choices: Choices) -> Result:
 
 
 def _of_run(settings: Settings, names: tuple[str, ...], notes: tuple[str, ...]) -> Result:
-    """The result of a run of one target; the functions have `names`, or else the names of their sides."""
+    """The result of a run of one pair; the functions have `names`, or else the names of their sides."""
     watcher = _Silent()
     outcome = run_suite(settings, watcher)
-    if len(outcome.rows) != 1:
-        raise BenchmarkError(f"{settings.targets[0]}: found {len(outcome.rows)} rows; expected a target that is one row, as ch07:transpose")
-    row = outcome.rows[0]
+    if outcome.exit_code is ExitCode.INTERRUPTED:
+        raise KeyboardInterrupt
+    if outcome.run.interrupted:
+        raise BenchmarkError("; ".join((f"{settings.targets[0]}: the run was ended before its time", *watcher.notes[-1:])))
+    (row,) = outcome.rows
     if row.status is not Status.PASSED:
         raise NotMeasured(row.status, _of_functions(row.reason, names) if names else row.reason)
     if not row.timings:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import torch
 from common.python.api.functions import Question, bound, label_of, only_inputs, specs_of
 from common.python.child.device.sampler import Sampler
 from common.python.child.sides.compare import changed, check_placement, compare, poison_free_blocks, snapshot, take_outputs, upcast
+from common.python.child.sides.earlier import live_names, sentence_of, why_wrong
 from common.python.child.sides.inputs import Inputs, mix
 from common.python.errors import SideFailure, Status
 from common.python.gate.noise_floor import StepClass, class_of_units
@@ -97,7 +98,7 @@ class _Function:
             expected = self._expected(inputs)
             poison_free_blocks(inputs.answers(), self.device)
             taken = self.take(self.pairs[0][1]())
-            self.judge(taken, expected)
+            self.judge(taken, expected, inputs)
             if edited := changed(before, inputs.tensors()):
                 raise SideFailure(Status.INPUT_MODIFIED, f"{self.name}: changed input {edited[0]}; expected it as it was, or in in_place")
         inputs.remove_files()
@@ -108,7 +109,7 @@ class _Function:
             taken = snapshot(self.take(sampler.returned[0], sampler.first))
             inputs = self.pairs[sampler.first][0]
             inputs.rewrite(seed)
-            self.judge(taken, self._expected(inputs))
+            self.judge(taken, self._expected(inputs), inputs)
 
     def _expected(self, inputs: Inputs) -> dict[str, torch.Tensor]:
         assert self.workload.reference is not None, "a question has one"
@@ -117,13 +118,24 @@ class _Function:
         tensors = (returned,) if isinstance(returned, torch.Tensor) else returned
         return dict(zip(inputs.outputs(), tensors, strict=True))
 
-    def judge(self, taken: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor]) -> None:
-        """Raises SideFailure(WRONG_RESULT) for an output outside the tolerance."""
-        side = BASELINE if self.name == BASELINE else OPTIMIZED
+    def judge(self, taken: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor], inputs: Inputs) -> None:
+        """Raises SideFailure(WRONG_RESULT) for an output outside the tolerance; `inputs` are overwritten then, to find out why."""
+        tolerance = self.workload.tolerance(BASELINE if self.name == BASELINE else OPTIMIZED)
         for name, tensor in taken.items():
-            _, mismatch = compare(name, tensor, expected[name], self.workload.tolerance(side))
+            _, mismatch = compare(name, tensor, expected[name], tolerance)
             if mismatch:
-                raise SideFailure(Status.WRONG_RESULT, f"{self.name}: {mismatch}")
+                why = why_wrong({name: tensor}, expected, tolerance, self._others(inputs))
+                raise SideFailure(Status.WRONG_RESULT, "; ".join(filter(None, (f"{self.name}: {mismatch}", why))))
+
+    def _others(self, inputs: Inputs) -> Iterator[tuple[str, Callable[[], Mapping[str, torch.Tensor]]]]:
+        """The answers to what the inputs were before."""
+        for seed in inputs.earlier:
+
+            def other(seed: int = seed) -> Mapping[str, torch.Tensor]:
+                inputs.rewrite(seed)
+                return self._expected(inputs)
+
+            yield sentence_of(seed, live_names(self.workload, inputs)), other
 
 
 def shape_here(workload: Workload, device: torch.device) -> Shape:

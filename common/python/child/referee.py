@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -14,6 +17,7 @@ import torch
 from common.python.child.outputs import read_dump
 from common.python.child.serving.judge import judge_trace
 from common.python.child.sides.compare import compare, upcast
+from common.python.child.sides.earlier import live_names, sentence_of, what_is_unwritten, why_wrong
 from common.python.child.sides.inputs import DeviceInputs, Inputs, leaves, mapped, warm_digest
 from common.python.child.sides.loader import load_workload
 from common.python.errors import BenchmarkError, SideFailure, Status
@@ -22,6 +26,9 @@ from common.python.pairs.workload import Shape, Spec, Workload, call_by_name
 from common.python.processes import messages
 from common.python.processes.messages import Answer, AnyRequest
 from common.python.results import OutputError
+
+_Tensors = Mapping[str, torch.Tensor]
+_NONE: Mapping[str, Any] = MappingProxyType({})
 
 _REFERENCES_KEPT = 2
 _SLOW_S = 2.0
@@ -63,18 +70,23 @@ class Referee:
             raise SideFailure(Status.CRASHED, f"the referee was asked for {request.kind}; expected judge")
         workload = self._workload(request.workload)
         inputs = self._inputs_of(workload, request)
-        expected = self._reference(workload, request, inputs)
         specs = inputs.answers()
+        state = {each.name: read_dump(each, specs[each.name], torch.device(request.device)) for each in request.found}
+        expected = self._reference(workload, request, inputs, state)
         errors: dict[str, OutputError] = {}
         mismatches = [expected.unfit] if expected.unfit else []
+        wrong: dict[str, torch.Tensor] = {}
         for dumped in request.outputs:
             found = read_dump(dumped, specs[dumped.name], torch.device(request.device))
             tolerance = workload.tolerance(request.side)
             errors[dumped.name], mismatch = compare(dumped.name, found, expected.values[dumped.name], tolerance, expected.rows)
             if mismatch:
                 mismatches.append(mismatch)
+                wrong[dumped.name] = found
         if set(errors) != set(specs):
             raise SideFailure(Status.WRONG_RESULT, f"found outputs {sorted(errors)}; expected {sorted(specs)}")
+        if wrong and not expected.unfit and (why := self._why(workload, request, inputs, state, expected, wrong)):
+            mismatches.append(why)
         mismatch, notes = "; ".join(mismatches), list(expected.notes)
         return messages.Judged(nonce=request.nonce, digest=expected.digest, outputs=errors, mismatch=mismatch, notes=notes)
 
@@ -108,17 +120,31 @@ class Referee:
             self._inputs = {place: DeviceInputs(workload, request.shape, request.prepare_seed, device, Path(request.folder), rank)}
         return self._inputs[place]
 
-    def _reference(self, workload: Workload, request: messages.Judge, inputs: Inputs) -> _Expected:
-        if request.found:  # by one side alone
-            return _evolved(workload, request, inputs)
+    def _reference(self, workload: Workload, request: messages.Judge, inputs: Inputs, state: _Tensors) -> _Expected:
+        if state:  # of one side alone
+            return _evolved(workload, request, inputs, state)
         key = f"{_place(request)} {request.seed}"
         if key not in self._references:
             rows = self._rows(workload, request.shape, inputs)
-            made = _evolved(workload, request, inputs) if workload.evolves else _answered(workload, request, inputs, rows)
+            made = _evolved(workload, request, inputs, {}) if workload.evolves else _answered(workload, request, inputs, rows)
             while len(self._references) >= _REFERENCES_KEPT:
                 del self._references[next(iter(self._references))]
             self._references[key] = made
         return self._references[key]
+
+    def _why(
+        self, workload: Workload, request: messages.Judge, inputs: Inputs, state: _Tensors, expected: _Expected, wrong: _Tensors
+    ) -> str:
+        """A sentence on tensors that are wrong because the step did not read its input, or ""."""
+        before = [seed for seed in request.earlier if seed != request.seed]
+        if unwritten := what_is_unwritten(wrong, called_before=any(seed != request.prepare_seed for seed in before)):
+            return unwritten
+        if workload.evolves:
+            candidates = _steps_on_others(workload, request, inputs, state, before)
+        else:
+            rows = self._rows(workload, request.shape, inputs) if expected.rows is None else expected.rows.tolist()
+            candidates = _others(workload, request, inputs, rows, before)
+        return why_wrong(wrong, expected.values, workload.tolerance(request.side), candidates, expected.rows)
 
     def _rows(self, workload: Workload, shape: Shape, inputs: Inputs) -> Sequence[int]:
         """The rows that are asked of `reference_rows` at `shape`, ascending; none where `reference` is asked for everything."""
@@ -135,12 +161,59 @@ def _place(request: messages.Judge | messages.JudgeTrace) -> str:
     return f"{request.workload} {sorted(request.shape.items())} {request.prepare_seed} {request.rank} of {request.ranks}"
 
 
-def _answered(workload: Workload, request: messages.Judge, inputs: Inputs, rows: Sequence[int]) -> _Expected:
-    """What `reference` says, or of `rows`, if there are any, what `reference_rows` says."""
+def _others(
+    workload: Workload, request: messages.Judge, inputs: Inputs, rows: Sequence[int], earlier: Sequence[int]
+) -> Iterator[tuple[str, Callable[[], _Tensors]]]:
+    """The answers of a step that did not read its inputs again, or not one of them, each with what is to be told of it."""
+    names = live_names(workload, inputs)
+
+    def answer(seed: int, stale: Mapping[str, Any]) -> _Tensors:
+        return _answered(workload, _of_seed(request, seed), inputs, rows, stale).values
+
+    for seed in earlier:
+        yield _told(request, seed, names), partial(answer, seed, {})
+    one_by_one = names if len(names) > 1 and request.ranks == 1 else ()  # other ranks read what is theirs
+    for seed, name in itertools.product(earlier, one_by_one):
+        inputs.rewrite(seed)
+        stale = {name: mapped(inputs.values[name], lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf)}
+        yield _told(request, seed, [name]), partial(answer, request.seed, stale)
+
+
+def _steps_on_others(
+    workload: Workload, request: messages.Judge, inputs: Inputs, found: _Tensors, earlier: Sequence[int]
+) -> Iterator[tuple[str, Callable[[], _Tensors]]]:
+    """The same of a state that evolves: all steps on what the first of them should read, or on inputs of another check."""
+    names = live_names(workload, inputs)
+
+    def answer(seed: int, *, anew: bool) -> _Tensors:
+        return _evolved(workload, _of_seed(request, seed), inputs, found, anew=anew).values
+
+    for seed in () if found else (request.seed, *earlier):
+        yield _told(request, seed, names), partial(answer, seed, anew=False)
+    for seed in earlier:
+        yield _told(request, seed, names), partial(answer, seed, anew=True)
+
+
+def _of_seed(request: messages.Judge, seed: int) -> messages.Judge:
+    return request.model_copy(update={"seed": seed})
+
+
+def _told(request: messages.Judge, seed: int, unread: Sequence[str]) -> str:
+    return sentence_of(seed, unread, of_prepare=seed == request.prepare_seed)
+
+
+def _answered(
+    workload: Workload,
+    request: messages.Judge,
+    inputs: Inputs,
+    rows: Sequence[int],
+    stale: Mapping[str, Any] = _NONE,
+) -> _Expected:
+    """What `reference` says, or of `rows`, if there are any, what `reference_rows` says; with inputs that are `stale` in place of these."""
     inputs.rewrite(request.seed)
     digest = inputs.digest()
     precise = getattr(torch, workload.reference_in)
-    own = upcast(inputs.values, precise)
+    own = upcast({**inputs.values, **stale}, precise)
     values = {**request.shape, **_of_rank(inputs, request, request.seed, own, precise), **own}
     specs = inputs.outputs()
     if rows and workload.reference_rows is not None:
@@ -148,15 +221,21 @@ def _answered(workload: Workload, request: messages.Judge, inputs: Inputs, rows:
         asked = torch.tensor(rows, dtype=torch.int64, device=request.device)
         whole = len(rows) == next(iter(specs.values())).shape[0]
         specs = {name: replace(spec, shape=(len(rows), *spec.shape[1:])) for name, spec in specs.items()}
-        found = _named(call_by_name(workload.reference_rows, {**values, "rows": asked}, where), specs, where)
+        found = _apart(_named(call_by_name(workload.reference_rows, {**values, "rows": asked}, where), specs, where), inputs)
         return _Expected(digest, found, None if whole else asked)
     assert workload.reference is not None, "a workload has one of the two"
     where = f"{Path(request.workload).name}: reference"
     _wait(request)
     begin = time.monotonic()
-    found = _named(call_by_name(workload.reference, values, where), specs, where)
+    found = _apart(_named(call_by_name(workload.reference, values, where), specs, where), inputs)
     _wait(request)
     return _Expected(digest, found, notes=_slowness(time.monotonic() - begin, workload, request))
+
+
+def _apart(values: dict[str, torch.Tensor], inputs: Inputs) -> dict[str, torch.Tensor]:
+    """`values` in storage of their own: a reference may return an input, which gets the values of other calls."""
+    theirs = {tensor.untyped_storage().data_ptr() for _, tensor in inputs.tensors()}
+    return {name: value.clone() if value.untyped_storage().data_ptr() in theirs else value for name, value in values.items()}
 
 
 def _of_rank(inputs: Inputs, request: messages.Judge, seed: int, own: dict[str, Any], precise: torch.dtype) -> dict[str, Any]:
@@ -175,8 +254,11 @@ def _slowness(seconds: float, workload: Workload, request: messages.Judge) -> tu
     return (f"{name}: reference took more than {_SLOW_S:g} s at {entries}; expected reference_rows, which is asked for random rows",)
 
 
-def _evolved(workload: Workload, request: messages.Judge, inputs: Inputs) -> _Expected:
-    """What the last of `steps` steps from a fresh `prepare` returns and the state behind it; or of one step, from the state it found."""
+def _evolved(workload: Workload, request: messages.Judge, inputs: Inputs, found: _Tensors, *, anew: bool = True) -> _Expected:
+    """What the last of `steps` steps from a fresh `prepare` returns and the state behind it; or of one step, from the state it `found`.
+
+    Each step has inputs of its own, or, if they are not made `anew`, those of the first.
+    """
     assert workload.reference is not None, "a state that evolves has one"
     where = f"{Path(request.workload).name}: reference"
     precise = getattr(torch, workload.reference_in)
@@ -184,19 +266,20 @@ def _evolved(workload: Workload, request: messages.Judge, inputs: Inputs) -> _Ex
     tensors = dict(leaves(state))
     specs = inputs.answers()
     unfit = ""
-    for dumped in request.found:
-        tensors[dumped.name].copy_(read_dump(dumped, specs[dumped.name], torch.device(request.device)))
-        if torch.isnan(tensors[dumped.name]).any():  # which is right wherever the reference has it too
-            unfit = f"state {dumped.name} held NaN before the call; expected numbers, however often the step was called"
+    for name, tensor in found.items():
+        tensors[name].copy_(tensor)
+        if torch.isnan(tensor).any():  # which is right wherever the reference has it too
+            unfit = f"state {name} held NaN before the call; expected numbers, however often the step was called"
     live = {name: value for name, value in inputs.values.items() if name not in state}
     returned: Any = None
-    for step in range(1 if request.found else workload.steps):
-        inputs.rewrite(request.seed + step)
+    for step in range(1 if found else workload.steps):
+        inputs.rewrite(seed := request.seed + step * anew)
         own = {**upcast(live, precise), **state}
-        of_rank = _of_rank(inputs, request, request.seed + step, own, precise)
+        of_rank = _of_rank(inputs, request, seed, own, precise)
         returned = call_by_name(workload.reference, {**request.shape, **of_rank, **own}, where)
     outputs = {name: spec for name, spec in specs.items() if not workload.may_change(name)}
-    return _Expected(inputs.digest(), {**_named(returned, outputs, where), **tensors}, unfit=unfit)
+    answers = _apart(_named(returned, outputs, where), inputs)
+    return _Expected(inputs.digest(), {**answers, **tensors}, unfit=unfit)
 
 
 def _wait(request: messages.Judge) -> None:

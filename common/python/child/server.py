@@ -34,6 +34,7 @@ from common.python.machine.description import profiler_attached
 from common.python.processes import messages
 from common.python.processes.connection import Closed, Connection
 from common.python.processes.messages import Answer, AnyRequest, Failed
+from common.python.project import PROJECT_ROOT
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -132,7 +133,7 @@ def _run_child(request: messages.Fork, descriptor: int, server: int) -> NoReturn
 def _start_anew(role: str, descriptor: int) -> NoReturn:
     """Go on as a new program: a profiler that the run was started under does not see what a fork does without an exec."""
     os.set_inheritable(descriptor, True)
-    os.execv(sys.executable, [sys.executable, "-m", "common.python.child.server", str(descriptor), role])
+    os.execv(sys.executable, [sys.executable, "-P", "-m", "common.python.child.server", str(descriptor), role])
 
 
 def _isolate(request: messages.Fork, server: int) -> None:
@@ -210,7 +211,19 @@ def sentence_of(error: BaseException) -> str:
     frame = (outside or frames)[-1]
     place = (error.filename, error.lineno) if isinstance(error, SyntaxError) and error.filename else (frame.filename, frame.lineno)
     message = " ".join(str(error).split())[:300]
-    return f"{Path(place[0]).name}:{place[1]}: raised {type(error).__name__}: {message}; expected no exception"
+    return f"{Path(place[0]).name}:{place[1]}: raised {type(error).__name__}: {message}; expected {_instead_of(error)}"
+
+
+def _instead_of(error: BaseException) -> str:
+    """What would not have raised it, of imports, which depend on where a root lies."""
+    if not isinstance(error, ImportError):
+        return "no exception"
+    name = (error.name or "").partition(".")[0]
+    if "relative import" in str(error):
+        return "an absolute import, as each file of a pair is imported by itself"
+    if name and (PROJECT_ROOT / name).is_dir():
+        return f"what {PROJECT_ROOT / name} has, which comes before any other {name}"
+    return "a module beside the file, one that is installed, or one of the package or project that holds the root"
 
 
 if __name__ == "__main__" and len(sys.argv) > 2:

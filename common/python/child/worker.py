@@ -9,13 +9,14 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import nvtx
 import torch
 
 from common.python.build import nvcc
 from common.python.child.device.escape import HeldCall
-from common.python.child.device.footprint import DeviceMemory, Start, footprint_of
+from common.python.child.device.footprint import DeviceMemory, Start, blocks_of, footprint_of
 from common.python.child.device.sampler import Sampler
 from common.python.child.device.streams import work_on_quickest_stream
 from common.python.child.device.trace import compiled_kernels, start_tracing, trace
@@ -281,7 +282,9 @@ class Worker:
             late |= done.late
             seconds.append(done.seconds)
         inputs, outputs = sorted(modified), self._dump(done.outputs, prefix)
-        return Call(seed=seed, digest=done.digest, modified=inputs, escaped="late" if late else "", outputs=outputs), seconds[0]
+        escaped: Literal["", "late"] = "late" if late else ""
+        earlier = self._prepared.copies[0][0].earlier
+        return Call(seed=seed, digest=done.digest, modified=inputs, escaped=escaped, outputs=outputs, earlier=earlier), seconds[0]
 
     def _checked_call(self, seed: int, call_s: float | None) -> _Done:
         workload, device = self._loaded.workload, self._loaded.device
@@ -373,7 +376,11 @@ class Worker:
         )
 
     def _weigh(self, request: messages.Weigh) -> Answer:
-        found = footprint_of(self._prepared.copies[0][1], self._start, DeviceMemory())
+        step = self._prepared.copies[0][1]
+        if self._loaded.device.type == "cpu":
+            blocks, size = blocks_of(step)
+            return messages.Weighed(nonce=request.nonce, allocated_bytes=size, outside_bytes=0, blocks=blocks)
+        found = footprint_of(step, self._start, DeviceMemory())
         return messages.Weighed(nonce=request.nonce, allocated_bytes=found.allocated, outside_bytes=found.outside)
 
     def _reported(self) -> dict[str, ReportedMetric]:
@@ -432,9 +439,18 @@ class Worker:
         # A state that evolves is judged over this one call, from where the call found it: a replay from `prepare` on would be as long as
         # all timed calls together, and so would be its error. So one wrong call that is not picked goes unseen, though its trace lasts.
         kept = sampler.kept(copy)
-        digest = self._prepared.copies[sampler.first + copy][0].digest()
+        inputs = self._prepared.copies[sampler.first + copy][0]
         outputs, found = self._dump(kept.outputs, prefix), self._dump(sampler.found[copy], f"{prefix}_found")
-        return Call(seed=seed, digest=digest, modified=[], escaped=kept.escaped, outputs=outputs, found=found, behind_ns=kept.behind_ns)
+        return Call(
+            seed=seed,
+            digest=inputs.digest(),
+            modified=[],
+            escaped=kept.escaped,
+            outputs=outputs,
+            found=found,
+            earlier=inputs.earlier,
+            behind_ns=kept.behind_ns,
+        )
 
     def _require_own_cores(self) -> None:
         if away := cores_in_use() - self._cores:

@@ -295,11 +295,16 @@ def allows_multicast(variables: Mapping[str, str]) -> bool:
     return variables.get("NCCL_NVLS_ENABLE") == "1"
 
 
-def child_environment(project_root: Path, device: str, variables: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment of the fork server, and so of every worker and of the referee; `device` is "cuda" or "cpu"."""
+def child_environment(
+    project_root: Path, device: str, variables: Mapping[str, str] = os.environ, *, packages: Sequence[Path] = ()
+) -> dict[str, str]:
+    """The environment of the fork server, and so of every worker and of the referee; `device` is "cuda" or "cpu".
+
+    They find `packages` behind the project and the folders of PYTHONPATH.
+    """
     child = {
         **{name: value for name, value in variables.items() if not _SECRET.search(name)},  # no side needs one
-        "PYTHONPATH": os.pathsep.join([str(project_root), *filter(None, [variables.get("PYTHONPATH")])]),
+        "PYTHONPATH": os.pathsep.join([str(project_root), *filter(None, [variables.get("PYTHONPATH")]), *map(str, packages)]),
         "PYTHONUNBUFFERED": "1",  # the last words of a killed child reach its log
         # Freed blocks stay in the heap: else glibc maps a large one anew each time, and page faults decide a CPU's time.
         "MALLOC_MMAP_THRESHOLD_": str(1 << 40),

@@ -114,7 +114,7 @@ def _present(name: str, found: str, advice: str) -> Finding:
 
 
 def _torch(machine: Machine) -> Finding:
-    printed = output_of(sys.executable, "-c", _TORCH, timeout_s=120.0)
+    printed = output_of(sys.executable, "-P", "-c", _TORCH, timeout_s=120.0)
     if not printed:
         advice = "install torch 2.11 or newer, and see that `python -c 'import torch'` works"
         return _judged("torch", f"{machine.packages.get('torch', 'none')}, and it cannot be imported", advice, "bad")

@@ -52,7 +52,7 @@ def decompression_mask() -> int:
     """
     program = _ASK_MASK.format(attribute=_ALGORITHM_MASK)
     try:
-        answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+        answer = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, timeout=60, check=True)
         status, mask = map(int, answer.stdout.split())
     except (OSError, ValueError, subprocess.SubprocessError):
         return 0

@@ -11,7 +11,7 @@ from common.python.errors import BenchmarkError, ExitCode
 from common.python.pairs.discovery import with_rungs
 from common.python.pairs.sources import git_in
 from common.python.pairs.targets import Selection
-from common.python.project import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT, import_folders
 
 FLAG = "--changed-since"
 _INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
@@ -66,8 +66,9 @@ def _named_in(file: Path, root: Path) -> Iterator[Path]:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return  # a library, or a file that is gone: it names no other
+    folders = (file.parent, root, PROJECT_ROOT, *import_folders(root))
     for name in _imported(text) if file.suffix == ".py" else _INCLUDE.findall(text):
-        for folder in (file.parent, root, PROJECT_ROOT):
+        for folder in folders:
             path = (folder / name).resolve()
             if path.is_file() and not any(path.is_relative_to(part) for part in _HARNESS):
                 yield path

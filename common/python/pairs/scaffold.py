@@ -8,7 +8,11 @@ from tempfile import TemporaryDirectory
 
 from common.python.errors import BenchmarkError
 from common.python.pairs.discovery import Tree, canonical, discover
+from common.python.project import PROJECT_ROOT
 from common.python.storage import write_whole
+
+PAGE = PROJECT_ROOT / "common/docs/writing-a-pair.md"
+"""Where it is said what a pair's files may hold."""
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _TARGET = re.compile(r"^(?P<directory>\w[\w-]*(/\w[\w-]*)?):(?P<name>\w+)$")

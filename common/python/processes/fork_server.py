@@ -122,7 +122,7 @@ class ForkServer:
 
     def _start(self) -> Connection:
         ours, theirs = socket.socketpair()
-        command = [sys.executable, "-m", "common.python.child.server", str(theirs.fileno())]
+        command = [sys.executable, "-P", "-m", "common.python.child.server", str(theirs.fileno())]
         self._process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=self._environment, stdin=subprocess.DEVNULL)
         theirs.close()
         self._connection = Connection(ours)

@@ -204,23 +204,28 @@ class Check(Request):
     prefix: str
 
 
-class Call(Message):
-    """A call of `rank` of `ranks`: its inputs' seed and digest, inputs it changed, its outputs; `escaped`: past its stream or its clock.
-
-    "late": an output still changed when the call was over. "early": one was there before the stream of a timed call had come to it.
-    `outputs` has all tensors of a state that evolves, `found` what they were before a timed call. A Check's call is the last of several
-    then: `seed` is that of the first, the digest its own, and the rest of all of them. Behind a timed one the GPU worked for `behind_ns`.
-    """
+class Outputs(Message):
+    """A call's, with a state that evolves, and what of that a timed call `found`; seeds of its inputs, and of `earlier` calls'."""
 
     seed: int
+    outputs: list[Dump]
+    found: list[Dump] = []
+    earlier: list[int] = []
+    rank: int = 0
+    ranks: int = 1
+
+
+class Call(Outputs):
+    """A call of `rank` of `ranks`: its inputs' digest, inputs it changed, its outputs; `escaped`: past its stream or its clock.
+
+    "late": an output still changed when the call was over. "early": one was there before the stream of a timed call had come to it.
+    Where a state evolves, a Check's call is the last of several, the digest its own, `seed` the first's. `behind_ns`: the GPU worked on.
+    """
+
     digest: str
     modified: list[str]
     escaped: Literal["", "early", "late"]
-    outputs: list[Dump]
-    found: list[Dump] = []
     behind_ns: float = 0.0
-    rank: int = 0
-    ranks: int = 1
 
 
 class Checked(Answer):
@@ -250,9 +255,8 @@ class Warm(Request):
 class Warmed(Answer):
     """A call's time and a whole sample's (rewriting inputs, flushing caches and all) in ns, and peak device memory in bytes.
 
-    `call_s` is what the first call here took, which may have been the first of all. `holds` says that the stream can be held while the
-    step is queued, so that the host's launch latency can be hidden. `numa_nodes` are where inputs and outputs on the host were
-    allocated, if there are any and the kernel tells.
+    `call_s` is what the first call here took, which may have been the first of all. `holds`: the stream can be held while the step is
+    queued, so that launch latency can be hidden. `numa_nodes`: where inputs and outputs on the host lie, if the kernel tells.
     """
 
     kind: Literal["warmed"] = "warmed"
@@ -267,17 +271,18 @@ class Warmed(Answer):
 
 
 class Weigh(Request):
-    """Call the step of what was prepared, and tell the most device memory that the process holds; no other may take any meanwhile."""
+    """Call the step of what was prepared, and tell what memory it takes; on a GPU no other process may take any meanwhile."""
 
     kind: Literal["weigh"] = "weigh"
 
 
 class Weighed(Answer):
-    """Bytes since before the side was loaded: the most in use in torch's allocator during a step, and the most that lay beside it."""
+    """Bytes of a side: the most in torch's allocator in a step, and beside it; on a CPU all that it allocates, in so many blocks."""
 
     kind: Literal["weighed"] = "weighed"
     allocated_bytes: int
     outside_bytes: int
+    blocks: int = 0
 
 
 class Time(Request):
@@ -388,7 +393,7 @@ class Ready(Answer):
     kind: Literal["ready"] = "ready"
 
 
-class Judge(Request):
+class Judge(Request, Outputs):
     """Compare outputs with the reference of the inputs that the two seeds make for `rank` of `ranks`, at the tolerance of `side`.
 
     With the state that a call `found`, they are those of one step from there.
@@ -401,11 +406,6 @@ class Judge(Request):
     side: str
     shape: ShapeEntries
     prepare_seed: int
-    seed: int
-    outputs: list[Dump]
-    found: list[Dump] = []
-    rank: int = 0
-    ranks: int = 1
 
 
 class Judged(Answer):

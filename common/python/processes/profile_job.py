@@ -52,7 +52,7 @@ class Job(Message):
 
 def command_of(path: Path) -> list[str]:
     """The command that does the job at `path`."""
-    return [sys.executable, "-m", "common.python.child.profiled", str(path)]
+    return [sys.executable, "-P", "-m", "common.python.child.profiled", str(path)]
 
 
 @contextlib.contextmanager

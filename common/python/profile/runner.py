@@ -26,7 +26,7 @@ from common.python.profile import steps as step_trace
 from common.python.profile.ncu import DRAM_BYTES, Profiled
 from common.python.profile.steps import SeenStep
 from common.python.profile.tools import Ended, JobProcess, SideCrashed, ToolFailed, run, run_job, tool
-from common.python.project import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT, import_folders
 from common.python.results import PairResult, SideProfile, StepTrace
 from common.python.session.planning import Plan
 from common.python.session.session import Session
@@ -122,7 +122,7 @@ class _ProfiledRow:
         self.folder = session.logs(plan.target, "")
         self.labels = {side: f"{plan.target}/{side}" for side in plan.sides}
         self.session = session
-        self._environment = child_environment(PROJECT_ROOT, plan.device)
+        self._environment = child_environment(PROJECT_ROOT, plan.device, packages=import_folders(session.settings.root))
         self._shape = next(iter(plan.timed.values()))
 
     def at(self, name: str) -> Path:

@@ -16,7 +16,7 @@ from common.python.errors import SideFailure
 from common.python.machine.description import Machine, child_environment
 from common.python.processes.profile_job import Job, JobSide
 from common.python.profile.tools import Ended, SideCrashed, ToolFailed, run_job, tool
-from common.python.project import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT, import_folders
 from common.python.session.builds import build_row
 from common.python.session.planning import Plan
 from common.python.session.session import Sanitized, Session
@@ -161,6 +161,7 @@ def _under(name: str, sides: Sequence[JobSide], session: Session, log: str) -> E
         log="",  # it may print from within the process
         sides=list(sides),
     )
-    environment = child_environment(PROJECT_ROOT, "cuda") | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+    packages = import_folders(session.settings.root)
+    environment = child_environment(PROJECT_ROOT, "cuda", packages=packages) | {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
     limit_s = session.limit_s("profile") * len(sides)
     return run_job([path, "--tool", name, *_OPTIONS], job, folder / f"{log}.log", environment, limit_s)

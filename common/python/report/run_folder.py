@@ -17,7 +17,7 @@ from common.python.report.html import html
 from common.python.report.tables import junit, markdown
 from common.python.results import Document, Metrics, PairResult, Run, SideMetrics
 from common.python.settings import Settings
-from common.python.storage import ARTIFACTS, document_text, make_folder, read_document, write_whole
+from common.python.storage import document_text, make_folder, read_document, runs_folder, write_whole
 
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
@@ -52,14 +52,15 @@ class RunFolder:
         self.name_folders(self._rows)
 
     @classmethod
-    def create(cls, settings: Settings, run_id: str, base: Path = ARTIFACTS) -> Self:
+    def create(cls, settings: Settings, run_id: str, base: Path | None = None) -> Self:
         """A fresh folder `base`/`run_id` (`_2` and so on if that is taken), or the one that `--artifacts-dir` names.
 
+        `base` is by default that of the root's runs.
         With `--resume` it is opened instead, with the rows it holds and, as `saved`, the run that wrote them.
         Raises BenchmarkError if the folder cannot be made or written, or is not empty and `--resume` is not given.
         """
         if settings.artifacts_dir is None:
-            path = _fresh_folder(base, run_id)
+            path = _fresh_folder(base or runs_folder(settings.root), run_id)
             return cls(path, path.name)
         make_folder(settings.artifacts_dir)
         path = settings.artifacts_dir.resolve()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from common.python.errors import Status
 from common.python.machine.description import child_environment
-from common.python.project import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT, import_folders
 from common.python.results import PairResult
 from common.python.session.planning import NO_DEVICE, Plan
 
@@ -24,7 +24,7 @@ NOT_EMULATED = 3
 CHECKED = "checked in the emulation on a CPU: two seeds, threads in three orders; not timed, and no GPU ran it"
 
 
-def emulated(row: PairResult, plan: Plan, limit_s: float) -> PairResult:
+def emulated(row: PairResult, plan: Plan, root: Path, limit_s: float) -> PairResult:
     """`row`, which was SKIPPED as there is no GPU, with what the emulation finds of its CUDA sides; any other row as it is.
 
     PASSED: all CUDA sides are right; sides in Python, a library's, are named in a note. WRONG_RESULT: one is not. SKIPPED, with what is
@@ -39,7 +39,7 @@ def emulated(row: PairResult, plan: Plan, limit_s: float) -> PairResult:
         return _skipped(row, "found no g++, which compiles what is emulated")
     for side in plan.sides:
         if side not in unchecked:
-            code, said = _emulate(plan.selection.pair.workload, plan.file(side), limit_s)
+            code, said = _emulate(plan.selection.pair.workload, plan.file(side), root, limit_s)
             if code == NOT_EMULATED:
                 return _skipped(row, said)
             if code:
@@ -56,13 +56,13 @@ def _skipped(row: PairResult, why: str) -> PairResult:
 _TIMED_OUT = 124
 
 
-def _emulate(workload: Path, side: Path, limit_s: float) -> tuple[int, str]:
+def _emulate(workload: Path, side: Path, root: Path, limit_s: float) -> tuple[int, str]:
     """The exit code of the emulation of a side, and its last words; its process group is gone when this returns."""
-    command = [sys.executable, "-m", "tests.emulation.emulate", "--workload", str(workload), str(side)]
+    command = [sys.executable, "-P", "-m", "tests.emulation.emulate", "--workload", str(workload), str(side)]
     with subprocess.Popen(
         command,
         cwd=PROJECT_ROOT,
-        env=child_environment(PROJECT_ROOT, "cpu"),
+        env=child_environment(PROJECT_ROOT, "cpu", packages=import_folders(root)),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

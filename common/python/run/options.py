@@ -261,7 +261,9 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     "artifacts_dir": (
         Path | None,
         _option(
-            "--artifacts-dir", panel=_WRITING, text="This run's own folder, absent or empty unless --resume. Default: artifacts/<time>."
+            "--artifacts-dir",
+            panel=_WRITING,
+            text="This run's own folder, absent or empty unless --resume. Default: artifacts/<time> in the root.",
         ),
         None,
     ),

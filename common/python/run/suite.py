@@ -29,7 +29,7 @@ from common.python.processes.fork_server import ForkServer
 from common.python.profile.explain import why_red
 from common.python.profile.runner import profile_red
 from common.python.profile.sanitizers import sanitize
-from common.python.project import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT, import_folders
 from common.python.prove.collect import compile_ahead
 from common.python.report.llm import Analysis, analyse
 from common.python.report.run_folder import RUN_FILE, RunFolder
@@ -297,7 +297,7 @@ class _Suite:
         row = run_pair(plan, session, self.machine, self.standards)
         if session.settings.emulate:
             session.tell("emulating")
-            row = emulated(row, plan, session.limit_s("prepare"))
+            row = emulated(row, plan, session.settings.root, session.limit_s("prepare"))
         if row.status in _OF_INPUTS:
             return row.model_copy(update={"reason": f"{row.reason}; repeat: {repeat_command(session.settings, row, self.document.seed)}"})
         if row.status is Status.TIMEOUT and row.sides and time.monotonic() >= session.deadline:
@@ -355,7 +355,7 @@ def _too_late(plan: Plan, session: Session) -> PairResult:
 def fork_server(settings: Settings, machine: Machine) -> ForkServer:
     """The server that forks a run's worker processes. Its own process starts with the first worker."""
     device = "cuda" if machine.gpus and settings.device is not Device.CPU else "cpu"
-    return ForkServer(child_environment(PROJECT_ROOT, device))
+    return ForkServer(child_environment(PROJECT_ROOT, device, packages=import_folders(settings.root)))
 
 
 def _now() -> str:

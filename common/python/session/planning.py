@@ -24,7 +24,7 @@ from common.python.processes.fork_server import ForkServer
 from common.python.processes.messages import ShapeEntries
 from common.python.results import BASELINE
 from common.python.settings import Device, Settings
-from common.python.storage import ARTIFACTS
+from common.python.storage import runs_folder
 from common.python.wording import at_shape, bytes_text
 
 CPU_SHAPE = "cpu"
@@ -300,7 +300,7 @@ def _not_of_traces(settings: Settings) -> str:
 
 def files_folder(settings: Settings) -> Path:
     """The nearest existing folder at or above the artifacts folder: the input files of a run's sides will lie on its file system."""
-    wanted = settings.artifacts_dir or ARTIFACTS
+    wanted = settings.artifacts_dir or runs_folder(settings.root)
     return next(folder for folder in (wanted.absolute(), *wanted.absolute().parents) if is_folder(folder))
 
 

@@ -334,6 +334,7 @@ class Judging:
             seed=call.seed,
             outputs=call.outputs,
             found=call.found,
+            earlier=call.earlier,
             rank=call.rank,
             ranks=call.ranks,
         )

@@ -1,6 +1,7 @@
 """The recipe's order: which sides are asked together, and what a row that ends early leaves behind."""
 
 import os
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,7 @@ from common.python import benchmark_harness as harness
 from common.python.errors import SideFailure, Status
 from common.python.processes import messages
 from common.python.session.session import Judging
+from tests.support.commands import run_here, write_pair
 from tests.support.factories import a_row
 from tests.support.plans import H200, a_plan
 from tests.support.profiled import a_pair, a_session
@@ -170,3 +172,48 @@ def test_a_line_that_is_wrong_costs_a_row_nothing_but_its_predictions(predicting
 def test_a_rows_idea_does_not_credit_one_step_of_a_ladder_with_all_of_its_gain(sides, idea):
     plan = SimpleNamespace(sides=sides, side_directives={side: SimpleNamespace(idea=f"of {side}") for side in sides})
     assert harness.idea_of(plan) == idea
+
+
+ALLOCATES = """
+import torch
+from torch.profiler import profile
+
+
+def prepare(x):
+    calls = []
+
+    def step():
+        calls.append(1)
+        WORK
+        return x * 2
+
+    return step
+"""
+TOLD = "each step allocates memory anew: optimized 5. times, 19. KiB; `allows: alloc` says that this is the idea"
+
+
+@pytest.mark.parametrize(
+    ("baseline", "optimized", "told"),
+    [
+        ("pass", "[torch.empty(1000) for _ in range(50)]", [TOLD]),
+        ("pass", "pass", []),
+        ("[torch.empty(1000) for _ in range(50)]", "[torch.empty(1000) for _ in range(50)]", []),
+        ("pass", "with profile(): [torch.empty(1000) for _ in range(50)]", []),
+        ("pass", "if len(calls) == 3: raise ValueError('in the call that is counted')", []),
+    ],
+)
+def test_a_side_that_allocates_in_its_steps_gets_a_note_on_a_cpu_and_never_fails_for_it(tmp_path, baseline, optimized, told):
+    sides = {
+        side: f'"""A {side}."""\n{ALLOCATES.replace("WORK", work)}' for side, work in (("baseline", baseline), ("optimized", optimized))
+    }
+    (row,) = run_here(write_pair(tmp_path / "root", **sides), tmp_path / "run", command="verify").rows
+    assert (row.status, row.reason) == (Status.PASSED, "")
+    found = [note for note in row.notes if "allocates" in note]
+    assert len(found) == len(told)
+    assert all(re.fullmatch(pattern, note) for pattern, note in zip(told, found, strict=True))
+
+
+def test_a_side_that_says_so_may_allocate(tmp_path):
+    side = f'"""A side."""\n# allows: alloc\n{ALLOCATES.replace("WORK", "[torch.empty(1000) for _ in range(50)]")}'
+    (row,) = run_here(write_pair(tmp_path / "root", optimized=side), tmp_path / "run", command="verify").rows
+    assert (row.status, row.notes) == (Status.PASSED, ())

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import torch
+from torch.autograd.profiler import profile
 
 # Bound before any side is imported, so a side that patches torch patches nothing here.
 _free_of = torch.cuda.mem_get_info
@@ -106,6 +107,15 @@ def footprint_of(step: Callable[[], object], start: Start, memory: Memory) -> Fo
             steps += 1
     outside = start.free - min(seen) - (memory.most_reserved() - start.reserved)
     return Footprint(memory.most_allocated(), max(0, outside))
+
+
+def blocks_of(step: Callable[[], object]) -> tuple[int, int]:
+    """How many blocks of memory torch allocates on the CPU in one call of `step`, and their bytes in all."""
+    with profile(profile_memory=True, use_kineto=True) as profiler:
+        step()
+    sizes = [event.nbytes() for event in profiler.kineto_results.events() if event.name() == "[memory]"]
+    taken = [size for size in sizes if size > 0]  # what is given back is negative
+    return len(taken), sum(taken)
 
 
 @contextmanager

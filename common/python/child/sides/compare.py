@@ -38,6 +38,11 @@ def poison(tensor: torch.Tensor) -> None:
     _fill(bytes_of(tensor), _pattern_of(tensor.dtype))
 
 
+def is_poison(tensor: torch.Tensor) -> bool:
+    """Whether `tensor` holds what `poison` fills it with, and nothing else."""
+    return bool((bytes_of(tensor.contiguous()) == _pattern_of(tensor.dtype)).all())
+
+
 def _pattern_of(dtype: torch.dtype) -> int:
     return _FLOAT_POISON if dtype.is_floating_point else _INTEGER_POISON
 

@@ -31,6 +31,7 @@ _NO_DIRECT_DRAW = {torch.float8_e4m3fn, torch.float8_e5m2, torch.float8_e8m0fnu}
 PAGE = 4096
 _CHUNK = 1 << 20
 _PAGES_REWRITTEN = 64
+_FIRST_KEPT, _LATEST_KEPT = 6, 4  # of the seeds that inputs have had
 
 
 def mix(seed: int, index: int) -> int:
@@ -267,6 +268,8 @@ class Inputs:
         self._shape = shape
         self._place = place
         self._made = seed, folder
+        self._had: list[int] = []
+        self._has = seed
         self._device = device
         self._rand = Rand(seed, device, folder, hosted=self._hosted)
         self.late_words: list[LateWords] = []
@@ -310,6 +313,9 @@ class Inputs:
 
     def rewrite(self, seed: int, *, late: bool = False) -> None:
         """Give every live input the values of `seed`, in the storage it has; with `late`, those on the host but for their `late_words`."""
+        self._had.append(self._has)
+        del self._had[_FIRST_KEPT:-_LATEST_KEPT]
+        self._has = seed
         self.late_words.clear()
         rand = self._rand.again(seed, self._keep, self._seeds, self.late_words if late else None)
         again = dict(leaves(self._workload.inputs_of(rand, self._shape, *self._place)))
@@ -317,6 +323,11 @@ class Inputs:
             if isinstance(leaf, torch.Tensor) and again[name] is not leaf and name.split(".")[0] not in self._kept:
                 leaf.copy_(again[name])
         self._rand.wait()
+
+    @property
+    def earlier(self) -> list[int]:
+        """Seeds, other than that of now, whose values the live inputs have had: the first, which `prepare` saw, and the latest."""
+        return [seed for seed in dict.fromkeys(self._had) if seed != self._has]
 
     def tensors(self) -> Iterator[tuple[str, torch.Tensor]]:
         """Every input tensor with its dotted name."""

@@ -4,10 +4,10 @@
 import torch
 
 
-def prepare(x):
+def prepare(x):  # inputs and entries of the shape, by name; not timed
     y = torch.empty(x.shape[0], dtype=x.dtype, device=x.device)
 
-    def step():
+    def step():  # timed; x has new values in every call
         return torch.sum(x, dim=1, out=y)
 
     return step

@@ -76,24 +76,84 @@ def test_a_wrong_function_has_no_time(sums, by_name):
     assert "functions.py" not in told.value.reason
 
 
+def test_a_function_that_remembers_is_told_so():
+    answers = {}
+
+    def remembers(x):
+        return answers.setdefault(x.shape, x.sum(dim=1)).clone()
+
+    with pytest.raises(NotMeasured, match=r"this is the answer to the inputs of another call, of seed .*: step does not read its input x$"):
+        compare(lambda x: x.sum(dim=1), remembers, inputs=lambda rand: {"x": rand.normal(64, 64)}, **LOOSE)
+
+
 def test_a_function_that_changes_its_input_has_no_time():
     with pytest.raises(NotMeasured, match="INPUT_MODIFIED: <lambda>: changed input x0; expected it as it was, or in in_place"):
         measure(lambda x: x.add_(1).clone(), reference=lambda x: x + 1, inputs=torch.ones(8), device="cpu")
 
 
-def test_a_workload_says_all_of_it():
-    workload = Workload(
+def workload_of(n):
+    return Workload(
         inputs=lambda rand, n: {"x": rand.normal(n)},
         outputs=lambda n: {"y": Spec((n,), torch.float32)},
         reference=lambda x: 2 * x,
         time_at={"n": 100},
-        cpu_at={"n": 1000},
+        cpu_at={"n": n},
         check_at=({"n": 1},),
         work=lambda n: {},
         rtol=0.0,
         atol=0.0,
     )
-    assert compare(lambda x: x + x, lambda x, n: x[:n] * 2, inputs=workload, device="cpu").how == "one process"
+
+
+def test_a_workload_says_all_of_it():
+    assert compare(lambda x: x + x, lambda x, n: x[:n] * 2, inputs=workload_of(1000), device="cpu").how == "one process"
+
+
+def test_a_target_is_timed_as_a_run_times_it():
+    result = compare("ch01:basic_benchmark", device="cpu", gate=2.0)
+    assert (result.how, result.device, result.names) == ("fresh processes", "cpu", ("baseline", "optimized"))
+    assert result.speedup.low <= result.speedup.estimate <= result.speedup.high
+    assert result.speedup.band_percent >= 2
+    assert result.row.target == "ch01:basic_benchmark"
+
+
+def test_one_side_of_a_target_is_timed_alone_in_a_root_of_ones_own(tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    for file in (ROOT / "tests/outside").glob("*_top_k.py"):
+        (folder / file.name).write_text(file.read_text())
+    result = measure("mine:top_k_optimized", root=tmp_path, device="cpu")
+    assert (result.names, result.speedup, result.row.target) == (("optimized",), None, "mine:optimized_top_k")
+    assert [each.name for each in tmp_path.iterdir()] == ["mine"], "a result of Python leaves no folder"
+
+
+@pytest.mark.parametrize(
+    ("ask", "sentence"),
+    [
+        (lambda: compare("ch01"), r"^ch01: found \d pairs; expected one, as ch01:basic_benchmark$"),
+        (lambda: compare("ch01:gemm_optimized"), r"found one side; expected both, as compare\('ch01:gemm'\), or measure\("),
+        (lambda: compare("ch01:gem"), "target 'ch01:gem': found nothing of that name; expected one like ch01:gemm"),
+        (lambda: compare("ch01:gemm", "ch01:performance"), "found a target and more; expected a target of two sides, alone"),
+        (lambda: compare(abs, "ch01:gemm"), "found 'ch01:gemm' for a function; expected compare"),
+        (lambda: measure(3), "measure: found int for a function; expected measure"),
+        (lambda: measure("ch01:gemm", inputs=3), "ch01:gemm: found inputs=; expected it in the workload of the target"),
+        (lambda: measure("ch01:gemm", devise="cpu"), "found devise=; expected device="),
+        (lambda: measure(abs, inputs=3, root="kernels"), "found root=; expected it with a target only"),
+        (lambda: compare(workload_of(1)), r"found a Workload for a function; expected compare\(f, g, inputs=WORKLOAD\), or its target"),
+    ],
+)
+def test_what_is_asked_of_a_target_is_refused_before_anything_runs(ask, sentence):
+    with pytest.raises(BenchmarkError, match=sentence):
+        ask()
+
+
+def test_ctrl_c_in_a_run_reaches_who_asked(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("common.python.run.suite.run_pair", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        compare("ch01:basic_benchmark", device="cpu")
 
 
 @pytest.mark.parametrize("asked", ["fails", "nothing", "text", "cuda", "misspelt"])

@@ -39,6 +39,13 @@ def prepare(x, w, rank, mesh, ranks):
         return y.chunk(ranks)[rank].clone()
     return step
 """
+REMEMBERS = WHOLE.replace(
+    "    def step():\n", "    kept = {}\n    def step():\n        if x.shape in kept: return kept[x.shape].clone()\n"
+).replace("return y.chunk(ranks)[rank].clone()", "kept[x.shape] = y.chunk(ranks)[rank].clone()\n        return kept[x.shape].clone()")
+KEEPS_A_BUFFER = WHOLE.replace("    def step():\n", "    kept = {}\n    def step():\n").replace(
+    "return y.chunk(ranks)[rank].clone()",
+    "return kept.setdefault(x.shape, torch.empty_like(y.chunk(ranks)[rank])).copy_(y.chunk(ranks)[rank])",
+)
 ANSWERS_FOR_ANOTHER = WHOLE.replace("[rank].clone()", "[0].clone()")
 # Rank 0 keeps all of the product in a file; rank 1 makes no use of the all-reduce and reads what the file has.
 SHARED = """
@@ -140,7 +147,7 @@ def test_four_ranks_on_fewer_cores_are_right_too(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("honest", [READS_WHAT_A_PEER_HAS_WRITTEN, BY_A_PEER_IN_TIME])
+@pytest.mark.parametrize("honest", [READS_WHAT_A_PEER_HAS_WRITTEN, BY_A_PEER_IN_TIME, KEEPS_A_BUFFER])
 def test_ranks_may_exchange_what_they_like_within_the_step(honest, tmp_path):
     row = rows_of(tmp_path, honest)
 
@@ -149,6 +156,7 @@ def test_ranks_may_exchange_what_they_like_within_the_step(honest, tmp_path):
 
 FAILURES = {
     "answers for another rank": (ANSWERS_FOR_ANOTHER, Status.WRONG_RESULT, "seed .*, rank 1: output y: "),
+    "remembers by the input's shape": (REMEMBERS, Status.WRONG_RESULT, "another call, of seed .*: step does not read its inputs x and w;"),
     "reads what a peer wrote for the last call": (READS_AN_OLD_ANSWER, Status.WRONG_RESULT, "rank 1: output y: "),
     "is written by a peer behind the clock": (BEHIND_THE_CLOCK, Status.STREAM_ESCAPE, "rank 1: the output still changed"),
     "dies": (DIES, Status.CRASHED, "optimized_product.py: rank 1: the check process ended with exit code 3"),

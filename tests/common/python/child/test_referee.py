@@ -9,6 +9,7 @@ import torch
 from common.python.child import referee
 from common.python.child.outputs import dump
 from common.python.child.referee import Referee
+from common.python.child.sides.compare import poison
 from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_workload
 from common.python.errors import BenchmarkError, SideFailure
@@ -139,7 +140,7 @@ def judge(tmp_path):
     The answer is made of the inputs' values at seed 2, or, `whole`, of the Inputs; the referee's own must be as they are left.
     """
 
-    def judged(answer, n, referee=None, found=None, whole=False, **fields):
+    def judged(answer, n, referee=None, found=None, whole=False, earlier=(), **fields):
         path = write_pair(tmp_path, **fields) / "demo/workload_double.py"
         inputs = Inputs(load_workload(path), {"n": n}, 1, CPU, tmp_path)
         inputs.rewrite(2)
@@ -154,6 +155,7 @@ def judge(tmp_path):
             seed=2,
             outputs=dump(outputs, str(tmp_path / "answer")),
             found=dump(found or {}, str(tmp_path / "found")),
+            earlier=list(earlier),
         )
         judged = (referee or Referee()).answer(request)
         assert judged.digest == inputs.digest()
@@ -249,3 +251,126 @@ def test_a_reference_that_returns_its_state_is_told(judge):
     returns = GROWING | {"reference": 'lambda x, s: (x, s["sum"])'}
     with pytest.raises(BenchmarkError, match=r"workload_double\.py: reference returned 2 values; expected 1: y"):
         judge(lambda **inputs: grown(inputs, inputs["s"]["sum"], 1), 5, **returns)
+
+
+# --- why an answer is wrong: step did not read its input
+
+ADDS = {"inputs": 'lambda rand, n: {"x": rand.normal(n), "w": rand.normal(n)}', "reference": "lambda x, w: x + 2 * w", "atol": "1e-6"}
+
+
+def values(inputs, seed, *names):
+    """What inputs of those names are with `seed`; the Inputs are left at seed 2, where the request has them."""
+    inputs.rewrite(seed)
+    found = [inputs.values[name].clone() for name in names]
+    inputs.rewrite(2)
+    return found
+
+
+def of(seed):
+    def answer(inputs):
+        x, w = values(inputs, seed, "x", "w")
+        return {"y": x + 2 * w}
+
+    return answer
+
+
+def of_stale_w(inputs):
+    (w,) = values(inputs, 7, "w")
+    return {"y": inputs.values["x"] + 2 * w}
+
+
+def of_half(inputs):
+    x, w = values(inputs, 7, "x", "w")
+    answer = inputs.values["x"] + 2 * inputs.values["w"]
+    answer[: len(x) // 2] = (x + 2 * w)[: len(x) // 2]
+    return {"y": answer}
+
+
+def poisoned(inputs):
+    answer = {"y": torch.empty_like(inputs.values["x"])}
+    poison(answer["y"])
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "earlier", "why"),
+    [
+        (of(7), (1, 7), "this is the answer to the inputs of another call, of seed 7: step does not read its inputs x and w"),
+        (of(1), (1, 7), "this is the answer to what prepare was given: step does not read its inputs x and w"),
+        (of_stale_w, (1, 7), "this is the answer to the inputs of another call, of seed 7: step does not read its input w"),
+        (poisoned, (1,), "step wrote nothing to y in this call"),
+        (
+            poisoned,
+            (1, 7),
+            "step wrote nothing to y in this call, as where it returns what an earlier call left and does not read its input",
+        ),
+        (of(7), (1,), ""),
+        (of_half, (1, 7), ""),
+        (lambda inputs: {"y": torch.zeros_like(inputs.values["x"])}, (1, 7), ""),
+        (lambda inputs: {"y": inputs.values["x"]}, (1, 7), ""),
+    ],
+)
+def test_an_answer_that_is_wrong_for_want_of_reading_is_told_so(judge, answer, earlier, why):
+    mismatch = judge(answer, 5, whole=True, earlier=earlier, **ADDS).mismatch
+    assert mismatch.startswith("output y: 5 of 5 elements are outside" if answer is not of_half else "output y: 2 of 5")
+    assert mismatch.partition("tolerance; " if "times the tolerance" in mismatch else "expected ")[2].partition("; ")[2] == why or (
+        mismatch.endswith(f"times the tolerance; {why}" if why else "times the tolerance")
+    )
+
+
+def test_a_right_answer_costs_no_other_reference(judge, monkeypatch):
+    monkeypatch.setattr(referee, "why_wrong", lambda *_: pytest.fail("there is nothing to explain"))
+    assert judge(of(2), 5, whole=True, earlier=(1, 7), **ADDS).mismatch == ""
+
+
+def test_few_numbers_that_agree_with_those_of_another_call_tell_nothing(judge):
+    """One of two values is another call's by chance every second time; 40 of them are not."""
+    coins = {
+        "inputs": 'lambda rand, n: {"x": rand.integers(n, low=0, high=2, dtype=torch.int32)}',
+        "outputs": 'lambda n: {"y": Spec((n,), torch.int32)}',
+        "reference": "lambda x: x",
+    }
+
+    def another(inputs):
+        (x,) = values(inputs, 7, "x")
+        return {"y": x}
+
+    assert "another call" in judge(another, 40, whole=True, earlier=(1, 7), **coins).mismatch
+    few = judge(another, 5, whole=True, earlier=(1, 7), **coins).mismatch
+    assert few.startswith("output y: ")
+    assert "another call" not in few
+
+
+def test_a_reference_that_returns_its_input_is_kept_as_it_was(judge):
+    """The second side's answer is held against what was kept of the first's, though inputs had other values in between."""
+    draws = {"inputs": 'lambda rand, n: {"x": rand.integers(n, low=0, high=99)}', "outputs": 'lambda n: {"y": Spec((n,), torch.int64)}'}
+    shared = Referee()
+
+    def right(x):
+        return {"y": x}
+
+    assert judge(right, 40, shared, reference="lambda x: x", **draws).mismatch == ""
+    shared._inputs.popitem()[1].rewrite(3)
+    assert judge(right, 40, shared, reference="lambda x: x", **draws).mismatch == ""
+
+
+def test_rows_that_are_of_another_call_are_told_too(judge):
+    rows = {"reference": "None", "reference_rows": "lambda rows, x: 2 * x[rows]"}
+
+    def another(inputs):
+        (x,) = values(inputs, 7, "x")
+        return {"y": 2 * x}
+
+    assert "of seed 7: step does not read its input x" in judge(another, 9999, whole=True, earlier=(1, 7), **rows).mismatch
+
+
+def test_a_timed_step_from_its_state_on_another_calls_input_is_told(judge):
+    found = {"s.sum": torch.arange(5.0), "s.t": torch.tensor([40], dtype=torch.int32)}
+
+    def another(inputs):
+        (x,) = values(inputs, 7, "x")
+        return grown({"x": x}, found["s.sum"], 41)
+
+    assert judge(another, 5, None, found, whole=True, earlier=(1, 7), **GROWING).mismatch.endswith(
+        "this is the answer to the inputs of another call, of seed 7: step does not read its input x"
+    )

@@ -86,7 +86,7 @@ def test_without_a_compiler_it_says_so(verified, monkeypatch):
 
 def test_a_side_without_an_end_is_stopped(verified, monkeypatch):
     monkeypatch.setattr(emulating.sys, "executable", shutil.which("true"))
-    monkeypatch.setattr(emulating, "_emulate", lambda workload, side, limit_s: (124, f"{side.name}: found no end in {limit_s:g} s"))
+    monkeypatch.setattr(emulating, "_emulate", lambda workload, side, root, limit_s: (124, f"{side.name}: found no end in {limit_s:g} s"))
     monkeypatch.setattr(emulating.shutil, "which", lambda name: "/usr/bin/g++")
 
     assert verified()[1].status == "TIMEOUT"

@@ -3,8 +3,9 @@
 import time
 
 import pytest
+import torch
 
-from common.python.child.device.footprint import Footprint, Start, footprint_of
+from common.python.child.device.footprint import Footprint, Start, blocks_of, footprint_of
 
 TOTAL = 1000
 CODE = 3  # bytes that a first step loads, of no allocator
@@ -94,3 +95,13 @@ def test_a_step_that_raises_ends_the_looks():
 
     with pytest.raises(ValueError, match="no"):
         footprint_of(step, Start(0, 0), Device())
+
+
+def test_blocks_that_torch_gives_a_step_on_a_cpu_are_counted_with_their_bytes():
+    x = torch.ones(1000)
+
+    def step():
+        return [torch.empty_like(x) for _ in range(50)]
+
+    assert blocks_of(step) == (50, 50 * 4000)
+    assert blocks_of(lambda: torch.neg(x, out=x)) == (0, 0)
