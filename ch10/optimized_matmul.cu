@@ -195,6 +195,8 @@ LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, 
        cudaStream_t stream) {
     if (clusterDim < 1 || 8 % clusterDim) return cudaErrorInvalidValue;
     const int most = min(Tiles<TILE_N>(m, n, clusterDim).count(), MOST_BLOCKS / clusterDim);
+    // Walk multiplies a cluster's number, the tiles left and the K-steps in an int.
+    if (size_t(most) * 2 * most * ceil_div(k, TILE_K) >= 1u << 31) return cudaErrorInvalidValue;
     const Clusters clusters{most, clusterDim, THREADS, sizeof(RingAndPanels), stream};
     const Boxes rows{TILE_M, TILE_N / clusterDim, ROWS};
     return launch_persistent(matmul, clusters, Product{a, b, c, m, n, k}, rows, clusterDim, partial, ready);

@@ -37,6 +37,7 @@ __global__ void layer(const float* weight, const float* x, float* y, int dim) {
 }
 
 LAUNCH(const float* x, const float* weight, float* y, float* a, float* b, int layers, int dim, cudaStream_t stream) {
+    if (dim % 4 || dim > 4 * RUN * LANES) return cudaErrorInvalidValue;  // a warp holds a row
     cudaLaunchAttribute overlap;
     overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     overlap.val.programmaticStreamSerializationAllowed = 1;
