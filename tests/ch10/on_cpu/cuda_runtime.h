@@ -7,7 +7,7 @@
 
 using cudaError_t = int;
 using cudaStream_t = void*;
-constexpr int cudaSuccess = 0, cudaErrorInvalidValue = 1;
+constexpr int cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMisalignedAddress = 716;
 constexpr int cudaDevAttrMultiProcessorCount = 0, cudaFuncAttributeMaxDynamicSharedMemorySize = 0;
 constexpr int cudaFuncAttributePreferredSharedMemoryCarveout = 1, cudaSharedmemCarveoutMaxShared = 100;
 
