@@ -1,5 +1,6 @@
 // The kernel of memory_tiers: a warp adds the rows of a table that a bag of ids names. It does not know which memory the table lies in.
 #pragma once
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 
 constexpr int LANES = 32;
@@ -24,7 +25,8 @@ __global__ void sum_bags(const float* __restrict__ table, const int* __restrict_
 }
 
 inline cudaError_t launch_bags(const float* table, const int* ids, float* y, int bags, int per_bag, int width, cudaStream_t stream) {
-    if (width % 4) return cudaErrorInvalidValue;  // rows of whole 16 bytes; table and y start at multiples of 256 bytes, as allocations do
+    if (width % 4) return cudaErrorInvalidValue;  // rows of whole 16 bytes
+    if (!aligned(16, table, y)) return cudaErrorMisalignedAddress;
     sum_bags<<<ceil_div(bags, WARPS), WARPS * LANES, 0, stream>>>(table, ids, y, bags, per_bag, width);
     return cudaGetLastError();
 }

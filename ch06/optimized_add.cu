@@ -14,6 +14,7 @@ __global__ void add(const float* a, const float* b, float* c, int n) {
 }
 
 LAUNCH(const float* a, const float* b, float* c, int n, cudaStream_t stream) {
+    if (size_t(n) + BLOCKS * THREADS >= 1u << 31) return cudaErrorInvalidValue;  // a thread's next index is an int
     add<<<BLOCKS, THREADS, 0, stream>>>(a, b, c, n);
     return cudaGetLastError();
 }

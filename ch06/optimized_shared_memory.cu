@@ -23,6 +23,7 @@ __global__ void average(const float* __restrict__ x, const float* __restrict__ w
 }
 
 LAUNCH(const float* x, const float* weights, float* y, int n, cudaStream_t stream) {
+    if (size_t(n) + 2 * THREADS >= 1u << 31) return cudaErrorInvalidValue;  // indices up to the end of the last tile are int
     average<<<ceil_div(n, THREADS), THREADS, 0, stream>>>(x, weights, y, n);
     return cudaGetLastError();
 }

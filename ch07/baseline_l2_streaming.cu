@@ -1,4 +1,5 @@
 // Baseline: every access has the L2's default priority: two streams of 512 MiB evict a table of 16 MiB that is read 32 times.
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 256;
@@ -25,7 +26,7 @@ __global__ void add(const float4* __restrict__ x, const float4* __restrict__ tab
 }
 
 LAUNCH(const float* x, const float* table, const int* kind, float* y, int tokens, cudaStream_t stream) {
-    // The arrays start at multiples of 16 bytes: allocations of CUDA and PyTorch start at multiples of 256.
+    if (!aligned(16, x, table, y)) return cudaErrorMisalignedAddress;
     auto from = reinterpret_cast<const float4*>(x), rows = reinterpret_cast<const float4*>(table);
     add<<<ceil_div(tokens, STEP * STEPS), THREADS, 0, stream>>>(from, rows, kind, reinterpret_cast<float4*>(y), tokens);
     return cudaGetLastError();

@@ -6,6 +6,7 @@
 // proves: cp_async_wait
 #include <cuda_pipeline.h>
 
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 
 constexpr int ROWS = 32;          // rows per block, one per lane: this pair keeps a row's steps in order (see the workload)
@@ -64,8 +65,8 @@ __global__ void __launch_bounds__(32, 1) smooth(const float* __restrict__ x, flo
 }
 
 LAUNCH(const float* x, float* y, int rows, int cols, cudaStream_t stream) {
-    // A row must be whole groups of 16 bytes. x and y start at multiples of 256 bytes, as allocations of CUDA and PyTorch do.
-    if (cols % 4) return cudaErrorInvalidValue;
+    if (cols % 4) return cudaErrorInvalidValue;  // rows of whole 16 bytes
+    if (!aligned(16, x, y)) return cudaErrorMisalignedAddress;
     smooth<<<ceil_div(rows, ROWS), 32, 0, stream>>>(x, y, rows, cols);
     return cudaGetLastError();
 }

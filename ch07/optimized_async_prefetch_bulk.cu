@@ -8,6 +8,7 @@
 // has: mbarrier_init
 // has: mbarrier_expect_tx
 // has: fence_proxy_async_shared
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 #include "common/cuda/mbarrier.cuh"
 #include "common/cuda/tma.cuh"
@@ -83,8 +84,8 @@ __global__ void __launch_bounds__(32, 1) smooth(const float* __restrict__ x, flo
 }
 
 LAUNCH(const float* x, float* y, int rows, int cols, cudaStream_t stream) {
-    // A row must be whole groups of 16 bytes. x and y start at multiples of 256 bytes, as allocations of CUDA and PyTorch do.
-    if (cols % 4) return cudaErrorInvalidValue;
+    if (cols % 4) return cudaErrorInvalidValue;  // rows of whole 16 bytes
+    if (!aligned(16, x, y)) return cudaErrorMisalignedAddress;
     smooth<<<ceil_div(rows, ROWS), 32, 0, stream>>>(x, y, rows, cols);
     return cudaGetLastError();
 }

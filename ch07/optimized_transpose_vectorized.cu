@@ -7,6 +7,7 @@
 // proves: counter l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum < 0.2 x baseline
 // has: sts_128bit
 // has: lds_128bit
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 
 constexpr int TILE = 64;                // floats per row of the tile: 256 bytes, 8 sectors, in x and in y
@@ -74,7 +75,7 @@ __global__ void __launch_bounds__(THREADS) transpose(const float* __restrict__ x
     __shared__ float4 tile[TILE * GROUPS];  // 16 KB
     // Both conditions hold for a block as a whole. Without predicates the compiler issues all 4 loads before it waits for one.
     const bool inside = (blockIdx.x + 1) * TILE <= rows && (blockIdx.y + 1) * TILE <= cols;
-    const bool aligned = rows % 4 == 0 && cols % 4 == 0;  // x and y themselves start at multiples of 256 bytes, as allocations do
+    const bool aligned = rows % 4 == 0 && cols % 4 == 0;
     if (inside && aligned)
         transpose_tile<true>(tile, x, y, rows, cols);
     else
@@ -82,6 +83,7 @@ __global__ void __launch_bounds__(THREADS) transpose(const float* __restrict__ x
 }
 
 LAUNCH(const float* x, float* y, int rows, int cols, cudaStream_t stream) {
+    if (!aligned(16, x, y)) return cudaErrorMisalignedAddress;
     // Order: blockIdx.x varies fastest and goes down x. Blocks that run together write whole rows of y and read 256-byte pieces of x.
     // One of the two must go in pieces, and writes suffer more. Tuning run on an H200 (8192 x 8192):
     //     this order 131 us, the other order 135 us, a copy of as many bytes 127 us

@@ -5,6 +5,7 @@
 // instead: ch07:vectorized_copy
 // proves: ld_256bit
 // proves: st_256bit
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 256;
@@ -18,12 +19,12 @@ struct alignas(32) Eight {
 __global__ void copy(const float* __restrict__ x, float* __restrict__ y, int n) {
     int i = blockIdx.x * THREADS + threadIdx.x, vectors = n / WIDTH, rest = n % WIDTH;
     // One request of a warp: all 32 bytes of each of 32 sectors.
-    // x and y must start at multiples of 32 bytes. Allocations of CUDA and PyTorch do: they start at multiples of 256.
     if (i < vectors) reinterpret_cast<Eight*>(y)[i] = reinterpret_cast<const Eight*>(x)[i];
     if (i < rest) y[vectors * WIDTH + i] = x[vectors * WIDTH + i];
 }
 
 LAUNCH(const float* x, float* y, int n, cudaStream_t stream) {
+    if (!aligned(32, x, y)) return cudaErrorMisalignedAddress;
     copy<<<ceil_div(n, THREADS * WIDTH), THREADS, 0, stream>>>(x, y, n);
     return cudaGetLastError();
 }

@@ -1,13 +1,13 @@
 // Baseline: 64 warps per SM with one load in flight each: 32 KB.
 // scratch: float partial[1056]
 #include "shared_grid_sum.cuh"
+#include "common/cuda/aligned.cuh"
 
 constexpr int THREADS = 256;
 constexpr int BLOCKS = 8 * 132;    // 2048 threads per SM of an H200; the loop covers any n with any number of blocks
 constexpr int TILE = 4 * THREADS;  // floats per block and iteration
 
 __global__ void sum(const float* __restrict__ x, float* partial, float* y, int n) {
-    // x must start at a multiple of 16 bytes. Allocations of CUDA and PyTorch do: they start at multiples of 256.
     auto vectors = reinterpret_cast<const float4*>(x);
     int tiles = n / TILE;
     float4 total = {};
@@ -22,6 +22,7 @@ __global__ void sum(const float* __restrict__ x, float* partial, float* y, int n
 }
 
 LAUNCH(const float* x, float* y, float* partial, int n, cudaStream_t stream) {
+    if (!aligned(16, x)) return cudaErrorMisalignedAddress;
     int tiles = ceil_div(n, TILE), blocks = tiles < BLOCKS ? tiles : BLOCKS;
     sum<<<blocks, THREADS, 0, stream>>>(x, partial, y, n);
     return cudaGetLastError();

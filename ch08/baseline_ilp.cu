@@ -1,4 +1,5 @@
 // Baseline: Horner's rule: one chain of dependent FMAs per thread.
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 128;  // 16384 points are 512 warps; an H200 has 528 schedulers, so no two warps share one
@@ -28,6 +29,7 @@ __global__ void respond(const float* __restrict__ h, const float2* __restrict__ 
 }
 
 LAUNCH(const float* h, const float* z, float* y, int points, int taps, cudaStream_t stream) {
+    if (!aligned(sizeof(float2), z, y)) return cudaErrorMisalignedAddress;
     auto zs = reinterpret_cast<const float2*>(z);
     respond<<<ceil_div(points, THREADS), THREADS, 0, stream>>>(h, zs, reinterpret_cast<float2*>(y), points, taps);
     return cudaGetLastError();

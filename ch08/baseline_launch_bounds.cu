@@ -1,4 +1,5 @@
 // Baseline: the compiler chooses 42 registers: 32 warps per SM.
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 
 constexpr int POINTS = 4096;
@@ -65,7 +66,7 @@ __global__ void fft(const float2* __restrict__ x, float2* __restrict__ y) {
 
 LAUNCH(const float* x, float* y, int rows, cudaStream_t stream) {
     if (size_t(rows) * POINTS >= 1u << 31) return cudaErrorInvalidValue;  // the kernel counts points in 32 bits
-    // A point is 8 bytes. x and y start at multiples of 256 bytes, as allocations of CUDA and PyTorch do.
+    if (!aligned(sizeof(float2), x, y)) return cudaErrorMisalignedAddress;
     fft<<<rows, THREADS, 0, stream>>>(reinterpret_cast<const float2*>(x), reinterpret_cast<float2*>(y));
     return cudaGetLastError();
 }

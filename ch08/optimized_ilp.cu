@@ -3,6 +3,7 @@
 // predicts: optimized 0.0111 ms = taps / 32 * (147 + 25) / sm_clock
 // proves: counter smsp__average_warps_issue_stalled_wait_per_issue_active.ratio < 0.5 x baseline
 // has: lds_128bit
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 128;  // 16384 points are 512 warps; an H200 has 528 schedulers, so no two warps share one
@@ -51,6 +52,7 @@ __global__ void respond(const float* __restrict__ h, const float2* __restrict__ 
 }
 
 LAUNCH(const float* h, const float* z, float* y, int points, int taps, cudaStream_t stream) {
+    if (!aligned(sizeof(float2), z, y)) return cudaErrorMisalignedAddress;
     auto zs = reinterpret_cast<const float2*>(z);
     respond<<<ceil_div(points, THREADS), THREADS, 0, stream>>>(h, zs, reinterpret_cast<float2*>(y), points, taps);
     return cudaGetLastError();

@@ -25,6 +25,7 @@ PREPARE(void** state) {  // more than 48 KB of shared memory per block need an o
 }
 
 LAUNCH(const float* table, const int16_t* codes, float* y, int n, cudaStream_t stream) {
+    if (size_t(n) + BLOCKS * THREADS >= 1u << 31) return cudaErrorInvalidValue;  // a thread's next index is an int
     int blocks = ceil_div(n, THREADS) < BLOCKS ? ceil_div(n, THREADS) : BLOCKS;
     decode<<<blocks, THREADS, SIZE * sizeof(float), stream>>>(table, codes, y, n);
     return cudaGetLastError();

@@ -18,6 +18,7 @@
 #include <cutlass/gemm/device/gemm_universal_adapter.h>
 #include <cutlass/gemm/kernel/gemm_universal.hpp>
 
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 
 namespace epilogue = cutlass::epilogue::collective;
@@ -51,6 +52,7 @@ using Gemm = cutlass::gemm::device::GemmUniversalAdapter<Multiply>;
 // Strides in elements: from row to row, from column to column, and from matrix to matrix (0, as there is one). For b CUTLASS names the
 // columns first, as if b were transposed.
 LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c, int m, int n, int k, cudaStream_t stream) {
+    if (!aligned(ALIGNMENT, a, b, c)) return cudaErrorMisalignedAddress;
     Gemm::Arguments arguments;
     arguments.problem_shape = {m, n, k};
     arguments.mainloop = {reinterpret_cast<const Bf16*>(a), {k, {}, {}}, reinterpret_cast<const Bf16*>(b), {{}, n, {}}};

@@ -4,6 +4,7 @@
 // proves: /\bMUFU\.SQRT\b/
 // proves: fewer /\bBSSY\b/
 // has: spills == 0
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 256;  // points per block, and landmarks in shared memory per step
@@ -38,7 +39,7 @@ __global__ void __launch_bounds__(THREADS) distances(const float4* __restrict__ 
 }
 
 LAUNCH(const float* points, float* y, int n, int m, cudaStream_t stream) {
-    // A point is 16 bytes. `points` starts at a multiple of 256 bytes, as allocations of CUDA and PyTorch do.
+    if (!aligned(sizeof(float4), points)) return cudaErrorMisalignedAddress;
     distances<<<ceil_div(n, THREADS), THREADS, 0, stream>>>(reinterpret_cast<const float4*>(points), y, n, m);
     return cudaGetLastError();
 }

@@ -5,6 +5,7 @@
 // has: ldmatrix
 // has: ldmatrix_trans
 // has: spills == 0
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 #include "shared_bf16_tiles.cuh"
 #include "shared_mma.cuh"
@@ -57,7 +58,7 @@ __global__ void __launch_bounds__(THREADS, 2) multiply(Product x) {
 
 LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, float* c, int m, int n, int k, cudaStream_t stream) {
     dim3 grid(ceil_div(n, TILE), ceil_div(m, TILE));
-    auto kernel = n % GROUP == 0 && k % GROUP == 0 ? multiply<true> : multiply<false>;
+    auto kernel = n % GROUP == 0 && k % GROUP == 0 && aligned(16, a, b, c) ? multiply<true> : multiply<false>;
     kernel<<<grid, THREADS, 0, stream>>>(Product{a, b, c, m, n, k});
     return cudaGetLastError();
 }

@@ -29,6 +29,7 @@ __global__ void __launch_bounds__(THREADS, 2) softmax(const float* __restrict__ 
 }
 
 LAUNCH(const float* x, float* y, int rows, int cols, cudaStream_t stream) {
+    if (size_t(cols) + EACH * THREADS >= 1u << 31) return cudaErrorInvalidValue;  // a thread's next column is an int
     softmax<<<rows, THREADS, 0, stream>>>(x, y, cols);
     return cudaGetLastError();
 }

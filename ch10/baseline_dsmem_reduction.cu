@@ -16,6 +16,8 @@ __global__ void __launch_bounds__(THREADS) add_partial_sums(const float* __restr
 }
 
 LAUNCH(const float* x, float* partial, float* y, int rows, int cols, cudaStream_t stream) {
+    if (size_t(rows) * BLOCKS >= 1u << 31 || size_t(cols) + EACH * STRIDE >= 1u << 31)
+        return cudaErrorInvalidValue;  // blocks and columns are counted in an int
     sum_shares<<<rows * BLOCKS, THREADS, 0, stream>>>(x, partial, cols);
     add_partial_sums<<<ceil_div(rows * BLOCKS, THREADS), THREADS, 0, stream>>>(partial, y, rows);
     return cudaGetLastError();

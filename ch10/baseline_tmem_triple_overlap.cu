@@ -84,6 +84,7 @@ PREPARE(void** state) {
 }
 
 LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, cudaStream_t stream) {
+    if (cudaError_t error = Product{a, b, c, m, n, k}.check()) return error;
     multiply<<<Tiles<TILE_N>(m, n).count(), THREADS, sizeof(Shared), stream>>>(a, b, c, m, n, k);
     return cudaGetLastError();
 }

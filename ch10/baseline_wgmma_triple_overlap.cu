@@ -56,6 +56,7 @@ __global__ void __launch_bounds__(THREADS, 2)
 }
 
 LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, cudaStream_t stream) {
+    if (cudaError_t error = Product{a, b, c, m, n, k}.check()) return error;
     multiply<<<Tiles<TILE_N>(m, n).count(), THREADS, 0, stream>>>(a, b, c, m, n, k);
     return cudaGetLastError();
 }

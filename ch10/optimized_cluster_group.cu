@@ -51,7 +51,7 @@ __global__ void __cluster_dims__(BLOCKS, 1, 1) __launch_bounds__(THREADS, 2)
 }
 
 LAUNCH(const float* x, float* y, int rows, int cols, cudaStream_t stream) {
-    if (cols > LONGEST) return cudaErrorInvalidValue;
+    if (cols > LONGEST || size_t(rows) * BLOCKS >= 1u << 31) return cudaErrorInvalidValue;  // blocks are counted in an int
     softmax<<<rows * BLOCKS, THREADS, 0, stream>>>(x, y, cols);
     return cudaGetLastError();
 }

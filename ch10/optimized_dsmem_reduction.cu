@@ -27,6 +27,8 @@ __global__ void __cluster_dims__(BLOCKS, 1, 1) __launch_bounds__(THREADS, 2)
 }
 
 LAUNCH(const float* x, float* y, int rows, int cols, cudaStream_t stream) {
+    if (size_t(rows) * BLOCKS >= 1u << 31 || size_t(cols) + EACH * STRIDE >= 1u << 31)
+        return cudaErrorInvalidValue;  // blocks and columns are counted in an int
     sum_rows<<<rows * BLOCKS, THREADS, 0, stream>>>(x, y, cols);
     return cudaGetLastError();
 }

@@ -29,7 +29,7 @@ constexpr int WORTH = 16;         // K-steps that must be idle for a split to pa
 // cut into one range per cluster. A range is a tile or longer, so a divided tile has at most two parts, made by neighbouring clusters. A
 // cluster walks its range backwards: it first multiplies the beginning of a tile, whose sums it gives to the next cluster, and last the end
 // of a tile, for which it takes the sums of the cluster before. It gives before it takes, so no two clusters wait for each other; but the
-// cluster before must be resident. The grid is never larger than what runs at once (limit in shared_persistent.cuh).
+// cluster before must be resident. PREPARE asks whether the whole grid is (require_together in shared_persistent.cuh).
 struct Walk {
     Tiles<TILE_N> tiles;
     int steps, cluster, clusters;
@@ -185,16 +185,21 @@ __global__ void __launch_bounds__(THREADS, 1)
     cluster_sync();  // no block exits while a peer may arrive on its barriers
 }
 
-PREPARE(int* ready, cudaStream_t stream, void** state) {
+PREPARE(int* ready, int clusterDim, cudaStream_t stream, void** state) {
     *state = nullptr;
+    if (clusterDim < 1 || 8 % clusterDim) return cudaErrorInvalidValue;
     if (cudaError_t error = cudaMemsetAsync(ready, 0, MOST_BLOCKS * CONSUMERS * sizeof(int), stream)) return error;
-    return cudaFuncSetAttribute(matmul, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(RingAndPanels));
+    const Clusters most{MOST_BLOCKS / clusterDim, clusterDim, THREADS, sizeof(RingAndPanels), stream};
+    if (cudaError_t error = cudaFuncSetAttribute(matmul, cudaFuncAttributeMaxDynamicSharedMemorySize, most.shared_bytes)) return error;
+    return most.require_together(matmul);
 }
 
 LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, int clusterDim, float* partial, int* ready,
        cudaStream_t stream) {
     if (clusterDim < 1 || 8 % clusterDim) return cudaErrorInvalidValue;
     const int most = min(Tiles<TILE_N>(m, n, clusterDim).count(), MOST_BLOCKS / clusterDim);
+    // Walk multiplies a cluster's number, the tiles left and the K-steps in an int.
+    if (size_t(most) * 2 * most * ceil_div(k, TILE_K) >= 1u << 31) return cudaErrorInvalidValue;
     const Clusters clusters{most, clusterDim, THREADS, sizeof(RingAndPanels), stream};
     const Boxes rows{TILE_M, TILE_N / clusterDim, ROWS};
     return launch_persistent(matmul, clusters, Product{a, b, c, m, n, k}, rows, clusterDim, partial, ready);

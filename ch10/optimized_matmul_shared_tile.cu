@@ -3,6 +3,7 @@
 // proves: bar_sync
 // has: lds_128bit
 // has: spills == 0
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 #include "shared_cuda_cores.cuh"
 
@@ -35,6 +36,8 @@ __global__ void __launch_bounds__(TILE* TILE)
 }
 
 LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, cudaStream_t stream) {
+    if (k % EIGHT) return cudaErrorInvalidValue;  // rows of whole 16 bytes
+    if (!aligned(16, a, b)) return cudaErrorMisalignedAddress;
     multiply<<<dim3(ceil_div(n, TILE), ceil_div(m, TILE)), dim3(TILE, TILE), 0, stream>>>(a, b, c, m, n, k);
     return cudaGetLastError();
 }

@@ -52,6 +52,8 @@ PREPARE(void** state) {
 }
 
 LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, cudaStream_t stream) {
-    multiply<<<Tiles<TILE_N>(m, n).count(), THREADS, SHARED_BYTES, stream>>>(Product{a, b, c, m, n, k});
+    const Product product{a, b, c, m, n, k};
+    if (cudaError_t error = product.check()) return error;
+    multiply<<<Tiles<TILE_N>(m, n).count(), THREADS, SHARED_BYTES, stream>>>(product);
     return cudaGetLastError();
 }

@@ -117,6 +117,7 @@ PREPARE(void** state) {
 }
 
 LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, cudaStream_t stream) {
+    if (cudaError_t error = Product{a, b, c, m, n, k}.check()) return error;
     CUtensorMap a_map, b_map;
     if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, TILE_M, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
     if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, TILE_N, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;

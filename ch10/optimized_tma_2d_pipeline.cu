@@ -73,9 +73,11 @@ PREPARE(void** state) {
 }
 
 LAUNCH(const __nv_bfloat16* a, const __nv_bfloat16* b, __nv_bfloat16* c, int m, int n, int k, cudaStream_t stream) {
+    const Product product{a, b, c, m, n, k};
+    if (cudaError_t error = product.check()) return error;
     CUtensorMap a_map, b_map;
     if (cudaError_t error = encode(&a_map, Tiled<Element>{a, m, k, TILE_M, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
     if (cudaError_t error = encode(&b_map, Tiled<Element>{b, n, k, TILE_N, TILE_K, CU_TENSOR_MAP_SWIZZLE_128B})) return error;
-    multiply<<<Tiles<TILE_N>(m, n).count(), THREADS, sizeof(Shared), stream>>>(a_map, b_map, Product{a, b, c, m, n, k});
+    multiply<<<Tiles<TILE_N>(m, n).count(), THREADS, sizeof(Shared), stream>>>(a_map, b_map, product);
     return cudaGetLastError();
 }

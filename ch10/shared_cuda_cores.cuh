@@ -5,7 +5,7 @@
 #include "common/cuda/launch.cuh"
 
 using Element = __nv_bfloat16;
-constexpr int EIGHT = 8;  // k is a multiple of 8, so rows stay aligned to 16 bytes
+constexpr int EIGHT = 8;  // of which k is a multiple, so rows stay aligned to 16 bytes
 
 __device__ uint4 load_eight(const Element* from) { return *reinterpret_cast<const uint4*>(from); }
 

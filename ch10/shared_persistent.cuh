@@ -57,7 +57,7 @@ struct Clusters {
     size_t shared_bytes;
     cudaStream_t stream;
 
-    // At most as many clusters as are co-resident on an idle GPU, which kernels that spin on another cluster rely on.
+    // At most as many clusters as are co-resident on an idle GPU.
     // A cluster must lie in one GPC. A GPC consists of pairs of SMs, so SMs / 2 clusters of two fit. The number of its SMs may not divide
     // by 4 or 8, so for larger clusters the occupancy API is asked.
     template <typename... Parameters>
@@ -70,6 +70,19 @@ struct Clusters {
         const cudaError_t error = cudaOccupancyMaxActiveClusters(&most, kernel, &config);
         count = min(count, most);
         return error;
+    }
+
+    // For a kernel that spins on another cluster, before its first launch: fails unless all clusters that limit() leaves run at once.
+    // It asks the occupancy API for clusters of any size. limit() spares each launch the question where the count of SMs answers it.
+    template <typename... Parameters>
+    cudaError_t require_together(void (*kernel)(Parameters...)) const {
+        Clusters limited = *this;
+        if (cudaError_t error = limited.limit(kernel)) return error;
+        cudaLaunchAttribute size{};
+        const cudaLaunchConfig_t config = limited.configure(&size);
+        int most = 0;
+        if (cudaError_t error = cudaOccupancyMaxActiveClusters(&most, kernel, &config)) return error;
+        return most < limited.count ? cudaErrorCooperativeLaunchTooLarge : cudaSuccess;
     }
 
     template <typename... Parameters, typename... Arguments>

@@ -2,6 +2,7 @@
 #pragma once
 #include <cuda_bf16.h>
 
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 #include "common/cuda/operands.cuh"
 
@@ -16,6 +17,12 @@ struct Product {
     const Element *a, *b;
     Element* c;
     int m, n, k;
+
+    // Threads access rows of all three matrices 16 bytes at a time.
+    cudaError_t check() const {
+        if (k % 8 || n % 8) return cudaErrorInvalidValue;
+        return aligned(16, a, b, c) ? cudaSuccess : cudaErrorMisalignedAddress;
+    }
 };
 
 // The tiles of c by number, TILE_N columns wide. A cluster's `stacked` tiles, one below the other, share a number.
@@ -34,8 +41,8 @@ struct Tiles {
 };
 
 // A thread's share of a tile of ROWS x TILE_K: chunks of 16 bytes, loaded from a matrix and stored in the swizzled layout that tensor cores
-// read. Eight lanes load a row of 128 bytes, and write it to all 32 banks. Outside the matrix the tile holds zeros. A chunk is aligned to
-// 16 bytes because k is a multiple of 8, which the workload states, and PyTorch allocates matrices at 256 bytes or more.
+// read. Eight lanes load a row of 128 bytes, and write it to all 32 banks. Outside the matrix the tile holds zeros. Product::check
+// refuses matrices whose chunks are not aligned to 16 bytes.
 template <int ROWS, int THREADS>
 struct Share {
     uint4 chunk[ROWS * 8 / THREADS];

@@ -14,7 +14,7 @@ LAUNCH(const float* x, float* y, float* u, int chunks, int points, int degree, v
     Branches<1>& branch = *static_cast<Branches<1>*>(state);
     const int blocks = ceil_div(points, THREADS);
     for (int chunk = 0; chunk < chunks; chunk++) {
-        const int at = chunk * points;
+        const size_t at = size_t(chunk) * points;
         chebyshev<1><<<blocks, THREADS, 0, stream>>>(x + at, u + at, points, degree);
         cudaDeviceSynchronize();
         times_chebyshev<2><<<blocks, THREADS, 0, branch.streams[0]>>>(x + at, u + at, y + at, points, degree);

@@ -17,8 +17,8 @@ LAUNCH(const float* x, float* y, int points, int degree, void* state, cudaStream
     branches.fork(stream);
     chebyshev<1><<<blocks, THREADS, 0, branches.streams[0]>>>(x, y, points, degree);
     chebyshev<2><<<blocks, THREADS, 0, branches.streams[1]>>>(x, y + points, points, degree);
-    chebyshev<3><<<blocks, THREADS, 0, branches.streams[2]>>>(x, y + 2 * points, points, degree);
-    chebyshev<4><<<blocks, THREADS, 0, branches.streams[3]>>>(x, y + 3 * points, points, degree);
+    chebyshev<3><<<blocks, THREADS, 0, branches.streams[2]>>>(x, y + 2 * size_t(points), points, degree);
+    chebyshev<4><<<blocks, THREADS, 0, branches.streams[3]>>>(x, y + 3 * size_t(points), points, degree);
     branches.join(stream);
     return cudaGetLastError();
 }

@@ -15,7 +15,7 @@ LAUNCH(const float* x, float* y, float* u, int chunks, int points, int degree, v
     Branches<1>& branch = *static_cast<Branches<1>*>(state);
     const int blocks = ceil_div(points, THREADS);
     for (int chunk = 0; chunk < chunks; chunk++) {
-        const int at = chunk * points;
+        const size_t at = size_t(chunk) * points;
         chebyshev<1><<<blocks, THREADS, 0, stream>>>(x + at, u + at, points, degree);
         cudaEventRecord(branch.forked, stream);
         cudaStreamWaitEvent(branch.streams[0], branch.forked, 0);  // waits for this record: the event is free for the next chunk

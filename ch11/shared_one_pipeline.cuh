@@ -1,6 +1,7 @@
 // One warp loads tiles, four compute and store them: a double-buffered pipeline between the two roles, two blocks per SM.
 #pragma once
 #include "ch11/shared_roles.cuh"
+#include "common/cuda/aligned.cuh"
 
 constexpr int TILE = 10240, TILES = 4;                      // floats per tile, tiles per block
 constexpr int STAGE_BYTES = STAGES * TILE * sizeof(float);  // 80 KB of shared memory: a Hopper's SM holds two blocks
@@ -31,9 +32,10 @@ inline cudaError_t allow_shared_memory() {
     return cudaFuncSetAttribute(warp_specialized_kernel_pipeline_multistream, cudaFuncAttributeMaxDynamicSharedMemorySize, STAGE_BYTES);
 }
 
-// One micro-batch on `stream`; a pointer to it must be a multiple of 16 bytes.
+// One micro-batch on `stream`.
 inline cudaError_t launch_batch(const float* x, float* y, int points, int degree, cudaStream_t stream) {
-    if (points % 4) return cudaErrorInvalidValue;
+    if (points % 4) return cudaErrorInvalidValue;  // batches of whole 16 bytes
+    if (!aligned(16, x, y)) return cudaErrorMisalignedAddress;
     const int blocks = (points + TILE * TILES - 1) / (TILE * TILES);
     warp_specialized_kernel_pipeline_multistream<<<blocks, ROLES, STAGE_BYTES, stream>>>(x, y, points, degree);
     return cudaGetLastError();

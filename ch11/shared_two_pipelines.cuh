@@ -1,6 +1,7 @@
 // One warp loads tiles, four compute them, one stores them: a double-buffered pipeline from each role to the next.
 #pragma once
 #include "ch11/shared_roles.cuh"
+#include "common/cuda/aligned.cuh"
 
 constexpr int TILE = 1024, TILES = 16;  // floats per tile, tiles per block
 
@@ -41,9 +42,10 @@ __global__ void __launch_bounds__(WARP + COMPUTE + WARP)
     }
 }
 
-// One micro-batch on `stream`; a pointer to it must be a multiple of 16 bytes.
+// One micro-batch on `stream`.
 inline cudaError_t launch_batch(const float* x, float* y, int points, int degree, cudaStream_t stream) {
-    if (points % 4) return cudaErrorInvalidValue;
+    if (points % 4) return cudaErrorInvalidValue;  // batches of whole 16 bytes
+    if (!aligned(16, x, y)) return cudaErrorMisalignedAddress;
     const int blocks = (points + TILE * TILES - 1) / (TILE * TILES);
     warp_specialized_kernel_two_pipelines_multistream<<<blocks, WARP + COMPUTE + WARP, 0, stream>>>(x, y, points, degree);
     return cudaGetLastError();

@@ -29,6 +29,7 @@ __global__ void expand(const int* edge, int* distance, const int* frontier, int*
 PREPARE(void** state) { return cudaMallocHost(state, sizeof(int)); }  // pinned, so that the copy of the size needs no staging
 
 LAUNCH(const int* edge, int* distance, int* frontier, int* size, int nodes, void* state, cudaStream_t stream) {
+    if (size_t(nodes) * EDGES >= 1u << 31) return cudaErrorInvalidValue;  // edges are counted in an int
     int* found = static_cast<int*>(state);
     begin<<<ceil_div(nodes, THREADS) + 1, THREADS, 0, stream>>>(distance, frontier, size, nodes);
     *found = 1;

@@ -1,10 +1,11 @@
 // Baseline: one kernel per layer, in stream order: each begins to load its weights when the layer before has ended.
 // scratch: float a[dim]
 // scratch: float b[dim]
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 
 constexpr int LANES = 32, ROWS = 8;  // rows per block, one per warp
-constexpr int RUN = 8;  // float4 per lane, so a row has at most 1024 weights; dim is a multiple of 4, so rows are aligned to 16 bytes
+constexpr int RUN = 8;               // float4 per lane, so a row has at most 1024 weights
 
 // One layer: y = max(0, weight x).
 __global__ void layer(const float* weight, const float* x, float* y, int dim) {
@@ -30,6 +31,8 @@ __global__ void layer(const float* weight, const float* x, float* y, int dim) {
 }
 
 LAUNCH(const float* x, const float* weight, float* y, float* a, float* b, int layers, int dim, cudaStream_t stream) {
+    if (dim % 4 || dim > 4 * RUN * LANES) return cudaErrorInvalidValue;  // a warp holds a row
+    if (!aligned(16, x, weight, a, b)) return cudaErrorMisalignedAddress;
     const float* from = x;
     for (int l = 0; l < layers; l++) {
         float* to = l == layers - 1 ? y : l % 2 ? b : a;

@@ -31,6 +31,7 @@ __global__ void tally(const int* __restrict__ list, const int* __restrict__ coun
 }
 
 LAUNCH(const int* x, int* count, int64_t* sums, int* list, uint8_t* storage, int n, cudaStream_t stream) {
+    if (size_t(n) + TALLY_BLOCKS * THREADS >= 1u << 31) return cudaErrorInvalidValue;  // a thread's next index is an int
     if (cudaError_t code = cudaMemsetAsync(sums, 0, 2 * sizeof(int64_t), stream)) return code;
     size_t bytes = 1048576 + n / 64;
     if (cudaError_t code = cub::DeviceSelect::If(storage, bytes, x, list, count, n, IsKept{}, stream)) return code;

@@ -67,6 +67,7 @@ __global__ void tally(const int* __restrict__ list, const int* __restrict__ coun
 }
 
 LAUNCH(const int* x, int* count, int64_t* sums, int* list, int n, cudaStream_t stream) {
+    if (size_t(n) + TALLY_BLOCKS * THREADS >= 1u << 31) return cudaErrorInvalidValue;  // a thread's next index is an int
     if (cudaError_t code = cudaMemsetAsync(count, 0, sizeof(int), stream)) return code;
     if (cudaError_t code = cudaMemsetAsync(sums, 0, 2 * sizeof(int64_t), stream)) return code;
     compact<<<ceil_div(n, THREADS * RUN), THREADS, 0, stream>>>(x, list, count, n);

@@ -41,6 +41,7 @@ __global__ void expand(const int* edge, int* distance, int* frontier, int* size,
 }
 
 LAUNCH(const int* edge, int* distance, int* frontier, int* size, int* done, int nodes, cudaStream_t stream) {
+    if (size_t(nodes) * EDGES >= 1u << 31) return cudaErrorInvalidValue;  // edges are counted in an int
     begin<<<ceil_div(nodes, THREADS) + 1, THREADS, 0, stream>>>(distance, frontier, size, done, nodes);
     expand<<<1, THREADS, 0, stream>>>(edge, distance, frontier, size, done, 0, nodes);
     return cudaGetLastError();

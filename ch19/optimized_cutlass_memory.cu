@@ -11,6 +11,7 @@
 #include <cute/swizzle.hpp>
 #include <cute/swizzle_layout.hpp>
 
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 
 constexpr int TILE = 64, THREADS = 256;
@@ -53,6 +54,7 @@ __global__ void __launch_bounds__(THREADS)
 
 LAUNCH(const __nv_bfloat16* values, __nv_bfloat16* turned, int tokens, int width, cudaStream_t stream) {
     if (tokens % VECTOR || width % VECTOR) return cudaErrorInvalidValue;
+    if (!aligned(16, values, turned)) return cudaErrorMisalignedAddress;
     turn<<<dim3(ceil_div(tokens, TILE), ceil_div(width, TILE)), THREADS, 0, stream>>>(values, turned, tokens, width);
     return cudaGetLastError();
 }

@@ -6,6 +6,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 256;
@@ -15,7 +16,7 @@ __global__ void dequantize(const __nv_fp8_e4m3* __restrict__ cache, const float*
                            int tokens, int width) {
     const unsigned i = (blockIdx.x * THREADS + threadIdx.x) * WIDTH;
     if (i >= unsigned(tokens) * width) return;
-    // Rows are multiples of 16 values, so all 16 have one scale. Allocations start at multiples of 256 bytes.
+    // Rows are multiples of 16 values, so all 16 have one scale.
     const float scale = scales[i / width];
     const uint4 packed = *reinterpret_cast<const uint4*>(cache + i);
     const __nv_fp8x2_storage_t* pairs = reinterpret_cast<const __nv_fp8x2_storage_t*>(&packed);
@@ -33,6 +34,7 @@ __global__ void dequantize(const __nv_fp8_e4m3* __restrict__ cache, const float*
 
 LAUNCH(const __nv_fp8_e4m3* cache, const float* scales, __nv_bfloat16* y, int tokens, int width, cudaStream_t stream) {
     if (width % WIDTH || size_t(tokens) * width >= 1u << 31) return cudaErrorInvalidValue;
+    if (!aligned(16, cache, y)) return cudaErrorMisalignedAddress;
     dequantize<<<ceil_div(tokens * width, THREADS * WIDTH), THREADS, 0, stream>>>(cache, scales, y, tokens, width);
     return cudaGetLastError();
 }

@@ -1,8 +1,9 @@
 // s = x + r in BF16, and y = s / rms(s) * w: one block per row, in packs of WIDTH elements. A thread keeps its first KEPT packs of s in
 // registers; it reads the others again for y.
-// A Pack is aligned to its size: rows must be whole packs, and arrays start at multiples of 256 bytes, as allocations of PyTorch do.
+// A Pack is aligned to its size: rows must be whole packs, and arrays start at multiples of one.
 #pragma once
 #include <cuda_bf16.h>
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 
 template <int WIDTH>
@@ -95,6 +96,7 @@ cudaError_t launch_add_norm(const __nv_bfloat16* x, const __nv_bfloat16* r, cons
                             int rows, int cols, float eps, cudaStream_t stream) {
     using P = Pack<WIDTH>;
     if (cols % WIDTH) return cudaErrorInvalidValue;  // rows of whole packs
+    if (!aligned(sizeof(P), x, r, w, s, y)) return cudaErrorMisalignedAddress;
     add_norm<THREADS, WIDTH, KEPT><<<rows, THREADS, 0, stream>>>((const P*)x, (const P*)r, (const P*)w, (P*)s, (P*)y, cols / WIDTH, eps);
     return cudaGetLastError();
 }

@@ -7,6 +7,7 @@
 // has: bulk_copy_g2s
 // has: fence_proxy_async_shared
 // has: spills == 0
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 #include "shared_head_stages.cuh"
 
@@ -70,6 +71,7 @@ PREPARE(void** state) {
 LAUNCH(const __nv_bfloat16* x, const __nv_bfloat16* weights, float* logits, int hidden, int vocabulary, cudaStream_t stream) {
     int blocks;
     if (cudaError_t code = blocks_of(hidden, &blocks)) return code;
+    if (!aligned(16, x, weights)) return cudaErrorMisalignedAddress;
     head_product<<<blocks, THREADS, STAGES * stage_bytes(hidden), stream>>>(x, weights, logits, hidden, vocabulary);
     return cudaGetLastError();
 }

@@ -9,6 +9,7 @@
 #include <climits>
 #include <cuda_bf16.h>
 
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 #include "common/cuda/mbarrier.cuh"
 
@@ -150,6 +151,7 @@ LAUNCH(const __nv_bfloat16* x, const int* chosen, const float* shares, const __n
     if (cudaError_t code = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device)) return code;
     if (hidden % 8 || inner % 8) return cudaErrorInvalidValue;  // rows of whole 16 bytes
     if (int64_t(tokens) * top * inner > INT_MAX || int64_t(tokens) * hidden > INT_MAX) return cudaErrorInvalidValue;
+    if (!aligned(16, x, gate_up, down, h)) return cudaErrorMisalignedAddress;
     const size_t stage = STAGES * ROWS * sizeof(__nv_bfloat16);
     gate_up_rows<<<sms, THREADS, stage * hidden, stream>>>(GateUp{gate_up, x, chosen, top, hidden, inner}, tokens * top * inner, h);
     down_rows<<<sms, THREADS, stage * inner, stream>>>(Down{down, h, chosen, top, hidden, inner}, tokens * hidden, shares, y);

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 256, LANES = 32, WARPS = THREADS / LANES;
@@ -65,6 +66,7 @@ __global__ void __launch_bounds__(THREADS) quantized_norm(const __nv_bfloat16* _
 
 LAUNCH(const __nv_bfloat16* x, const __nv_bfloat16* weight, __nv_fp8_e4m3* y, float* scale, int rows, int width, cudaStream_t stream) {
     if (width % 8 || width > MOST * THREADS * 8) return cudaErrorInvalidValue;
+    if (!aligned(16, x, weight, y)) return cudaErrorMisalignedAddress;
     quantized_norm<<<rows, THREADS, 0, stream>>>(x, weight, y, scale, width);
     return cudaGetLastError();
 }

@@ -8,6 +8,7 @@
 // scratch: float partial[heads * (context / 64 + 1) * 66]
 // scratch: float act[inner]
 // scratch: int arrived[1]
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 #include "shared_phases.cuh"
 
@@ -67,6 +68,7 @@ LAUNCH(const int* token, const __nv_bfloat16* embedding, const __nv_bfloat16* qk
        __nv_bfloat16* values, __nv_bfloat16* logits, float* x, float* q, float* partial, float* act, int* arrived, int layers, int hidden,
        int heads, int kv, int inner, int vocabulary, int context, cudaStream_t stream) {
     if (hidden % 8 || inner % 8 || hidden > MOST || inner > MOST || heads * DIM > MOST || heads % kv) return cudaErrorInvalidValue;
+    if (!aligned(16, embedding, qkv, o, gate_up, down, keys)) return cudaErrorMisalignedAddress;
     int device, sms;
     if (cudaError_t code = cudaGetDevice(&device)) return code;
     if (cudaError_t code = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device)) return code;

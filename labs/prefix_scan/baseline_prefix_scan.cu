@@ -40,6 +40,7 @@ __global__ void __launch_bounds__(THREADS)
 
 LAUNCH(const int* x, int* y, int* sums, int n, cudaStream_t stream) {
     if (n > INT_MAX - TILE_VALUES) return cudaErrorInvalidValue;  // indices of the last tile would leave int
+    if (!aligned(16, x, y)) return cudaErrorMisalignedAddress;
     const int tiles = ceil_div(n, TILE_VALUES);
     sum_tiles<<<tiles, THREADS, 0, stream>>>(x, sums, n);
     scan_sums<<<1, SCANNERS, 0, stream>>>(sums, tiles);

@@ -56,6 +56,7 @@ __global__ void __launch_bounds__(THREADS) scan(const int* __restrict__ x, int64
 
 LAUNCH(const int* x, int* y, int64_t* status, int n, cudaStream_t stream) {
     if (n > INT_MAX - TILE_VALUES) return cudaErrorInvalidValue;  // indices of the last tile would leave int
+    if (!aligned(16, x, y)) return cudaErrorMisalignedAddress;
     const int tiles = ceil_div(n, TILE_VALUES);
     if (cudaError_t code = cudaMemsetAsync(status, 0, (tiles + 1) * sizeof(int64_t), stream)) return code;
     scan<<<tiles, THREADS, 0, stream>>>(x, status, y, n);

@@ -3,6 +3,7 @@
 #include <climits>
 #include <cstdint>
 
+#include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 256, LANES = 32, WARPS = THREADS / LANES;
@@ -24,7 +25,7 @@ struct Tile {
     int4 row[ROWS];  // row r of the warp: lane l has values 4 l to 4 l + 3
     int first;       // the index in x of this thread's first value; the next row is 128 values further
 
-    // Values from `n` on count as 0. x starts at a multiple of 16 bytes, as allocations of CUDA and PyTorch do.
+    // Values from `n` on count as 0. x starts at a multiple of 16 bytes.
     __device__ void load(const int* __restrict__ x, int tile, int n) {
         first = tile * TILE_VALUES + threadIdx.x / LANES * WARP_VALUES + threadIdx.x % LANES * 4;
 #pragma unroll

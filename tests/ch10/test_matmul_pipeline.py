@@ -99,6 +99,18 @@ class Side:
         """Of the last launch."""
         return ctypes.c_int.in_dll(self._built._library, "gridDim").value
 
+    def prepared(self, cluster, gpc):
+        """What PREPARE of MATMUL returns on 20 multiprocessors, `gpc` in each GPC, for clusters of so many blocks."""
+        library, state = self._built._library, ctypes.c_void_p()
+        of_a_gpc = ctypes.c_int.in_dll(library, "on_cpu_gpc")
+        usual = of_a_gpc.value
+        library.on_cpu_set(1, LAZINESS["at once"], 20, b"")
+        of_a_gpc.value = gpc
+        try:
+            return library.prepare(ctypes.c_void_p(self._scratch[1].data_ptr()), cluster, None, ctypes.byref(state))
+        finally:
+            of_a_gpc.value = usual
+
     def is_right(self, case, **how):
         shape = {"m": case.m, "n": case.n, "k": case.k}
         workload = WORKLOADS[SPECIALIZED]
@@ -218,6 +230,12 @@ def test_sizes_of_clusters_that_no_hardware_has_are_refused(emulated):
 def test_no_more_blocks_are_launched_than_run_at_once(emulated, side, multiprocessors, cluster, blocks):
     assert emulated(side).is_right(Case(2 * TILE_M * multiprocessors, 8, 8, cluster, multiprocessors))
     assert emulated(side).blocks() == blocks
+
+
+def test_a_kernel_that_spins_on_another_cluster_is_refused_where_not_all_of_them_run_at_once(emulated):
+    assert emulated(MATMUL).prepared(2, gpc=10) == 0
+    assert emulated(MATMUL).prepared(1, gpc=5) == 0
+    assert emulated(MATMUL).prepared(2, gpc=5) == 720  # cudaErrorCooperativeLaunchTooLarge: 8 clusters of two run at once, not 10
 
 
 @pytest.mark.parametrize("side", SIDES)

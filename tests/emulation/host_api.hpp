@@ -11,6 +11,7 @@ enum cudaError {
     cudaErrorInvalidConfiguration = 9,
     cudaErrorInvalidDevice = 101,
     cudaErrorPeerAccessAlreadyEnabled = 704,
+    cudaErrorMisalignedAddress = 716,
     cudaErrorNotSupported = 801,
     cudaErrorLaunchFailure = 719,
     cudaErrorStreamCaptureUnsupported = 900,

@@ -7,7 +7,8 @@
 
 using cudaError_t = int;
 using cudaStream_t = void*;
-constexpr int cudaSuccess = 0, cudaErrorInvalidValue = 1;
+constexpr int cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMisalignedAddress = 716;
+constexpr int cudaErrorCooperativeLaunchTooLarge = 720;
 constexpr int cudaDevAttrMultiProcessorCount = 0, cudaFuncAttributeMaxDynamicSharedMemorySize = 0;
 constexpr int cudaFuncAttributePreferredSharedMemoryCarveout = 1, cudaSharedmemCarveoutMaxShared = 100;
 
@@ -50,10 +51,13 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, Kernel kernel, 
     on_cpu::launch(config->gridDim.x, config->blockDim.x, [=] { kernel(arguments...); }, config->attrs->val.clusterDim.x);
     return cudaGetLastError();
 }
-// A cluster lies in one GPC; here these have 18 multiprocessors, and the last one what is left.
+// A cluster lies in one GPC; here these have so many multiprocessors, and the last one what is left.
+extern "C" {
+__attribute__((used)) inline int on_cpu_gpc = 18;
+}
 template <typename Kernel>
 cudaError_t cudaOccupancyMaxActiveClusters(int* count, Kernel, const cudaLaunchConfig_t* config) {
-    const int gpc = 18, blocks = config->attrs->val.clusterDim.x;
+    const int gpc = on_cpu_gpc, blocks = config->attrs->val.clusterDim.x;
     *count = on_cpu::multiprocessors / gpc * (gpc / blocks) + on_cpu::multiprocessors % gpc / blocks;
     return cudaSuccess;
 }
