@@ -34,7 +34,7 @@ WORKLOAD = Workload(
     time_at={"n": 1 << 26},
     check_at=({"n": 1}, {"n": 2}, {"n": 255}, {"n": 513}, {"n": 100_001}),
     # The rounds of a filter could be folded into one FMA, so that they are no bound: what any implementation has to do is move x and y.
-    work=lambda n: {"fp32": 2 * n, "dram_read": 4 * n, "dram_write": 4 * n},
+    work=lambda n: {"fp32_fma": 2 * n, "dram_read": 4 * n, "dram_write": 4 * n},
     # 128 rounds in fp32 are off by at most 8e-7 (1 + |y|), over 4 M values on a CPU; times 2.5.
     rtol=2e-6,
     atol=2e-6,

@@ -1,6 +1,6 @@
 // Optimized: blocks of 1024 threads share the same table: 64 warps per SM.
 // predicts: baseline 1.29 ms = 2 * n * 650e-9 / (sm_count * 1024)  (1 KB of codes in flight per SM, 650 ns to arrive, assumed)
-// predicts: optimized 0.323 ms = 2 * n * 650e-9 / (sm_count * 4096)  (4 KB in flight, of 7.2 KB that would fill DRAM)
+// predicts: optimized 0.323 ms = 2 * n * 650e-9 / (sm_count * 4096)  (4 KB in flight, of 7.1 KB that would fill DRAM)
 // proves: block > baseline
 // proves: counter sm__warps_active.avg.pct_of_peak_sustained_active > 2 x baseline
 // has: registers <= 32

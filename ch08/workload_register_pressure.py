@@ -5,12 +5,12 @@ The baseline is made to spill: 256 sums per thread exceed 255 registers by desig
 Predicted: cycles of the SM's memory pipe per 8 rows of x and g, with spills ending in the L1. Measured: RESULTS.md; the gain is larger.
 
 Why: a store to local memory goes on to the L2. The 566 in the loop are 2264 bytes per thread for every 8 rows, 76 GB in all.
-At 6 TB/s, what the L2 takes of whole sectors, these are most of the baseline's time: lts__throughput is 80 %, sm__throughput 27 % (H200).
+At 6 TB/s, what the L2 takes of whole sectors, these are most of the baseline's time: lts__throughput is 82 %, sm__throughput 27 % (H200).
 In the optimized side they are 9 % and 69 %. Spills that miss the L1 would explain the rest; they were not counted.
 
 The optimized side stays below its ceiling: registers leave room for two blocks per SM (launch__occupancy_limit_registers), and all warps of
 a block load, meet, multiply and meet again. Its pipes are 69 % busy, cuBLAS's 87 % (sm__throughput).
-No side moves the 201 MB declared: x and g exceed the L2, so some rows are fetched again. It is 399 MB in the optimized side and 577 in
+No side moves the 201 MB declared: x and g exceed the L2, so some rows are fetched again. It is 398 MB in the optimized side and 577 in
 cuBLAS (dram__bytes.sum), a few percent of what DRAM can do.
 """
 # traffic: x and g are 134 MB and the L2 holds 60: each block reads all of its 4096 rows, so some are fetched again

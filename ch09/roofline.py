@@ -12,7 +12,7 @@ from common.python.child.sides.loader import load_workload
 from common.python.gate.expectations import read_expectations
 
 CHAPTER = Path(__file__).parent
-RATES = ("bf16", "fp32")  # flop/s, by the unit that does them
+RATES = ("bf16", "fp32", "fp32_fma")  # flop/s: of products, and of the CUDA cores alone
 ROW = "{:14} {:8} {:>12} {:>10} {:>22} {:>22} {:>22}"
 
 

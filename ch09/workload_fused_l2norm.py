@@ -21,7 +21,7 @@ def reference(x, eps):
 
 def work(rows, cols, eps):
     """A square, an addition and a division an element; the root of a row is left out."""
-    return {"fp32": 3 * rows * cols, "dram_read": 4 * rows * cols, "dram_write": 4 * rows * cols}
+    return {"fp32_fma": 3 * rows * cols, "dram_read": 4 * rows * cols, "dram_write": 4 * rows * cols}
 
 
 WORKLOAD = Workload(

@@ -19,7 +19,7 @@ WORKLOAD = Workload(
     time_at={"n": 1 << 26},  # 256 MiB each way: more than four times an L2 of 60 MB
     check_at=({"n": 1}, {"n": 255}, {"n": 1025}, {"n": 100_003}),
     # A sine and a root count as one each, however many instructions they take: no ceiling of flops is near.
-    work=lambda n: {"fp32": 2 * n, "dram_read": 4 * n, "dram_write": 4 * n},
+    work=lambda n: {"fp32_fma": 2 * n, "dram_read": 4 * n, "dram_write": 4 * n},
     # CUDA states sinf to 2 ulp, of which the root keeps half, and rounds once more: 1.79e-7. With the sinf of g++ it is 9.0e-8.
     rtol=1.8e-7,
     atol=0.0,

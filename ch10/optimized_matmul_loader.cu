@@ -38,7 +38,8 @@ __global__ void __launch_bounds__(THREADS, 1)
             const Slot at(step);
             barrier_wait(&ring.full[at.stage], at.parity);
             sums.add(ring, at.stage, step == 0);
-            wgmma_wait<0>();  // meanwhile the tensor cores run the other warpgroup's products
+            // Unlike in the step before, where one K-step's products run on. The other warpgroup's keep the tensor cores busy meanwhile.
+            wgmma_wait<0>();
             if (threadIdx.x % 32 == 0) barrier_arrive(&ring.empty[at.stage]);
         }
         sums.store(c, row, column, m, n);

@@ -48,7 +48,7 @@ URGENT = Workload(
         {"points": 3000, "degree": 33, "urgent_points": 300, "urgent_degree": 200},
     ),
     work=lambda points, degree, urgent_points, urgent_degree: {
-        "fp32": 2 * (points * degree + 4 * urgent_points * urgent_degree),
+        "fp32_fma": 2 * (points * degree + 4 * urgent_points * urgent_degree),
         "dram_read": 4 * (points + urgent_points),
         "dram_write": 4 * (points + urgent_points),
     },

@@ -20,7 +20,7 @@ WORKLOAD = Workload(
         {"chunks": 5, "points": 300, "degree": 33},
     ),
     work=lambda chunks, points, degree: {
-        "fp32": 4 * chunks * points * degree,
+        "fp32_fma": 4 * chunks * points * degree,
         "dram_read": 4 * chunks * points,
         "dram_write": 4 * chunks * points,
     },

@@ -20,7 +20,7 @@ WORKLOAD = Workload(
         {"rounds": 3, "points": 3000, "degree": 16},
     ),
     work=lambda rounds, points, degree: {
-        "fp32": 4 * rounds * points * degree,
+        "fp32_fma": 4 * rounds * points * degree,
         "dram_read": 4 * rounds * points,  # workspace can stay in the L2, and x of a round for its second kernel
         "dram_write": 4 * rounds * points,
     },

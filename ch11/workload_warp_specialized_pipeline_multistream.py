@@ -22,7 +22,7 @@ WORKLOAD = Workload(
         {"points": 40964, "degree": 3},
     ),
     work=lambda points, degree: {
-        "fp32": 2 * BATCHES * points * degree,
+        "fp32_fma": 2 * BATCHES * points * degree,
         "dram_read": 4 * BATCHES * points,
         "dram_write": 4 * BATCHES * points,
     },

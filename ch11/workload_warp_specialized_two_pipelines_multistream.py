@@ -23,7 +23,7 @@ WORKLOAD = Workload(
         {"points": 16392, "degree": 5},
     ),
     work=lambda points, degree: {
-        "fp32": 2 * BATCHES * points * degree,
+        "fp32_fma": 2 * BATCHES * points * degree,
         "dram_read": 4 * BATCHES * points,
         "dram_write": 4 * BATCHES * points,
     },

@@ -34,7 +34,7 @@ def reference(x, rate, steps):
 def work(rows, cols, rate, steps):
     return {
         "launch": 1,
-        "fp32": 6 * rows * cols * steps,  # (1 - 4 rate) here + rate around: 4 additions, 2 products
+        "fp32_fma": 6 * rows * cols * steps,  # (1 - 4 rate) here + rate around: 4 additions, 2 products
         "dram_read": 4 * rows * cols,
         "dram_write": 4 * rows * cols,
     }

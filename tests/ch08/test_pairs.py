@@ -14,6 +14,7 @@ from tests.support.teeth import ROOT
 
 CHAPTER = ROOT / "ch08"
 REGISTERS, SHARED, RESERVED, MOST_WARPS = 65536, 228 << 10, 1 << 10, 64  # of an SM; shared memory that CUDA keeps of every block
+POINTS = "const float2* __restrict__ x, float2* __restrict__ y"
 
 
 def workload_of(pair):
@@ -50,7 +51,7 @@ def blocks_of_an_sm(threads, registers, shared=0):
     [
         ("occupancy", ["constexpr int THREADS = 1024;"]),
         ("register_pressure", ["constexpr int REACH = 8;"]),
-        ("launch_bounds", ["__global__ void __launch_bounds__(THREADS, 4) fft(const float2* __restrict__ x, float2* __restrict__ y) {"]),
+        ("launch_bounds", [f"__global__ void __launch_bounds__(THREADS, 4) fft({POINTS}) {{ transform_row(x, y); }}"]),
         (
             "threshold",
             ["float above = threshold + (value - threshold) * gain[i];", "y[i] = value > threshold ? above : value;"],
@@ -70,7 +71,7 @@ def test_occupancy_is_two_blocks_that_share_the_shared_memory():
 
 
 def test_launch_bounds_make_room_for_four_blocks_instead_of_two():
-    threads = constants("optimized", "launch_bounds")["THREADS"]
+    threads = cuda_sides.constants_of(CHAPTER / "shared_fft.cuh")["THREADS"]
     shared = 8 * (4096 + 4096 // 16)
     assert [blocks_of_an_sm(threads, registers, shared) for registers in (42, 32)] == [2, 4]
 
