@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, count
 from pathlib import Path
 from typing import Self
 
-from common.python.errors import BenchmarkError
+from common.python.errors import BenchmarkError, ExitCode
 from common.python.pairs.discovery import is_folder
 from common.python.report.comment import comment
 from common.python.report.csv_table import csv_text
@@ -17,10 +17,12 @@ from common.python.report.html import html
 from common.python.report.tables import junit, markdown
 from common.python.results import Document, Metrics, PairResult, Run, SideMetrics
 from common.python.settings import Settings
-from common.python.storage import document_text, make_folder, read_document, runs_folder, write_whole
+from common.python.storage import document_text, fills_disk, make_folder, read_document, runs_folder, write_whole
 
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
+JUNIT_FILE = "junit.xml"
+_SMALLEST_FIRST = (JUNIT_FILE, METRICS_FILE, "comment.md", "results.csv", "report.md", "report.html")
 
 # Choices that change which rows are made or where they go, but not one number in a row.
 _FREE_ON_RESUME = {
@@ -49,6 +51,7 @@ class RunFolder:
         self.saved = saved
         self._rows = {row.target: row for row in rows}
         self._folders = dict(saved.folders) if saved else {}
+        self._rows_kept = ""
         self.name_folders(self._rows)
 
     @classmethod
@@ -104,8 +107,8 @@ class RunFolder:
 
     def write_run(self, run: Run) -> None:
         """Write run.json, and metrics.json with the rows so far, so that even a run that is killed at once can be loaded."""
-        self._write_rows()
-        write_whole(self.path / RUN_FILE, document_text(run))
+        self._write(METRICS_FILE, self._rows_text())
+        self._write(RUN_FILE, document_text(run))
 
     def write_pair(self, row: PairResult) -> None:
         """Write what is known of a target that is done: its sides, then the pair, then all rows."""
@@ -114,20 +117,53 @@ class RunFolder:
         for side in row.sides:
             write_whole(folder / side / METRICS_FILE, document_text(side_metrics(row, side)))
         write_whole(folder / METRICS_FILE, document_text(row))
-        self._write_rows()
+        self._write(METRICS_FILE, self._rows_text())
 
     def write_second(self, row: PairResult) -> None:
         """Write the second measurement of a target whose first was red, beside the first."""
         write_whole(self._target_path(row.target) / "second_metrics.json", document_text(row))
 
-    def finish(self, run: Run) -> None:
-        """Write the reports, and run.json last: a run.json with an exit code says that everything else is there."""
-        write_reports(self.path, run, self.rows)
-        write_whole(self.path / "junit.xml", junit(run, self.rows))
-        self.write_run(run)
+    def finish(self, run: Run) -> tuple[Run, tuple[str, ...]]:
+        """Write the reports, and run.json last: a run.json with an exit code says that everything else is there.
 
-    def _write_rows(self) -> None:
-        write_whole(self.path / METRICS_FILE, document_text(Metrics(run_id=self.run_id, rows=self.rows)))
+        Of a full disk, run.json and junit.xml say so by the exit code FULL_DISK, and are written before what there may be no room for.
+        The run as it is written, and the names of the files that found no room.
+        """
+        if run.exit_code != ExitCode.FULL_DISK and not self._without_room(run, (*_SMALLEST_FIRST, RUN_FILE)):
+            return run, ()
+        run = run.model_copy(update={"exit_code": int(ExitCode.FULL_DISK)})
+        return run, self._without_room(run, (RUN_FILE, *_SMALLEST_FIRST))
+
+    def _without_room(self, run: Run, names: Sequence[str]) -> tuple[str, ...]:
+        """Write the files of these names until one finds no room, or of a full disk all that do; the names of those that found none."""
+        texts = {
+            RUN_FILE: lambda: document_text(run),
+            JUNIT_FILE: lambda: junit(run, self.rows),
+            METRICS_FILE: self._rows_text,
+            **_reports(self.path, run, self.rows),
+        }
+        lost: list[str] = []
+        for name in names:
+            if lost and run.exit_code != ExitCode.FULL_DISK:
+                break
+            try:
+                self._write(name, texts[name]())
+            except BenchmarkError as error:
+                if not fills_disk(error):
+                    raise
+                lost.append(name)
+        return tuple(lost)
+
+    def _rows_text(self) -> str:
+        return document_text(Metrics(run_id=self.run_id, rows=self.rows))
+
+    def _write(self, name: str, text: str) -> None:
+        """Write a file at the top, but for metrics.json that has its text already: to replace it would take the room of both."""
+        if name == METRICS_FILE and text == self._rows_kept:
+            return
+        write_whole(self.path / name, text)
+        if name == METRICS_FILE:
+            self._rows_kept = text
 
     def _target_path(self, target: str) -> Path:
         """`ch07:transpose` lies in `ch07_transpose`; a target that spells like one before it, `ch07_transpose:`..., in a numbered one."""
@@ -156,20 +192,24 @@ def side_metrics(row: PairResult, side: str) -> SideMetrics:
 
 def write_reports(folder: Path, run: Run, rows: Sequence[PairResult]) -> tuple[Path, ...]:
     """Write what people and spreadsheets read of a run into `folder`: report.md and .html, a pull request's comment.md, results.csv."""
-    texts = {
-        "report.md": markdown(run, rows),
-        "report.html": html(run, rows, folder),
-        "comment.md": comment(run, rows),
-        "results.csv": csv_text(rows),
-    }
+    texts = _reports(folder, run, rows)
     for name, text in texts.items():
-        write_whole(folder / name, text)
+        write_whole(folder / name, text())
     return tuple(folder / name for name in texts)
+
+
+def _reports(folder: Path, run: Run, rows: Sequence[PairResult]) -> dict[str, Callable[[], str]]:
+    return {
+        "report.md": lambda: markdown(run, rows),
+        "report.html": lambda: html(run, rows, folder),
+        "comment.md": lambda: comment(run, rows),
+        "results.csv": lambda: csv_text(rows),
+    }
 
 
 def write_comparison(folder: Path, run: Run, rows: Sequence[PairResult], document: Document) -> tuple[Path, ...]:
     """Write two runs that were compared into `folder`, with `rows` that have the verdicts: comparison.json, junit.xml, comment.md."""
-    texts = {"comparison.json": document_text(document), "junit.xml": junit(run, rows), "comment.md": comment(run, rows)}
+    texts = {"comparison.json": document_text(document), JUNIT_FILE: junit(run, rows), "comment.md": comment(run, rows)}
     for name, text in texts.items():
         write_whole(folder / name, text)
     return tuple(folder / name for name in texts)

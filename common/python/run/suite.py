@@ -149,11 +149,10 @@ def _ended(suite: _Suite, done: Mapping[str, PairResult], interruption: Interrup
         interrupted, analysis, code = True, Analysis(), _of_full_disk(error, suite.watcher)
     interruption.over = True
     run = suite.document.model_copy(update={"ended": _now(), "interrupted": interrupted, "exit_code": int(code), **vars(analysis)})
-    try:
-        suite.folder.finish(run)
-    except BenchmarkError as error:
-        code = _of_full_disk(error, suite.watcher)
-        run = run.model_copy(update={"exit_code": int(code)})
+    run, lost = suite.folder.finish(run)
+    if lost:
+        code = ExitCode.FULL_DISK
+        suite.watcher.note(f"the disk is full: {suite.folder.path} lacks {', '.join(lost)}, or has an older one")
     return Outcome(run, suite.rows, suite.folder.path, code)
 
 

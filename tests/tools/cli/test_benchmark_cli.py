@@ -9,6 +9,7 @@ import pty
 import re
 import resource
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -465,3 +466,30 @@ def test_a_killed_run_leaves_what_can_be_loaded_and_no_process(here, stuck, root
     assert list((tmp_path / "run").glob("inputs_*"))
     rest_is_made(here, root, tmp_path)
     assert not list((tmp_path / "run").glob("inputs_*"))
+
+
+ON_A_SMALL_DISK = 'mount -t tmpfs -o size="$1" none "$0" || exit 77; shift; "$@"; code=$?; cp -r "$0/run" "$0.kept"; exit $code'
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare")
+@pytest.mark.parametrize("size", ["40k", "150k"])
+def test_a_disk_that_is_full_in_the_middle_of_a_run_costs_no_measured_row(root, tmp_path, size):
+    """What was measured is printed, and what machines read of the run says that the disk was full."""
+    for name in ("second", "third"):
+        write_pair(root, f"demo:{name}")
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    arguments = ("run", "--root", root, "--device", "cpu", "--iterations", "20", "--warmup", "0", "--artifacts-dir", disk / "run")
+    finished = benchmark(*arguments, scratch=tmp_path, under=("unshare", "-rm", "bash", "-c", ON_A_SMALL_DISK, str(disk), size))
+    if finished.stderr.startswith(("unshare:", "mount:")):
+        pytest.skip(finished.stderr)
+    assert finished.code == 8, finished
+    measured = re.findall(r"^\[\d/3\] PASSED (\S+)", finished.stdout, re.MULTILINE)
+    assert measured
+    assert measured == re.findall(r"^(demo:\w+) @cpu ", finished.stdout, re.MULTILINE)
+    assert f"{len(measured)} target{'s' * (len(measured) > 1)}: {len(measured)} PASSED, interrupted" in finished.stdout
+    run, rows = load(Path(f"{disk}.kept"))
+    assert (run.exit_code, run.interrupted) == (8, True)
+    assert {row.target for row in rows} <= set(measured)
+    assert 'value="8"' in Path(f"{disk}.kept/junit.xml").read_text()

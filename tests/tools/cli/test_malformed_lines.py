@@ -307,6 +307,10 @@ SURROUNDINGS = {
         8,
         "error: standard output: No space left on device; expected to print there",
     ),
+    "benchmark_cli verify --root {}/root --artifacts-dir {}/made > /dev/full; code=$?; test -e {}/made/report.html && exit $code": (
+        8,
+        "error: standard output: No space left on device; expected to print there",
+    ),
     "benchmark_cli list-targets --root {}/nowhere > /dev/full": (1, "error: --root .*: found no such folder; .*"),
     "benchmark_cli list-targets --root {}/root >&-": (0, ""),
     "benchmark_cli list-targets --root {}/root >&- 2>&-": (0, ""),

@@ -8,7 +8,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from common.python.errors import BenchmarkError, Status
+from common.python.errors import BenchmarkError, ExitCode, Status
 from common.python.project import PROJECT_ROOT
 from common.python.report import run_folder
 from common.python.report.run_folder import RunFolder, folder_of, load, write_reports
@@ -116,6 +116,44 @@ def test_reports_can_be_written_again_from_what_was_kept(folder):
     for named in (path, path / "run.json"):
         assert write_reports(folder_of(named), *load(named)) == tuple(reports)
         assert [report.read_text() for report in reports] == before
+
+
+FINISHED = ["run.json", "junit.xml", "metrics.json", "comment.md", "results.csv", "report.md", "report.html"]
+
+
+@pytest.mark.parametrize("lacking", FINISHED)
+def test_of_a_full_disk_what_has_room_is_written_with_an_exit_code_that_says_so(folder, monkeypatch, lacking):
+    a_finished_run(folder)
+    written, without_room = [], "metrics.json"
+
+    def write(path, text):
+        if path.name == without_room:
+            written.append("no room")
+            raise BenchmarkError(f"{path}: no room") from OSError(errno.ENOSPC, "No space left on device")
+        written.append(path.name)
+        write_whole(path, text)
+
+    monkeypatch.setattr(run_folder, "write_whole", write)
+    with pytest.raises(BenchmarkError, match="no room"):
+        folder.write_pair(a_row(target="ch07:later", sides={}, timings={}))
+    without_room = lacking
+    written.clear()
+    run, lost = folder.finish(a_run(exit_code=2))
+    assert (run.exit_code, lost) == (ExitCode.FULL_DISK, (lacking,))
+    assert set(written) & set(FINISHED) == set(FINISHED) - {lacking}
+    if lacking != "run.json":
+        assert written[written.index("no room") + 1] == "run.json"
+        assert load(folder.path)[0].exit_code == ExitCode.FULL_DISK
+    if lacking != "junit.xml":
+        assert 'value="8"' in (folder.path / "junit.xml").read_text()
+
+
+def test_rows_that_are_kept_already_take_no_room_again(folder, monkeypatch):
+    a_finished_run(folder)
+    written = []
+    monkeypatch.setattr(run_folder, "write_whole", lambda path, text: written.append(path.name))
+    assert folder.finish(a_run(exit_code=0)) == (a_run(exit_code=0), ())
+    assert written == [name for name in FINISHED[1:] if name != "metrics.json"] + ["run.json"]
 
 
 def test_every_written_document_keeps_its_published_schema(folder):

@@ -288,6 +288,25 @@ def test_a_disk_that_fills_up_ends_a_run_with_all_its_rows_and_those_before_it_c
     assert run_here(three, tmp_path / "run", command="verify", resume=True).exit_code is ExitCode.GOOD
 
 
+def test_a_disk_without_room_for_the_page_alone_keeps_every_row_and_what_machines_read(three, tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    notes: list[str] = []
+    watcher = Watcher(started=lambda _: resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard)))
+    watcher.note = notes.append
+    try:
+        full = run_here(three, tmp_path / "run", watcher, command="verify")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert full.exit_code is ExitCode.FULL_DISK
+    assert notes[-1] == f"the disk is full: {tmp_path}/run lacks report.html, or has an older one"
+    run, rows = load(tmp_path / "run")
+    assert (run.exit_code, run.interrupted, list(rows)) == (ExitCode.FULL_DISK, False, list(full.rows))
+    assert 'value="8"' in (tmp_path / "run/junit.xml").read_text()
+    assert not (tmp_path / "run/report.html").exists()
+    assert run_here(three, tmp_path / "run", command="verify", resume=True).exit_code is ExitCode.GOOD
+    assert (tmp_path / "run/report.html").exists()
+
+
 def test_a_run_goes_on_on_the_gpu_model_and_the_commit_that_its_rows_are_of():
     def saved(**changes):
         return {"gpus": [{"name": "NVIDIA H200", "uuid": "GPU-1"}], "project": {"commit": "a" * 40, "dirty": False}} | changes
