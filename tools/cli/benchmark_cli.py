@@ -331,11 +331,10 @@ def prune_old(
 ) -> None:
     """Remove old runs in the root's artifacts/ and builds that nobody used; ceilings, noise and folders with names of their own stay."""
     from common.python.machine.description import cache_folder
-    from common.python.project import PROJECT_ROOT
     from common.python.run.prune import prune
     from common.python.storage import runs_folder
 
-    found = prune(runs_folder(root or PROJECT_ROOT), cache_folder(), keep=keep, days=days, dry_run=dry_run)
+    found = prune(runs_folder(_tree(root).root), cache_folder(), keep=keep, days=days, dry_run=dry_run)
     for path in found.paths:
         print(path)
     print(f"{'would remove' if dry_run else 'removed'} {len(found.paths)} folders and files, {found.size / 2**20:.1f} MiB")

@@ -213,8 +213,8 @@ def _target(target: str, choices: Choices, *, of_two: bool) -> Result:
     _refuse_unknown(choices)
     if stated := sorted(choices.keys() & Stated.__optional_keys__):
         raise BenchmarkError(f"{target}: found {stated[0]}=; expected it in the workload of the target, which states its own work")
-    root = Path(choices.get("root", PROJECT_ROOT)).resolve()
-    selections = select(discover(root), (target,)).selections
+    tree = discover(Path(choices.get("root", PROJECT_ROOT)))
+    selections = select(tree, (target,)).selections
     if len(selections) != 1:
         raise BenchmarkError(f"{target}: found {len(selections)} pairs; expected one, as {selections[0].pair.target}")
     if of_two and selections[0].is_half:
@@ -223,7 +223,7 @@ def _target(target: str, choices: Choices, *, of_two: bool) -> Result:
     with tempfile.TemporaryDirectory(prefix="compare_") as scratch:
         settings = Settings(
             targets=(target,),
-            root=root,
+            root=tree.root,
             device=Device(choices.get("device", "auto")),
             gate=choices.get("gate", _GATE),
             artifacts_dir=Path(scratch) / "run",
