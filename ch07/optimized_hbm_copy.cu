@@ -25,7 +25,7 @@ __global__ void copy(const float* __restrict__ x, float* __restrict__ y, int n) 
 }
 
 LAUNCH(const float* x, float* y, int n, cudaStream_t stream) {
-    if (!aligned(16, x, y)) return cudaErrorMisalignedAddress;
+    if (!aligned(sizeof(float4), x, y)) return cudaErrorMisalignedAddress;
     copy<<<ceil_div(n, THREADS * WIDTH), THREADS, 0, stream>>>(x, y, n);
     return cudaGetLastError();
 }

@@ -48,6 +48,16 @@ def write_whole(path: Path, text: str) -> None:
         raise BenchmarkError(f"{path}: {error.strerror}; expected to write {len(text)} characters there") from error
 
 
+def keep_room(path: Path, size: int) -> None:
+    """Take `size` bytes of the disk as the file `path`, to be had again by removing it. Raises BenchmarkError if there is no room."""
+    try:
+        with path.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, size)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise BenchmarkError(f"{path}: {error.strerror}; expected room for {size} bytes") from error
+
+
 def make_folder(path: Path) -> None:
     """Make the folder `path`, and those above it. Raises BenchmarkError if it cannot be made, read or written."""
     try:

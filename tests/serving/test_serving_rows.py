@@ -13,7 +13,7 @@ HERE = Path(__file__).parent
 
 # What becomes of each variant of the toy, and words of its reason.
 CHEATS = {
-    "before_arrival": ("WRONG_RESULT", "before it arrived"),
+    "before_arrival": ("WRONG_RESULT", "before poll or wait gave it"),
     "guess": ("WRONG_RESULT", "token 1 of"),
     "late_tokens": ("WRONG_RESULT", "token 1 of"),
     "repeated": ("WRONG_RESULT", "token 2 of"),

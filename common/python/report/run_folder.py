@@ -17,11 +17,12 @@ from common.python.report.html import html
 from common.python.report.tables import junit, markdown
 from common.python.results import Document, Metrics, PairResult, Run, SideMetrics
 from common.python.settings import Settings
-from common.python.storage import document_text, fills_disk, make_folder, read_document, runs_folder, write_whole
+from common.python.storage import document_text, fills_disk, keep_room, make_folder, read_document, runs_folder, write_whole
 
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
 JUNIT_FILE = "junit.xml"
+_ROOM_FILE, _ROOM_BYTES = ".room", 1 << 16  # what a run's end is written into if its rows filled the disk
 _SMALLEST_FIRST = (JUNIT_FILE, METRICS_FILE, "comment.md", "results.csv", "report.md", "report.html")
 
 # Choices that change which rows are made or where they go, but not one number in a row.
@@ -89,7 +90,8 @@ class RunFolder:
         return dict(self._rows)
 
     def remove_strays(self) -> None:
-        """Remove the input files of a run that was killed, which nobody will read again."""
+        """Remove the input files of a run that was killed, which nobody will read again, and the room that it kept for its end."""
+        (self.path / _ROOM_FILE).unlink(missing_ok=True)
         for left in self.path.glob("inputs_*"):
             shutil.rmtree(left, ignore_errors=True)
 
@@ -106,7 +108,11 @@ class RunFolder:
         return path
 
     def write_run(self, run: Run) -> None:
-        """Write run.json, and metrics.json with the rows so far, so that even a run that is killed at once can be loaded."""
+        """Write run.json, and metrics.json with the rows so far, so that even a run that is killed at once can be loaded.
+
+        Room for the run's end is kept from now on.
+        """
+        keep_room(self.path / _ROOM_FILE, _ROOM_BYTES)
         self._write(METRICS_FILE, self._rows_text())
         self._write(RUN_FILE, document_text(run))
 
@@ -129,6 +135,7 @@ class RunFolder:
         Of a full disk, run.json and junit.xml say so by the exit code FULL_DISK, and are written before what there may be no room for.
         The run as it is written, and the names of the files that found no room.
         """
+        (self.path / _ROOM_FILE).unlink(missing_ok=True)
         if run.exit_code != ExitCode.FULL_DISK and not self._without_room(run, (*_SMALLEST_FIRST, RUN_FILE)):
             return run, ()
         run = run.model_copy(update={"exit_code": int(ExitCode.FULL_DISK)})

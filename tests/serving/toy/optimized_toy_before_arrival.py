@@ -1,4 +1,4 @@
-"""Cheat: answers a request that has not arrived."""
+"""Cheat: answers a request that it was not given."""
 
 import torch
 from shared_toy import advance, logits_of, read, report_batch

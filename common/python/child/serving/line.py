@@ -133,10 +133,10 @@ class Line:
             return f"emit got {found}; expected a token and a row of {self._vocabulary} logits for each request"
         if logits.device.type != self._device.type:
             return f"emit got logits on {logits.device}; expected {self._device}"
-        arrived, wanted = self._ring.get("arrived"), self._ring.arrays["wanted"]
+        wanted = self._ring.arrays["wanted"]
         for i in ids:
-            if not 0 <= i < arrived:
-                return f"emitted a token of request {i} before it arrived; expected one of the {arrived} that had"
+            if not 0 <= i < self._handed:
+                return f"emitted a token of request {i} before poll or wait gave it; expected one of the {self._handed} that they gave"
             if self._counts[i] == wanted[i]:
                 return f"emitted token {wanted[i] + 1} of request {i}; expected {wanted[i]}, after which emit had said that it is complete"
             self._counts[i] += 1

@@ -148,6 +148,13 @@ def test_of_a_full_disk_what_has_room_is_written_with_an_exit_code_that_says_so(
         assert 'value="8"' in (folder.path / "junit.xml").read_text()
 
 
+def test_room_for_the_end_of_a_run_is_kept_while_it_runs(folder):
+    folder.write_run(a_run(exit_code=None))
+    assert (folder.path / ".room").stat().st_blocks * 512 >= 1 << 16
+    folder.finish(a_run(exit_code=0))
+    assert not (folder.path / ".room").exists()
+
+
 def test_rows_that_are_kept_already_take_no_room_again(folder, monkeypatch):
     a_finished_run(folder)
     written = []

@@ -105,8 +105,8 @@ def test_what_is_written_behind_a_stamp_is_of_no_use(session):
 
 
 WRONG = {
-    "a request to come": (lambda first: ([Request(1, [4, 5], 1)], [5], ROW), "emitted a token of request 1 before it arrived"),
-    "a request that never is": (lambda first: ([Request(-1, [], 1)], [5], ROW), "emitted a token of request -1 before it arrived"),
+    "a request to come": (lambda first: ([Request(1, [4, 5], 1)], [5], ROW), "a token of request 1 before poll or wait gave it"),
+    "a request that never is": (lambda first: ([Request(-1, [], 1)], [5], ROW), "a token of request -1 before poll or wait gave it"),
     "one too many": (lambda first: ([first] * 3, [5] * 3, torch.cat([ROW] * 3)), "emitted token 3 of request 0; expected 2"),
     "no logits for a token": (lambda first: ([first], [5], ROW[:, :4]), "expected a token and a row of 10 logits for each request"),
     "more tokens than requests": (lambda first: ([first], [5, 6], ROW), "emit got 1 requests, 2 tokens and logits"),
