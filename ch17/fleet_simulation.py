@@ -111,8 +111,10 @@ def row_of(name, gpus, per_s, sides):
 def times_of(file, name):
     """The service times of that name in a file. Raises BenchmarkError."""
     try:
-        entries = json.loads(file.read_text(encoding="utf-8"))
-        return ServiceTimes(**entries[name])
+        times = ServiceTimes(**json.loads(file.read_text(encoding="utf-8"))[name])
+        if not times.seconds(0, 1) > 0:
+            raise BenchmarkError(f"{file}: found step_s + sequence_s of {times.seconds(0, 1)} for {name}; expected a step to take time")
+        return times
     except (OSError, ValueError) as error:
         raise BenchmarkError(f"{file}: cannot be read; expected service times as JSON") from error
     except (KeyError, TypeError) as error:
@@ -142,7 +144,7 @@ def measured(width, repeats=5):
             if prompt:
                 blocks.release("prompt")
     seconds = [min(each[1:]) for each in taken]
-    fitted, _ = nnls(np.array(facts), np.array(seconds))
+    fitted, _ = nnls(np.array(facts) / np.array(seconds)[:, None], np.ones(len(seconds)))  # relative errors: a short step counts as a long one
     where = torch.cuda.get_device_name() if device.type == "cuda" else "this CPU"
     source = f"measured on {where}: the fastest of {repeats} steps of byte_lm, {width} times as wide; 0.5 ms per message assumed"
     return {"step_s": fitted[0], "prompt_token_s": fitted[1], "sequence_s": fitted[2], "message_s": 5e-4, "source": source}

@@ -64,6 +64,7 @@ def test_service_times_of_this_machine_are_measured_and_simulated_with(tmp_path)
     assert run("--measure", file).returncode == 0
     times = json.loads(file.read_text())["here"]
     assert min(times["step_s"], times["sequence_s"]) >= 0 < times["prompt_token_s"]  # on a busy machine the least of them is lost in noise
+    assert times["step_s"] + times["sequence_s"] > 0
     assert times["source"].startswith("measured on")
     done = run(*SMALL, "--file", file, "--times", "here")
     assert done.returncode == 0, done.stderr
@@ -77,6 +78,14 @@ BAD = {
     "unknown times": (["--times", "b200"], "found no b200 with step_s, prompt_token_s"),
     "no file": (["--file", "nowhere.json"], "nowhere.json: cannot be read; expected service times as JSON"),
 }
+
+
+def test_a_step_that_takes_no_time_is_refused(tmp_path):
+    file = tmp_path / "none.json"
+    file.write_text(json.dumps({"here": {"step_s": 0.0, "prompt_token_s": 1e-5, "sequence_s": 0.0, "message_s": 5e-4, "source": "a test"}}))
+    done = run(*SMALL, "--file", file, "--times", "here")
+    assert done.returncode != 0
+    assert "found step_s + sequence_s of 0.0 for here; expected a step to take time" in done.stderr
 
 
 @pytest.mark.parametrize("bad", BAD)
