@@ -144,7 +144,7 @@ def measured(width, repeats=5):
             if prompt:
                 blocks.release("prompt")
     seconds = [min(each[1:]) for each in taken]
-    fitted, _ = nnls(np.array(facts) / np.array(seconds)[:, None], np.ones(len(seconds)))  # relative errors: a short step counts as a long one
+    fitted, _ = nnls(np.array(facts) / np.array(seconds)[:, None], np.ones(len(seconds)))  # by relative errors
     where = torch.cuda.get_device_name() if device.type == "cuda" else "this CPU"
     source = f"measured on {where}: the fastest of {repeats} steps of byte_lm, {width} times as wide; 0.5 ms per message assumed"
     return {"step_s": fitted[0], "prompt_token_s": fitted[1], "sequence_s": fitted[2], "message_s": 5e-4, "source": source}
