@@ -1,4 +1,4 @@
-"""Baseline: one CUDA graph per token and slot, in bf16."""
+"""Baseline: one CUDA graph per round, which is one token per slot in bf16."""
 
 from shared_self_draft import server
 
