@@ -12,7 +12,7 @@ from common.python.command import Arguments, exit_with
 from tools.checks.measured_pairs import README, is_converted
 from tools.checks.short_tables import CELL
 from tools.checks.source import Finding
-from tools.checks.written_tables import shown
+from tools.checks.written_tables import NOT_MEASURED, shown
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
@@ -54,6 +54,7 @@ _FIGURE = re.compile(r"(?<![\w.])\d[\d.,]*(?:x\b| ?%)")
 _MEASURED = re.compile(r"<!-- measured:.*?-->(.*?)<!-- /measured -->", re.DOTALL)
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _CODE_SPAN = re.compile(r"`[^`]+`")
+_DENIED = re.compile(r"\*\*If it missed\.\*\* (?:Nobody has measured it(?: yet)?|Not measured(?: yet)?)\.")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _OPENING = re.compile(r"\s*(?:[-*+]|\d+[.)])?\s*(?:\*\*[^*]+\*\*[:.]?)?")
 _SENTENCE = re.compile(r"(?<=[.!?])[)\"'*]*\s+(?=[A-Z0-9`*\[(\"])")
@@ -163,6 +164,17 @@ def typed_figures(path: str, found: Iterable[Paragraph]) -> Iterator[Finding]:
                 yield Finding(path, line, "typed figure", f"`{figure}`", expected)
 
 
+def denied_measurements(path: str, found: Iterable[Paragraph]) -> Iterator[Finding]:
+    """A section that shows what was measured does not say that nobody measured it."""
+    found = list(found)
+    shown_in = {
+        paragraph.section for paragraph in found for value in _MEASURED.findall(paragraph.text) if not value.startswith(NOT_MEASURED)
+    }
+    for paragraph in found:
+        if paragraph.section in shown_in and (denied := _DENIED.match(paragraph.text)):
+            yield Finding(path, paragraph.line, "measured", f"`{denied[0]}` beside a measured value", "what came of the prediction")
+
+
 def avoided_words(path: str, found: Iterable[Paragraph]) -> Iterator[Finding]:
     """The field's words, not private ones."""
     for paragraph in found:
@@ -196,7 +208,12 @@ def findings_in(root: Path) -> list[Finding]:
         found += cells(path, text)
         if is_converted(text):
             prose = paragraphs(text)
-            found += [*long_sentences(path, prose), *typed_figures(path, prose), *avoided_words(path, prose)]
+            found += [
+                *long_sentences(path, prose),
+                *typed_figures(path, prose),
+                *denied_measurements(path, prose),
+                *avoided_words(path, prose),
+            ]
     return sorted(found, key=lambda finding: (finding.path, finding.line, finding.rule))
 
 

@@ -89,6 +89,15 @@ def test_paragraphs_leave_out_headings_tables_code_and_what_is_generated():
     ]
 
 
+@pytest.mark.parametrize("said", ["Nobody has measured it yet.", "Not measured yet.", "Nobody has measured it."])
+def test_a_section_that_shows_a_measured_value_may_not_deny_it(chapter, said):
+    text = HONEST.replace("**Try.**", f"**If it missed.** {said}\n\n**Try.**")
+    finding = f"`**If it missed.** {said}` beside a measured value; expected what came of the prediction"
+    assert found(chapter, text) == [f"ch07/README.md:25: measured: found {finding}"]
+    unmeasured = text.replace("7.45x (H200)", "not measured yet").replace("86 % (H200)", "not measured yet")
+    assert found(chapter, unmeasured) == []
+
+
 @pytest.mark.parametrize("figure", ["7.4x", "86 %", "86%"])
 def test_a_figure_typed_beside_a_generated_one_is_found(chapter, figure):
     expected = "expected a marker, as in `{{measured: ch07:transpose speedup}}`, or words"
