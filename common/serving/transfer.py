@@ -149,7 +149,11 @@ def _stream_waits(counter: torch.Tensor, count: int) -> None:
     """The current stream waits until the 64-bit word of `counter` is at least `count`. Raises RuntimeError where the driver cannot."""
     driver = importlib.import_module("cuda.bindings.driver")
     stream = torch.cuda.current_stream(counter.device).cuda_stream
-    flag = driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_GEQ
-    (status,) = driver.cuStreamWaitValue64(stream, counter.data_ptr(), count, flag)
+    flags = int(driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_GEQ)
+    can_flush = driver.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES
+    status, flushes = driver.cuDeviceGetAttribute(can_flush, counter.device.index)
+    if int(status) == 0 and flushes:  # a device that may reorder what a peer or a NIC wrote before the counter
+        flags |= int(driver.CUstreamWaitValue_flags.CU_STREAM_WAIT_VALUE_FLUSH)
+    (status,) = driver.cuStreamWaitValue64(stream, counter.data_ptr(), count, flags)
     if int(status) != 0:
         raise RuntimeError(f"the driver answered {status.name}; expected success of a stream that waits for a counter")
