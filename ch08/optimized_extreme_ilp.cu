@@ -1,4 +1,4 @@
-// Optimized: 16 warps per SM with 8 loads in flight each: 64 KB.
+// Optimized: 16 warps per SM, each with 8 to 16 loads in flight.
 // guess: 1.05x, DRAM needs 23 KB in flight per SM (4.7 TB/s * 650 ns / 132), and 32 KB nearly do
 // proves: grid < baseline
 // proves: more /\bLDG\.E\.128\b/

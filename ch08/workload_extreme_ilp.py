@@ -1,6 +1,6 @@
 """Sum of an array of float32: y[0] = sum over i of x[i].
 
-The pair shows that either way is enough: 64 warps with one load each, or 16 warps with eight loads each.
+The pair shows that either way is enough: 64 warps with one load each, or 16 warps with eight loads or more each.
 
 Predicted: a guess. Measured: RESULTS.md; there was hardly anything to gain, as the baseline is near the ceiling.
 

@@ -9,7 +9,7 @@ at 33 bytes/ns, a quarter of that rate. No latency was measured.
 Both sides move more than the 537 MB that a softmax must: the baseline reads x three times and writes y, 1057 MB. The optimized side reads
 x and y once more for their largest entries and multiplies y in place, 1570 MB (dram__bytes.sum, H200). DRAM is 60 % busy then.
 """
-# traffic: the baseline reads x three times; the optimized side reads x twice and y once, and writes y twice
+# traffic: the baseline reads x three times; the optimized side reads x and y twice each, and writes y twice
 
 import torch
 
