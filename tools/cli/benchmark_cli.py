@@ -428,6 +428,22 @@ def run_command_line(arguments: list[str]) -> int:
         gc.enable()
 
 
+def parsed(arguments: list[str]) -> tuple[str, dict[str, Any]]:
+    """The command and its flags, as `run_command_line` reads them; nothing is run.
+
+    Raises BenchmarkError for what it would refuse, and for no command.
+    """
+    _add_suite_commands()
+    commands = vars(typer.main.get_command(app))["commands"]
+    name, *rest = arguments or [""]
+    if name not in commands:
+        raise BenchmarkError(f"No such command {name!r}; expected one of {', '.join(commands)}")
+    try:
+        return name, commands[name].make_context(name, rest).params
+    except typer.TyperException as error:
+        raise BenchmarkError(_usage_error(error, arguments)) from error
+
+
 def _code_of(error: BenchmarkError) -> ExitCode:
     """The exit code of an error: that of a full disk where a file found no room."""
     if error.exit_code is not ExitCode.USAGE:
