@@ -20,13 +20,19 @@ SPAN = re.compile(r"`([^`]+)`")
 TARGET = re.compile(r"(?:ch\d+|labs/\w+):\w+")
 TAKES_FLAGS = re.compile(r"\bparse_args\(|\boptions\(")
 HELP = """
-import os, runpy, sys, torch  # once, for all of them
+import gc, os, runpy, sys
+import common.python.run.suite, common.serving, torch, triton  # once, for all of them
+gc.freeze()
 for script in sys.argv[1:]:
     print(f"\\n== {script}", flush=True)
     if not os.fork():
-        sys.argv[:], sys.path[0] = [script, "--help"], os.path.dirname(script)
-        runpy.run_path(script, run_name="__main__")
-        sys.exit("ended without help")
+        os.chdir(os.path.dirname(script))  # where modules are looked for first
+        sys.argv[:] = [os.path.abspath(os.path.basename(script)), "--help"]
+        try:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        finally:
+            sys.stdout.flush()
+            os._exit(0)  # without the seconds in which torch ends
     os.wait()
 """
 
@@ -149,8 +155,9 @@ def test_each_name_of_the_page_is_here():
 @pytest.mark.parametrize(
     "names",
     [
-        "run_all_tests.sh", "benchmark_peak.py", "profile.sh", "make", "start.sh", "stop.sh", "extract.sh", "assert.sh", "extract_ncu_metrics",
-        "extract_nsys_summary", "configure_tf32", "tma_supported", "WorkloadMetadata", "results/", "reports/", "requirements_latest.txt",
+        "run_all_tests.sh", "benchmark_peak.py", "profile.sh", "make", "start.sh", "stop.sh", "extract.sh", "assert.sh",
+        "extract_ncu_metrics", "extract_nsys_summary", "configure_tf32", "tma_supported", "WorkloadMetadata",
+        "results/", "reports/", "requirements_latest.txt",
     ],
 )  # fmt: skip
 def test_what_a_reader_looks_for_stands_on_the_left(names):
@@ -186,7 +193,8 @@ def test_a_name_that_is_not_here_is_found(here, wrong):
 @pytest.mark.parametrize(
     "here",
     [
-        "`benchmark_cli run --targets ch07:transpose --profile`", "`python ch02/hardware_info.py --json`", "`ch9:warp_specialization_baseline`",
+        "`benchmark_cli run --targets ch07:transpose --profile`", "`python ch02/hardware_info.py --json`",
+        "`ch9:warp_specialization_baseline`",
         "`ch07/RESULTS.md`", "`common.Workload`", "`common.python.profile.ncu`", f"`artifacts/<run>/{METRICS_FILE}`", "`ttft_ms`",
         "`ch03/system_tuning.sh` with `--apply`", "`./setup.sh --system`", "`pytest tests/ -v`", "not here: there is none",
     ],
