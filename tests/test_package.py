@@ -1,4 +1,4 @@
-"""The wheel and the sdist, built here, installed into an environment of their own and used from an empty folder, away from this checkout."""
+"""The wheel, built of the sdist, installed into an environment of its own and used from an empty folder, away from this checkout."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Where a root of somebody's own finds the package or project that it belongs to, and where its runs go; and which root is nobody's choice."""
+"""Where a root of somebody's own finds the package or project that it belongs to, and where its runs go; which root is taken by default."""
 
 import pytest
 
