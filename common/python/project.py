@@ -4,8 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from common.python.errors import BenchmarkError
+
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 _PROJECT_FILE = "pyproject.toml"
+IS_CHECKOUT = (PROJECT_ROOT / _PROJECT_FILE).is_file()
+"""False of an installed wheel: pairs, tests and git's history are not beside it."""
+
+
+def default_root() -> Path:
+    """Where targets are looked for if nobody says where: in this checkout, or where the user of an installed wheel stands.
+
+    Raises BenchmarkError if that user stands in a folder that somebody has removed.
+    """
+    if IS_CHECKOUT:
+        return PROJECT_ROOT
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise BenchmarkError("found no working directory, as somebody has removed it; expected one, or --root") from error
 
 
 def import_folders(root: Path) -> tuple[Path, ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
-from common.python.project import PROJECT_ROOT
+from common.python.project import default_root
 
 BASE_TIMEOUTS_S = {"build": 300.0, "prepare": 240.0, "measure": 120.0, "profile": 180.0}
 
@@ -42,7 +42,7 @@ class Settings(BaseModel):
 
     command: str = "run"
     targets: tuple[str, ...] = ()
-    root: Path = PROJECT_ROOT
+    root: Path = Field(default_factory=default_root)
     device: Device = Device.AUTO
     profile: Profile | None = None
     ncu_metric_set: Profile | None = None

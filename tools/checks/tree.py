@@ -15,7 +15,7 @@ PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 TOP_LEVEL = frozenset(
     (
-        *("pyproject.toml", "constraints.txt", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "setup.sh", "LICENSE"),
+        *("pyproject.toml", "constraints.txt", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "CITATION.cff", "setup.sh", "LICENSE"),
         *("common", "tools", "labs", "tests", "artifacts"),
     )
 )

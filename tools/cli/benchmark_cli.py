@@ -27,7 +27,7 @@ except ModuleNotFoundError as error:  # a package of somebody else's; what lies 
 from common.python.pairs.discovery import Tree, discover
 from common.python.pairs.targets import in_directory, select
 from common.python.run.completion import folder_names, target_names, whole_words
-from common.python.run.defaults import TABLE, defaults_here, stated_in, working_folder
+from common.python.run.defaults import ROOT_HELP, TABLE, defaults_here, stated_in, working_folder
 from tools.cli.output import Output
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def spell_out_profile(arguments: list[str]) -> list[str]:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print a JSON document and nothing else.")]
-Root = Annotated[Path | None, typer.Option("--root", help="Folder that holds the targets. Default: this project.", show_default=False)]
+Root = Annotated[Path | None, typer.Option("--root", help=ROOT_HELP, show_default=False)]
 
 
 @app.command("list-targets")
@@ -389,9 +389,9 @@ def _add_suite_commands() -> None:
 
 
 def _tree(root: Path | None) -> Tree:
-    from common.python.project import PROJECT_ROOT
+    from common.python.project import default_root
 
-    return discover(root or PROJECT_ROOT)
+    return discover(root or default_root())
 
 
 def main() -> None:

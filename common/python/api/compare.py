@@ -23,7 +23,7 @@ from common.python.machine.description import describe_machine, lock
 from common.python.pairs.discovery import discover
 from common.python.pairs.targets import select
 from common.python.pairs.workload import Cache, Clock, ReferenceIn, Shape, Workload
-from common.python.project import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT, default_root
 from common.python.results import BASELINE, OPTIMIZED, PairResult, Run
 from common.python.run.suite import run_suite
 from common.python.settings import Device, Settings
@@ -97,7 +97,7 @@ def compare(f: Function | str, g: Function | None = None, **choices: Unpack[Choi
     rtol, atol  |x - y| <= atol + rtol |y|; default: those of torch.testing.assert_close for the outputs' dtype
     gate        percent of change that counts as none; default: 0.5
     device      auto, cuda or cpu
-    root        the folder of a target; default: this project
+    root        the folder of a target; default: this checkout, or the working directory
     wait        seconds to wait for another run that has the machine; default: 600
 
     A target states its own work, and takes only `gate`, `device`, `root` and `wait`. The first timed shape of a pair is the result.
@@ -213,7 +213,7 @@ def _target(target: str, choices: Choices, *, of_two: bool) -> Result:
     _refuse_unknown(choices)
     if stated := sorted(choices.keys() & Stated.__optional_keys__):
         raise BenchmarkError(f"{target}: found {stated[0]}=; expected it in the workload of the target, which states its own work")
-    tree = discover(Path(choices.get("root", PROJECT_ROOT)))
+    tree = discover(Path(choices["root"]) if "root" in choices else default_root())
     selections = select(tree, (target,)).selections
     if len(selections) != 1:
         raise BenchmarkError(f"{target}: found {len(selections)} pairs; expected one, as {selections[0].pair.target}")

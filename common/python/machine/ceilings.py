@@ -9,7 +9,8 @@ from typing import Literal, Self
 from pydantic import ValidationError, model_validator
 
 from common.python.errors import BenchmarkError
-from common.python.machine.description import Gpu, Machine
+from common.python.machine.description import Gpu, Machine, cache_folder
+from common.python.project import IS_CHECKOUT
 from common.python.results import SCHEMA_VERSION, Document, Interval, Run
 from common.python.storage import ARTIFACTS, document_text, read_document, write_whole
 
@@ -67,7 +68,8 @@ class MachineCeilings(Document):
     notes: tuple[str, ...] = ()
 
 
-MACHINES = ARTIFACTS / "machines"
+MACHINES = (ARTIFACTS if IS_CHECKOUT else cache_folder()) / "machines"
+"""An installed wheel may lie where its user cannot write, and its folder goes with the next version."""
 
 
 def machine_key(machine: Machine, gpu: Gpu | None) -> str:

@@ -23,7 +23,7 @@ import pynvml
 from common.python.errors import UnfitEnvironment
 from common.python.machine.needs import FEATURES, package_of, parse_need, unmet_capability, unmet_packages
 from common.python.machine.storage_needs import STORAGE, unmet_storage
-from common.python.project import PROJECT_ROOT
+from common.python.project import IS_CHECKOUT, PROJECT_ROOT
 from common.python.results import Document
 
 PACKAGES = (
@@ -31,6 +31,9 @@ PACKAGES = (
     "nvidia-cutlass", "nvidia-cuda-nvdisasm", "nvidia-cuda-cuobjdump", "nvidia-nccl-cu13", "nvidia-cudnn-cu13",
 )  # fmt: skip
 """Those whose version can change a number, a proof or a report."""
+
+DISTRIBUTION = "performance-pairs"
+"""This package. Its version is told where no commit is."""
 
 _RECORDED = re.compile(
     r"(CUDA|CUBLAS|CUDNN|CUTE|CUTLASS|NCCL|NVCC|NVIDIA_(?!REQUIRE)\w*|NVSHMEM|NVTX|NSYS|TORCH\w*|PYTORCH|TRITON)_"
@@ -98,7 +101,7 @@ class Machine(Document):
 def describe_machine(root: Path, nvml: Any = pynvml, variables: Mapping[str, str] = os.environ) -> Machine:
     """This machine as it is now; `root` is the folder whose targets are measured, `nvml` the pynvml module or its like."""
     gpus, cuda_driver, notes = _gpus(nvml, variables)
-    project = _source(PROJECT_ROOT)
+    project = _source(PROJECT_ROOT) if IS_CHECKOUT else None  # a wheel may lie in a checkout of the user's own
     return Machine(
         cpu=_cpu_model(),
         architecture=platform.machine(),
@@ -111,7 +114,7 @@ def describe_machine(root: Path, nvml: Any = pynvml, variables: Mapping[str, str
         gpus=gpus,
         cuda_driver=cuda_driver,
         nvcc=version_of("nvcc"),
-        packages=_packages(),
+        packages=_packages(PACKAGES if project else (*PACKAGES, DISTRIBUTION)),
         project=project,
         root=project if root.resolve().is_relative_to(PROJECT_ROOT) else _source(root),
         variables=recorded_variables(variables),
@@ -223,9 +226,9 @@ def _hosting() -> tuple[str, ...]:
     return tuple(layers)
 
 
-def _packages() -> dict[str, str]:
+def _packages(names: Sequence[str]) -> dict[str, str]:
     versions = {}
-    for name in PACKAGES:
+    for name in names:
         with suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
     return versions

@@ -12,7 +12,7 @@ import typer
 from common.python.errors import BenchmarkError
 from common.python.pairs.directives import first_line
 from common.python.pairs.discovery import Tree, discover
-from common.python.project import PROJECT_ROOT
+from common.python.project import default_root
 
 _ASKED = "_BENCHMARK_CLI_"
 _BREAKS = ":="
@@ -35,7 +35,7 @@ def target_names(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
 
 def _tree(ctx: typer.Context) -> Tree:
     """The tree of the command line so far; an empty one where there is no such folder, which the command itself will tell."""
-    root = Path(ctx.params.get("root") or PROJECT_ROOT)  # what is not completed yet is a text
+    root = Path(ctx.params.get("root") or default_root())  # what is not completed yet is a text
     try:
         return discover(root)
     except BenchmarkError:

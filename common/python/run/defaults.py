@@ -11,6 +11,7 @@ from typing import Any
 from common.python.errors import BenchmarkError
 
 TABLE = "tool.benchmark_cli"
+ROOT_HELP = "Folder that holds the targets. Default: this project; of an installed package, the working directory."
 _SUITE = ("run", "verify")
 _LONG = 80
 # key: the commands that have such a flag. What writes, or answers for one run alone, has no default. `_KINDS` has what each value is.

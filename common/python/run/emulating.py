@@ -21,6 +21,8 @@ from common.python.session.planning import NO_DEVICE, Plan
 NOT_EMULATED = 3
 """The exit code of `python -m tests.emulation.emulate` for a side that uses what is not emulated."""
 
+_EMULATION = PROJECT_ROOT / "tests" / "emulation"
+
 CHECKED = "checked in the emulation on a CPU: two seeds, threads in three orders; not timed, and no GPU ran it"
 
 
@@ -35,6 +37,8 @@ def emulated(row: PairResult, plan: Plan, root: Path, limit_s: float) -> PairRes
     unchecked = [side for side in plan.sides if plan.file(side).suffix != ".cu"]
     if own := [side for side in unchecked if side != "library"]:
         return _skipped(row, f"{plan.file(own[0]).name} is no CUDA C++, and needs the GPU that the other side runs on")
+    if not _EMULATION.is_dir():
+        return _skipped(row, f"found no {_EMULATION.relative_to(PROJECT_ROOT)}, which a checkout has and an installed package has not")
     if shutil.which("g++") is None:
         return _skipped(row, "found no g++, which compiles what is emulated")
     for side in plan.sides:

@@ -16,6 +16,7 @@ from common.python.errors import BenchmarkError
 from common.python.pairs.discovery import resolved
 from common.python.results import PairResult
 from common.python.run.completion import target_names
+from common.python.run.defaults import ROOT_HELP
 from common.python.settings import Device, Profile, Settings
 
 
@@ -61,7 +62,7 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         ),
         [],
     ),
-    "root": (Path | None, _option("--root", panel=_SELECTING, text="Folder that holds the targets. Default: this project."), None),
+    "root": (Path | None, _option("--root", panel=_SELECTING, text=ROOT_HELP), None),
     "device": (
         Device,
         _option("--device", panel=_SELECTING, text="auto, cuda or cpu. Default: auto, the GPU where there is one."),

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from common.python.errors import BenchmarkError, SideFailure, UnfitEnvironment
-from common.python.machine.ceilings import Ceiling, DeviceName, MachineCeilings, keep_ceilings, machine_key
+from common.python.machine.ceilings import MACHINES, Ceiling, DeviceName, MachineCeilings, keep_ceilings, machine_key
 from common.python.machine.description import Gpu, Machine, child_environment, describe_machine, lock
 from common.python.machine.doctor import fitness, unfit
 from common.python.machine.telemetry import Telemetry
@@ -21,7 +21,7 @@ from common.python.processes.fork_server import ANY_CORE, ForkServer
 from common.python.project import PROJECT_ROOT
 from common.python.session.planning import choose_device
 from common.python.settings import Device, Settings
-from common.python.storage import ARTIFACTS, make_folder
+from common.python.storage import make_folder
 
 # By device: the topics, in order, and what a person is told of each.
 TOPICS: dict[DeviceName, dict[str, str]] = {
@@ -49,7 +49,7 @@ def measure_peaks(device: Device, tell: Callable[[str], None]) -> list[tuple[Mac
     machine = describe_machine(PROJECT_ROOT)
     if problem := unfit(fitness(machine, PROJECT_ROOT)):
         raise UnfitEnvironment(f"found {problem}; expected a machine that is fit to measure on")
-    make_folder(ARTIFACTS)
+    make_folder(MACHINES)
     found = []
     with ForkServer(child_environment(PROJECT_ROOT, "cpu" if device is Device.CPU else "cuda")) as server:
         chosen = _chosen(device, machine, server)
@@ -80,7 +80,7 @@ def _survey(server: ForkServer, machine: Machine, place: tuple[int, Gpu] | None,
     with ExitStack() as stack:
         stack.enter_context(lock(key if gpu else "cpu", "benchmark_cli peak"))
         telemetry = stack.enter_context(Telemetry((gpu,) if gpu else ()))
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="peak_", dir=ARTIFACTS)))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="peak_", dir=MACHINES)))
         for number, (topic, what) in enumerate(TOPICS[device].items(), start=1):
             tell(f"[{number}/{len(TOPICS[device])}] {name}: {what}")
             found.ask(server, messages.Survey(device=device, index=index, topic=topic, folder=str(folder)))

@@ -1,8 +1,10 @@
-"""Where a root of somebody's own finds the package or project that it belongs to, and where its runs go."""
+"""Where a root of somebody's own finds the package or project that it belongs to, and where its runs go; which root is taken by default."""
 
 import pytest
 
-from common.python.project import PROJECT_ROOT, import_folders
+from common.python import project
+from common.python.errors import BenchmarkError
+from common.python.project import IS_CHECKOUT, PROJECT_ROOT, default_root, import_folders
 from common.python.storage import ARTIFACTS, runs_folder
 
 
@@ -38,3 +40,19 @@ def test_a_root_in_this_project_has_nothing_of_its_own():
 
 def test_runs_of_a_root_elsewhere_go_there(tmp_path):
     assert runs_folder(tmp_path) == tmp_path.resolve() / "artifacts"
+
+
+def test_a_checkout_is_its_own_root_wherever_its_user_stands(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert (IS_CHECKOUT, default_root()) == (True, PROJECT_ROOT)
+
+
+def test_the_root_of_an_installed_wheel_is_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.setattr(project, "IS_CHECKOUT", False)
+    monkeypatch.chdir(tmp_path)
+    assert default_root() == tmp_path
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(BenchmarkError, match="removed it; expected one, or --root"):
+        default_root()

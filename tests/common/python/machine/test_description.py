@@ -14,6 +14,7 @@ import pynvml
 import pytest
 
 from common.python.errors import BenchmarkError, UnfitEnvironment
+from common.python.machine import description
 from common.python.machine.description import (
     Gpu,
     Machine,
@@ -134,6 +135,17 @@ def test_this_machine_is_described_and_read_back_the_same() -> None:
     assert found.memory_bytes > 1 << 28
     assert found.packages["torch"].startswith("2.")
     assert Machine.model_validate_json(found.model_dump_json()) == found
+
+
+def test_an_installed_wheel_is_named_by_its_version_and_not_by_the_commit_of_the_checkout_it_lies_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if here := describe_machine(PROJECT_ROOT, FakeNvml(), {}).project:
+        assert len(here.commit) == 40
+    monkeypatch.setattr(description, "IS_CHECKOUT", False)
+    monkeypatch.setattr(description, "DISTRIBUTION", "pytest")  # stands for the wheel, which is not installed here
+    found = describe_machine(PROJECT_ROOT, FakeNvml(), {})
+    assert (found.project, found.packages["pytest"]) == (None, pytest.__version__)
 
 
 def test_secrets_are_masked_and_only_other_tools_variables_are_recorded() -> None:

@@ -84,6 +84,14 @@ def test_without_a_compiler_it_says_so(verified, monkeypatch):
     assert verified()[1].reason == "no CUDA device; --emulate: found no g++, which compiles what is emulated"
 
 
+def test_an_installed_package_has_no_emulation_and_calls_no_side_wrong(verified, monkeypatch):
+    monkeypatch.setattr(emulating, "_EMULATION", emulating.PROJECT_ROOT / "tests/nowhere")
+
+    row = verified()[1]
+    assert row.status == "SKIPPED"
+    assert row.reason.endswith("--emulate: found no tests/nowhere, which a checkout has and an installed package has not")
+
+
 def test_a_side_without_an_end_is_stopped(verified, monkeypatch):
     monkeypatch.setattr(emulating.sys, "executable", shutil.which("true"))
     monkeypatch.setattr(emulating, "_emulate", lambda workload, side, root, limit_s: (124, f"{side.name}: found no end in {limit_s:g} s"))
