@@ -45,7 +45,9 @@ def write_whole(path: Path, text: str | bytes) -> None:
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise BenchmarkError(f"{path}: {error.strerror}; expected to write {len(text)} {'characters' if isinstance(text, str) else 'bytes'} there") from error
+        raise BenchmarkError(
+            f"{path}: {error.strerror}; expected to write {len(text)} {'characters' if isinstance(text, str) else 'bytes'} there"
+        ) from error
 
 
 def keep_room(path: Path, size: int) -> None:

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from common.python.machine.description import Machine
 from common.python.report.csv_table import csv_text
 from common.python.report.documents import PRINTED
 from common.python.report.html import html as html_page
 from common.python.report.run_folder import JUNIT_FILE, METRICS_FILE, RUN_FILE, load
 from common.python.report.tables import junit, markdown
 from common.python.results import DOCUMENTS, Metrics
+from common.python.settings import Settings
 from common.python.storage import document_text, write_whole
 
 _VISIBLE = re.compile(r"^(CUDA_VISIBLE_DEVICES)=.* leaves")
@@ -100,6 +102,6 @@ def _spellings(text: str) -> list[str]:
 @cache
 def _vocabulary() -> frozenset[str]:
     """The words that documents have of themselves: of their keys and of what these may hold."""
-    schemas = [kind.model_json_schema() for kind in (*DOCUMENTS.values(), *PRINTED.values())]
+    schemas = [kind.model_json_schema() for kind in (*DOCUMENTS.values(), *PRINTED.values(), Machine, Settings)]
     without_prose = re.sub(r'"description": "(?:[^"\\]|\\.)*"', "", json.dumps(schemas))
     return frozenset(re.findall(r"[a-z0-9]+", without_prose.lower()))
