@@ -11,6 +11,7 @@ import pwd
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -340,11 +341,13 @@ def cache_folder(variables: Mapping[str, str] = os.environ) -> Path:
 
 
 def private_paths(root: Path) -> dict[str, str]:
-    """The folders whose names are nobody else's affair, and the word that may stand for each: `root`, the project and the user's home.
+    """The folders whose names are nobody else's affair, and the word that may stand for each: `root`, the project, Python's and the home.
 
     What lies in another comes first. The system's own folders, such as the home `/` of a user who has none, tell nothing.
     """
-    known = {PROJECT_ROOT: "PROJECT", root: "ROOT", Path.home(): "HOME"}
+    known = {Path.home(): "HOME", root: "ROOT", PROJECT_ROOT: "PROJECT"}
+    if sys.prefix != sys.base_prefix:
+        known[Path(sys.prefix)] = "PYTHON"
     spelt = {str(path): word for each, word in known.items() for path in (each.absolute(), each.resolve()) if len(path.parts) > 1}
     return dict(sorted(spelt.items(), key=lambda item: -len(item[0])))
 

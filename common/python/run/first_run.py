@@ -108,7 +108,7 @@ def print_dry_run(request: Request, console: Console) -> None:
     here = [plan.target for plan in plans if not plan.skip]
     for note in notes:
         _say(console, note)
-    _say(console, f"1/{_LAST} doctor: look at what is installed and at what would make numbers bad, {_long([])}")
+    _say(console, f"1/{_LAST} doctor: look at what is installed and at what would make numbers bad")
     kept = [ceilings_path(machine_key(machine, gpu)) for gpu in (*machine.gpus, None)]
     seconds = [read_document(path, MachineCeilings).seconds for path in kept if path.is_file()]
     _say(console, f"2/{_LAST} peak: measure what the GPUs and the CPU can do at most, {_long(seconds)}")
@@ -125,7 +125,7 @@ def print_dry_run(request: Request, console: Console) -> None:
 
 def _long(seconds: Collection[float]) -> str:
     """How long something is known to take, by how long each of its parts took."""
-    return f"{sum(seconds):.0f} s for the {len(seconds)} that were done here before" if seconds else "not timed here yet"
+    return f"{sum(seconds):.0f} s when {len(seconds)} were done here before" if seconds else "not timed here yet"
 
 
 def _say(console: Console, line: str) -> None:
@@ -242,8 +242,8 @@ class _Steps:
         return code
 
     def _done(self, step: Step) -> None:
-        others = tuple(each for each in self.state.steps if each.name != step.name)
-        self.state = self.state.model_copy(update={"steps": (*others, step)})
+        steps = {each.name: each for each in self.state.steps} | {step.name: step}
+        self.state = self.state.model_copy(update={"steps": tuple(steps[name] for name in STEPS if name in steps)})
         self._keep()
         _say(self.console, f"{step.name}: exit {step.exit_code} after {step.seconds:.0f} s: {step.said}")
 
