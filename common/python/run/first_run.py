@@ -114,9 +114,7 @@ def print_dry_run(request: Request, console: Console) -> None:
     _say(console, f"2/{_LAST} peak: measure what the GPUs and the CPU can do at most, {_long(seconds)}")
     for number, command in enumerate(STEPS[2:], start=3):
         before = _seconds_before(request.root, command, here)
-        _say(
-            console, f"{number}/{_LAST} {command}: {len(here)} targets of {len(plans)}, the others lack something, {_long(before.values())}"
-        )
+        _say(console, f"{number}/{_LAST} {command}: targets that can run here: {len(here)} of {len(plans)}, {_long(before.values())}")
     _say(console, f"    in this order: {', '.join(here)}")
     _say(console, f"{_LAST}/{_LAST} bundle: list what there is to send, and write it as one .zip into {runs_folder(request.root)}")
     if request.minutes is not None:
