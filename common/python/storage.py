@@ -26,7 +26,7 @@ def runs_folder(root: Path) -> Path:
 
 
 def write_whole(path: Path, text: str | bytes) -> None:
-    """Write `path`, a text in UTF-8, so that a reader sees the old file or the new one, never a part; its folder is made if it is not there.
+    """Write `path`, so that a reader sees the old file or the new one, never a part; its folder is made if it is not there.
 
     Raises BenchmarkError, naming the file and what the system said; no temporary file is left behind. What is there and is no file, such
     as a folder or a device, stays.

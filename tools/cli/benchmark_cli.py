@@ -211,57 +211,6 @@ def peak(
         print(json.dumps([ceilings.model_dump(mode="json") for ceilings, _ in found], indent=2))
 
 
-def _finite(number: float | None) -> float | None:
-    if number is not None and not math.isfinite(number):
-        raise typer.BadParameter("found no finite number; expected one")
-    return number
-
-
-@app.command("first-run")
-def first_run_here(
-    targets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--targets", "-t", help="As of run; repeatable. Default: everything.", show_default=False, autocompletion=target_names
-        ),
-    ] = None,
-    root: Root = None,
-    device: Annotated[str, typer.Option("--device", help="auto, cuda or cpu.")] = "auto",
-    accept: Annotated[bool, typer.Option("--accept", help="Write what was measured into the expectations files.")] = False,
-    minutes: Annotated[
-        float | None,
-        typer.Option(
-            "--minutes",
-            min=0.01,
-            callback=_finite,
-            help="A limit: what there is no time for is TIMEOUT. Default: none.",
-            show_default=False,
-        ),
-    ] = None,
-    artifacts_dir: Annotated[
-        Path | None,
-        typer.Option("--artifacts-dir", help="Its own folder. Default: artifacts/first_run_<time> in the root.", show_default=False),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the first run in --artifacts-dir, or with the newest: what is done is kept.")
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the steps, and how long they took before; do nothing.")] = False,
-) -> None:
-    """On a new machine: doctor, peak, verify, run, and a .zip of what came of them, without what is private, to send."""
-    from common.python.pairs.discovery import resolved
-    from common.python.project import PROJECT_ROOT
-    from common.python.report.terminal import console_for
-    from common.python.run.first_run import Request, first_run, print_dry_run
-
-    folder = resolved(root) if root else PROJECT_ROOT
-    request = Request(folder, tuple(targets or ()), _device(device), accept, minutes, artifacts_dir, resume)
-    console = console_for(json_output=False)
-    if dry_run:
-        print_dry_run(request, console)
-    else:
-        raise typer.Exit(first_run(request, console))
-
-
 @app.command()
 def report(run: Annotated[Path, typer.Argument(help="A run's folder, or its run.json.")]) -> None:
     """Write a run's reports, for a browser and for a pull request, beside it, and print where they are."""
@@ -269,6 +218,12 @@ def report(run: Annotated[Path, typer.Argument(help="A run's folder, or its run.
 
     for path in write_reports(folder_of(run), *load(run)):
         print(path)
+
+
+def _finite(number: float) -> float:
+    if not math.isfinite(number):
+        raise typer.BadParameter("found no finite number; expected one")
+    return number
 
 
 Gate = Annotated[float, typer.Option("--gate", min=0.0, callback=_finite, help="Smallest change that counts, in percent.")]
@@ -416,10 +371,22 @@ def _suite(settings: Any) -> None:
     raise typer.Exit(outcome.exit_code)
 
 
+def _first_run(choices: dict[str, Any]) -> None:
+    from common.python.report.terminal import console_for
+    from common.python.run.first_run import Request, first_run, print_dry_run
+
+    dry_run = choices.pop("dry_run")
+    request, console = Request(**choices), console_for(json_output=False)
+    if dry_run:
+        print_dry_run(request, console)
+    else:
+        raise typer.Exit(first_run(request, console))
+
+
 @functools.cache
 def _add_suite_commands() -> None:
     """Once a process: typer keeps every command that it was ever given."""
-    from common.python.run.options import command_of
+    from common.python.run.options import command_of, first_run_command
 
     texts = {
         "run": "Verify and time targets; no target: everything.",
@@ -431,6 +398,8 @@ def _add_suite_commands() -> None:
 
     for name, text in texts.items():
         app.command(name, cls=RunCommand)(command_of(name, suite, text))
+    text = "On a new machine: doctor, peak, verify, run, and a .zip of what came of them to send, without what is private."
+    app.command("first-run")(first_run_command(_first_run, text))
 
 
 def _tree(root: Path | None) -> Tree:

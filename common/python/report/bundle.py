@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from pydantic import BaseModel
+
 from common.python.machine.description import Machine
 from common.python.report.csv_table import csv_text
 from common.python.report.documents import PRINTED
@@ -102,6 +104,7 @@ def _spellings(text: str) -> list[str]:
 @cache
 def _vocabulary() -> frozenset[str]:
     """The words that documents have of themselves: of their keys and of what these may hold."""
-    schemas = [kind.model_json_schema() for kind in (*DOCUMENTS.values(), *PRINTED.values(), Machine, Settings)]
+    kinds: list[type[BaseModel]] = [*DOCUMENTS.values(), *PRINTED.values(), Machine, Settings]
+    schemas = [kind.model_json_schema() for kind in kinds]
     without_prose = re.sub(r'"description": "(?:[^"\\]|\\.)*"', "", json.dumps(schemas))
     return frozenset(re.findall(r"[a-z0-9]+", without_prose.lower()))

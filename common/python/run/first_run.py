@@ -69,7 +69,10 @@ class FirstRun(Document):
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks of a first run: no target is everything, no minutes no limit; `folder` None is a new one, or the newest to resume."""
+    """What a user asks of a first run: no target is everything, no minutes no limit; `folder` None is a new one, or the newest to resume.
+
+    Raises BenchmarkError for minutes that are no number.
+    """
 
     root: Path
     targets: tuple[str, ...] = ()
@@ -78,6 +81,10 @@ class Request:
     minutes: float | None = None
     folder: Path | None = None
     resume: bool = False
+
+    def __post_init__(self) -> None:
+        if self.minutes is not None and not math.isfinite(self.minutes):
+            raise BenchmarkError(f"--minutes {self.minutes}: found no finite number; expected one")
 
 
 def newer_than_measured(tree: Tree, capability: Capability) -> list[Listed]:

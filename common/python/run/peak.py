@@ -46,7 +46,8 @@ _PROBE_S = 120.0
 def measure_peaks(device: Device, tell: Callable[[str], None], deadline: float = math.inf) -> list[tuple[MachineCeilings, Path]]:
     """The ceilings of every device that `device` allows, auto being the GPUs and the CPU, and the file that each is kept in.
 
-    `tell` takes a line on what is being measured; no topic begins after `deadline`, on the monotonic clock. Raises BenchmarkError, or UnfitEnvironment if this is no time to measure.
+    `tell` takes a line on what is being measured; no topic begins after `deadline`, on the monotonic clock.
+    Raises BenchmarkError, or UnfitEnvironment if this is no time to measure.
     """
     machine = describe_machine(PROJECT_ROOT)
     if problem := unfit(fitness(machine, PROJECT_ROOT)):

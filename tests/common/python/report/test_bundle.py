@@ -14,7 +14,7 @@ from common.python.results import Run
 from common.python.settings import Settings
 from tests.support.factories import a_row, a_run
 
-HOME = "/home/Zoë & co"
+HOME = "/srv/Zoë & co"
 PATHS = {f"{HOME}/pairs": "PROJECT", HOME: "HOME"}
 NAMES = {"node-7.lan": "HOST", "node-7": "HOST", "alice": "USER", "root": "USER", "cuda": "USER"}
 
