@@ -25,8 +25,8 @@ def runs_folder(root: Path) -> Path:
     return ARTIFACTS if root.resolve().is_relative_to(PROJECT_ROOT) else root.resolve() / ARTIFACTS.name
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write `path` so that a reader sees the old file or the new one, never a part; its folder is made if it is not there.
+def write_whole(path: Path, text: str | bytes) -> None:
+    """Write `path`, so that a reader sees the old file or the new one, never a part; its folder is made if it is not there.
 
     Raises BenchmarkError, naming the file and what the system said; no temporary file is left behind. What is there and is no file, such
     as a folder or a device, stays.
@@ -37,15 +37,17 @@ def write_whole(path: Path, text: str) -> None:
         temporary = path.with_name(f".{path.name}.{os.getpid()}")
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with temporary.open("w", encoding="utf-8") as file:
-                file.write(text)
+            with temporary.open("wb") as file:
+                file.write(text.encode() if isinstance(text, str) else text)
                 file.flush()
                 os.fsync(file.fileno())
             temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
     except OSError as error:
-        raise BenchmarkError(f"{path}: {error.strerror}; expected to write {len(text)} characters there") from error
+        raise BenchmarkError(
+            f"{path}: {error.strerror}; expected to write {len(text)} {'characters' if isinstance(text, str) else 'bytes'} there"
+        ) from error
 
 
 def keep_room(path: Path, size: int) -> None:

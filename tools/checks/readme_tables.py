@@ -5,15 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 
 from common.python.command import exit_with
+from common.python.machine.needs import PACKAGE
 from common.python.pairs.claims import techniques
+from common.python.pairs.directives import read_directives
+from common.python.pairs.discovery import discover
 from common.python.project import PROJECT_ROOT
 from common.python.report.role_trace import RoleTrace, lines, read_role_trace, sentences
+from common.python.run.first_run import newer_than_measured
+from common.python.session.planning import claims_of
 from tools.checks import adversaries, front_page
 from tools.checks.written_tables import NOT_MEASURED, read_readme, rows, with_table, write_or_check
 from tools.noise.bar_figures import by_conditions, read_bars, table
 
 BARS = Path("tools", "noise")
 CHEATS = Path("tests", "adversaries")
+BLACKWELL = (10, 0)
 DOCS = Path("common", "docs")
 EXAMPLE_RUN = Path("tools", "pictures", "run_h200")
 TEMPLATES = PROJECT_ROOT / "common" / "python" / "pairs" / "templates"
@@ -47,6 +53,16 @@ def techniques_text() -> str:
     return rows(("exists on", "techniques"), lines)
 
 
+def blackwell_text(root: Path) -> str:
+    """The pairs that wait for the first Blackwell GPU: what each changes, what it needs, and how many claims its files make."""
+    found = []
+    for each in newer_than_measured(discover(root), BLACKWELL):
+        claims = claims_of(each.pair, {side: read_directives(path) for side, path in each.pair.sides.items()})
+        needs = ", ".join(need for need in each.needs if not need.startswith(PACKAGE))
+        found.append((f"`{each.pair.target}`", each.idea.rstrip("."), needs, str(sum(map(len, claims.values())))))
+    return rows(("pair", "what changes", "needs", "claims"), found)
+
+
 def roles_text(demo: Path) -> str:
     """What the README of a chapter says of its traced demo, from all files `<demo>_*.json` beside it."""
     found = [_of_trace(read_role_trace(path)) for path in sorted(demo.parent.glob(f"{demo.stem}_*.json"))]
@@ -66,6 +82,7 @@ def rewritten(root: Path) -> dict[Path, str]:
         CHEATS / README: {"adversaries": adversaries.text(root / CHEATS)},
         DOCS / "writing-a-pair.md": {"example": example_text()},
         DOCS / "proving.md": {"techniques": techniques_text()},
+        DOCS / "first-hour-on-blackwell.md": {"blackwell": blackwell_text(root)},
     }
     found = {}
     for place, tables in texts.items():

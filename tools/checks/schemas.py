@@ -13,9 +13,11 @@ from common.python.machine.ceilings import MachineCeilings
 from common.python.project import PROJECT_ROOT
 from common.python.report.documents import PRINTED
 from common.python.results import DOCUMENTS
+from common.python.run.first_run import FirstRun
 from common.python.storage import write_whole
 
-PUBLISHED = DOCUMENTS | PRINTED | {"expectations": Expectations, "machine_ceilings": MachineCeilings, "noise_floor": NoiseFloor}
+PUBLISHED = DOCUMENTS | PRINTED
+PUBLISHED |= {"expectations": Expectations, "first_run": FirstRun, "machine_ceilings": MachineCeilings, "noise_floor": NoiseFloor}
 SCHEMAS = PROJECT_ROOT / "common" / "schemas"
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -371,10 +371,22 @@ def _suite(settings: Any) -> None:
     raise typer.Exit(outcome.exit_code)
 
 
+def _first_run(choices: dict[str, Any]) -> None:
+    from common.python.report.terminal import console_for
+    from common.python.run.first_run import Request, first_run, print_dry_run
+
+    dry_run = choices.pop("dry_run")
+    request, console = Request(**choices), console_for(json_output=False)
+    if dry_run:
+        print_dry_run(request, console)
+    else:
+        raise typer.Exit(first_run(request, console))
+
+
 @functools.cache
 def _add_suite_commands() -> None:
     """Once a process: typer keeps every command that it was ever given."""
-    from common.python.run.options import command_of
+    from common.python.run.options import command_of, first_run_command
 
     texts = {
         "run": "Verify and time targets; no target: everything.",
@@ -386,6 +398,8 @@ def _add_suite_commands() -> None:
 
     for name, text in texts.items():
         app.command(name, cls=RunCommand)(command_of(name, suite, text))
+    text = "On a new machine: doctor, peak, verify, run, and a .zip of what came of them to send, without what is private."
+    app.command("first-run")(first_run_command(_first_run, text))
 
 
 def _tree(root: Path | None) -> Tree:

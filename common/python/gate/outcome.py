@@ -163,3 +163,24 @@ def exit_code_of(
         ExitCode.NOTHING_MEASURED: not measured or (require_expectations and not gated),
     }
     return next((code for code, applies in earned.items() if applies), ExitCode.GOOD)
+
+
+_WORST_FIRST = (
+    ExitCode.TERMINATED,
+    ExitCode.HUNG_UP,
+    ExitCode.INTERRUPTED,
+    ExitCode.FULL_DISK,
+    ExitCode.UNFIT,
+    ExitCode.WRONG,
+    ExitCode.BROKEN,
+    ExitCode.REGRESSION,
+    ExitCode.INCONCLUSIVE,
+    ExitCode.USAGE,
+    ExitCode.NOTHING_MEASURED,
+)
+
+
+def worst_of(codes: Iterable[int]) -> ExitCode:
+    """The exit code of several commands together: the worst of theirs, in the order in which one run picks its own."""
+    found = set(codes)
+    return next((code for code in _WORST_FIRST if code in found), ExitCode.GOOD)

@@ -7,9 +7,11 @@ import importlib.metadata
 import importlib.util
 import os
 import platform
+import pwd
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -339,6 +341,27 @@ def cache_folder(variables: Mapping[str, str] = os.environ) -> Path:
     """Where builds are kept for all checkouts of this user. Nothing bounds it; it may be removed while no run is on."""
     named = Path(variables.get("XDG_CACHE_HOME", ""))
     return (named if named.is_absolute() else Path.home() / ".cache") / "performance-pairs"
+
+
+def private_paths(root: Path) -> dict[str, str]:
+    """The folders whose names are nobody else's affair, and the word that may stand for each: `root`, the project, Python's and the home.
+
+    What lies in another comes first. The system's own folders, such as the home `/` of a user who has none, tell nothing.
+    """
+    known = {Path.home(): "HOME", root: "ROOT", PROJECT_ROOT: "PROJECT"}
+    if sys.prefix != sys.base_prefix:
+        known[Path(sys.prefix)] = "PYTHON"
+    spelt = {str(path): word for each, word in known.items() for path in (each.absolute(), each.resolve()) if len(path.parts) > 1}
+    return dict(sorted(spelt.items(), key=lambda item: -len(item[0])))
+
+
+def private_names() -> dict[str, str]:
+    """The names of this host and of its user, as far as they are known, and the word that may stand for each; the longest first."""
+    host = platform.node()
+    names = {host: "HOST", host.partition(".")[0]: "HOST"}
+    with suppress(KeyError):  # a container may run as a number that has no name
+        names[pwd.getpwuid(os.getuid()).pw_name] = "USER"
+    return {name: names[name] for name in sorted(filter(None, names), key=len, reverse=True)}
 
 
 def profiler_attached(variables: Mapping[str, str] = os.environ) -> bool:

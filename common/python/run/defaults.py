@@ -16,9 +16,9 @@ _SUITE = ("run", "verify")
 _LONG = 80
 # key: the commands that have such a flag. What writes, or answers for one run alone, has no default. `_KINDS` has what each value is.
 _COMMANDS: dict[str, tuple[str, ...]] = {
-    "root": (*_SUITE, "list-targets", "list-techniques", "show", "new", "history"),
-    "targets": _SUITE,
-    "device": _SUITE,
+    "root": (*_SUITE, "list-targets", "list-techniques", "show", "new", "history", "first-run"),
+    "targets": (*_SUITE, "first-run"),
+    "device": (*_SUITE, "first-run"),
     "timeout-multiplier": _SUITE,
     "suite-timeout": _SUITE,
     "verbose": _SUITE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +14,7 @@ import typer
 
 from common.python.errors import BenchmarkError
 from common.python.pairs.discovery import resolved
+from common.python.project import PROJECT_ROOT
 from common.python.results import PairResult
 from common.python.run.completion import target_names
 from common.python.run.defaults import ROOT_HELP
@@ -281,6 +282,30 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     ),
 }
 
+_FIRST_RUN: dict[str, tuple[Any, Any, Any]] = {
+    **{field: _OPTIONS[field] for field in ("targets", "root", "device")},
+    "dry_run": (
+        bool,
+        _option("--dry-run", panel=_SELECTING, text="Print the steps, and how long they took here before; measure and write nothing."),
+        False,
+    ),
+    "minutes": (
+        float | None,
+        _option("--minutes", panel=_MEASURING, text="A limit: what there is no time for is TIMEOUT. Default: none.", min=0.01),
+        None,
+    ),
+    "accept": _OPTIONS["accept_regressions"],
+    "folder": (
+        Path | None,
+        _option("--artifacts-dir", panel=_WRITING, text="Its own folder. Default: artifacts/first_run_<time> in the root."),
+        None,
+    ),
+    "resume": (
+        bool,
+        _option("--resume", panel=_WRITING, text="Go on with the first run in --artifacts-dir, or the newest: what is done is kept."),
+        False,
+    ),
+}
 _VERIFYING = (
     "targets",
     "root",
@@ -311,15 +336,30 @@ _IN_TIMED_CALL = ", in a timed call: "
 def command_of(name: str, run: Callable[[Settings], None], text: str) -> Callable[..., None]:
     """Make the function of the typer command `name`, with help `text`. Its parameters are the flags; it calls `run` with the settings."""
     fields = _RUNNING if name == "run" else _VERIFYING
+    return _with_flags({field: _OPTIONS[field] for field in fields}, lambda choices: run(settings_of(name, choices)), text)
+
+
+def first_run_command(run: Callable[[dict[str, Any]], None], text: str) -> Callable[..., None]:
+    """Make the function of the typer command `first-run`; it calls `run` with the flags by name, `root` a folder that is there."""
+
+    def command(choices: dict[str, Any]) -> None:
+        root = resolved(choices["root"]) if choices["root"] else PROJECT_ROOT
+        run(choices | {"root": root, "targets": tuple(choices["targets"])})
+
+    return _with_flags(_FIRST_RUN, command, text)
+
+
+def _with_flags(options: Mapping[str, tuple[Any, Any, Any]], run: Callable[[dict[str, Any]], None], text: str) -> Callable[..., None]:
+    """A function that typer finds the flags `options` in, which it takes as one dict to `run`."""
 
     def command(**choices: Any) -> None:
-        run(settings_of(name, choices))
+        run(choices)
 
     command.__doc__ = text
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
-            inspect.Parameter(field, inspect.Parameter.KEYWORD_ONLY, default=_OPTIONS[field][2], annotation=Annotated[_OPTIONS[field][:2]])
-            for field in fields
+            inspect.Parameter(field, inspect.Parameter.KEYWORD_ONLY, default=option[2], annotation=Annotated[option[:2]])
+            for field, option in options.items()
         ]
     )
     return command

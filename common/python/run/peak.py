@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 import time
@@ -37,14 +38,16 @@ TOPICS: dict[DeviceName, dict[str, str]] = {
     },
     "cpu": {"dram": "DRAM, one thread", "matrix": "matrix products, one thread", "storage": "storage"},
 }
+NO_TIME = "there was no time left for it"
 _TOPIC_S = 120.0
 _PROBE_S = 120.0
 
 
-def measure_peaks(device: Device, tell: Callable[[str], None]) -> list[tuple[MachineCeilings, Path]]:
+def measure_peaks(device: Device, tell: Callable[[str], None], deadline: float = math.inf) -> list[tuple[MachineCeilings, Path]]:
     """The ceilings of every device that `device` allows, auto being the GPUs and the CPU, and the file that each is kept in.
 
-    `tell` takes a line on what is being measured. Raises BenchmarkError, or UnfitEnvironment if this is no time to measure.
+    `tell` takes a line on what is being measured; no topic begins after `deadline`, on the monotonic clock.
+    Raises BenchmarkError, or UnfitEnvironment if this is no time to measure.
     """
     machine = describe_machine(PROJECT_ROOT)
     if problem := unfit(fitness(machine, PROJECT_ROOT)):
@@ -54,10 +57,10 @@ def measure_peaks(device: Device, tell: Callable[[str], None]) -> list[tuple[Mac
     with ForkServer(child_environment(PROJECT_ROOT, "cpu" if device is Device.CPU else "cuda")) as server:
         chosen = _chosen(device, machine, server)
         for index, gpu in enumerate(machine.gpus if chosen == "cuda" else ()):
-            found.append(_kept(_survey(server, machine, (index, gpu), tell)))
+            found.append(_kept(_survey(server, machine, (index, gpu), tell, deadline)))
     if device is not Device.CUDA:
         with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
-            found.append(_kept(_survey(server, machine, None, tell)))
+            found.append(_kept(_survey(server, machine, None, tell, deadline)))
     return found
 
 
@@ -70,7 +73,9 @@ def _kept(ceilings: MachineCeilings) -> tuple[MachineCeilings, Path]:
     return ceilings, keep_ceilings(ceilings)
 
 
-def _survey(server: ForkServer, machine: Machine, place: tuple[int, Gpu] | None, tell: Callable[[str], None]) -> MachineCeilings:
+def _survey(
+    server: ForkServer, machine: Machine, place: tuple[int, Gpu] | None, tell: Callable[[str], None], deadline: float = math.inf
+) -> MachineCeilings:
     """The ceilings of the GPU at `place`, CUDA's index and what it is, or of the CPU. Raises BenchmarkError if none could be measured."""
     index, gpu = place or (0, None)
     device: DeviceName = "cuda" if gpu else "cpu"
@@ -82,6 +87,9 @@ def _survey(server: ForkServer, machine: Machine, place: tuple[int, Gpu] | None,
         telemetry = stack.enter_context(Telemetry((gpu,) if gpu else ()))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="peak_", dir=MACHINES)))
         for number, (topic, what) in enumerate(TOPICS[device].items(), start=1):
+            if time.monotonic() >= deadline:
+                found.missing[topic] = NO_TIME
+                continue
             tell(f"[{number}/{len(TOPICS[device])}] {name}: {what}")
             found.ask(server, messages.Survey(device=device, index=index, topic=topic, folder=str(folder)))
         if telemetry.summary().throttled:

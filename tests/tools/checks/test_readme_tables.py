@@ -52,6 +52,7 @@ PAGES = {
     "tools/noise/README.md": "# Bars\n\n<!-- bars: begin -->\n<!-- bars: end -->\n",
     "tests/adversaries/README.md": "# Cheats\n\n<!-- adversaries: begin -->\n<!-- adversaries: end -->\n\nAfter.\n",
     "common/docs/writing-a-pair.md": "# A pair\n\n<!-- example: begin -->\n<!-- example: end -->\n",
+    "common/docs/first-hour-on-blackwell.md": "# An hour\n\n<!-- blackwell: begin -->\n<!-- blackwell: end -->\n",
     "common/docs/proving.md": "# Claims\n\n<!-- techniques: begin -->\n<!-- techniques: end -->\n",
 }
 MACHINE = Machine(

@@ -3,7 +3,7 @@
 import pytest
 
 from common.python.errors import ExitCode, Status
-from common.python.gate.outcome import exit_code_of
+from common.python.gate.outcome import exit_code_of, worst_of
 from common.python.results import StopReason
 from tests.support.factories import a_change, a_failure, a_proof, a_row, a_timing, a_verdict
 
@@ -73,3 +73,23 @@ def test_a_throttled_row_says_that_the_machine_is_unfit_before_anything_else_but
 
     assert exit_code_of([throttled, a_failure(target="ch07:other")]) == ExitCode.UNFIT
     assert exit_code_of([throttled], interrupted=True) == ExitCode.INTERRUPTED
+
+
+@pytest.mark.parametrize(
+    ("codes", "worst"),
+    [
+        ([], 0),
+        ([0, 0], 0),
+        ([0, 5], 5),
+        ([7, 2, 4, 0], 4),
+        ([4, 6], 6),
+        ([6, 130, 8], 130),
+        ([1, 2], 2),
+    ],
+)
+def test_of_several_commands_the_worst_is_told_and_not_the_largest_number(codes, worst):
+    assert worst_of(codes) == worst
+
+
+def test_every_exit_code_but_good_is_worse_than_good():
+    assert [code for code in ExitCode if worst_of((0, code)) is not code] == []

@@ -25,6 +25,8 @@ from common.python.machine.description import (
     find_tool,
     lock,
     output_of,
+    private_names,
+    private_paths,
     recorded_variables,
     unmet,
     version_of,
@@ -409,3 +411,29 @@ def test_nvlink_multicast_is_off_in_children_unless_the_owner_has_it_on():
         assert off.items() <= child_environment(PROJECT_ROOT, "cuda", owned).items()
     owned = {"NCCL_NVLS_ENABLE": "1"}
     assert {name: value for name, value in child_environment(PROJECT_ROOT, "cuda", owned).items() if name in off} == owned
+
+
+# --- what is private
+
+
+def test_private_paths_are_the_innermost_first_and_tell_of_no_system_folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    found = private_paths(tmp_path / "kernels")
+    assert list(found).index(str(tmp_path / "kernels")) < list(found).index(str(tmp_path))
+    assert (found[str(tmp_path / "kernels")], found[str(tmp_path)], found[str(PROJECT_ROOT)]) == ("ROOT", "HOME", "PROJECT")
+    assert private_paths(PROJECT_ROOT)[str(PROJECT_ROOT)] == "PROJECT"
+    monkeypatch.setattr(Path, "home", lambda: Path("/"))
+    assert "/" not in private_paths(tmp_path)
+
+
+def test_private_names_are_those_of_host_and_user_the_whole_name_first(monkeypatch):
+    monkeypatch.setattr("platform.node", lambda: "node7.a-lab.example")
+    monkeypatch.setattr("pwd.getpwuid", lambda _: SimpleNamespace(pw_name="alice"))
+    assert list(private_names().items()) == [("node7.a-lab.example", "HOST"), ("node7", "HOST"), ("alice", "USER")]
+
+    def nobody(_):
+        raise KeyError
+
+    monkeypatch.setattr("platform.node", lambda: "")
+    monkeypatch.setattr("pwd.getpwuid", nobody)
+    assert private_names() == {}

@@ -3,6 +3,7 @@
 import json
 import re
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
@@ -99,6 +100,18 @@ def test_nothing_measured_is_an_error(monkeypatch):
 
     with pytest.raises(BenchmarkError, match="expected at least one ceiling that can be measured"):
         peak.measure_peaks(Device.CPU, lambda line: None)
+
+
+def test_no_topic_begins_after_the_deadline(monkeypatch):
+    monkeypatch.setitem(peak.TOPICS, "cpu", {"matrix": "products", "storage": "storage"})
+    told = []
+    late = 100.0
+    clock = iter([late - 2, late - 1, late + 1])  # the survey begins, then each topic would
+    monkeypatch.setattr(peak, "time", SimpleNamespace(monotonic=lambda: next(clock, late + 2)))
+    ((found, _),) = peak.measure_peaks(Device.CPU, told.append, late)
+    assert {ceiling.name for ceiling in found.ceilings} == {"fp32", "fp64"}
+    assert found.missing == {"storage": peak.NO_TIME}
+    assert [line.partition("]")[0] for line in told] == ["[1/2"]
 
 
 def test_an_unknown_device_is_named(capsys):
