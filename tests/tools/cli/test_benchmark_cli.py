@@ -84,7 +84,7 @@ def test_a_request_that_cannot_be_carried_out_is_one_sentence(cli, here, root, t
         ("run --filter demo", "No such option: --filter; expected one like --targets"),
         ("run --zzz", "No such option: --zzz; expected what --help lists"),
         ("list-targets --targets demo", "No such option: --targets; expected one like --chapter"),
-        ("--targets demo run", "No such option: --targets; expected it behind run or verify"),
+        ("--targets demo run", "No such option: --targets; expected it behind run or verify or first-run"),
         ("verify --iterations 3", "No such option: --iterations; expected it behind run"),
         ("run demo", "Got unexpected extra argument(s) (demo); expected --targets demo"),
         ("list-targets demo", "Got unexpected extra argument(s) (demo); expected --chapter demo"),

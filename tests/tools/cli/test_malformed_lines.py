@@ -289,7 +289,9 @@ def test_a_default_root_that_no_folder_can_have_is_told(here, tmp_path):
 
 
 def test_a_folder_of_artifacts_that_is_a_file_is_told(here, tmp_path, monkeypatch):
-    monkeypatch.setattr(peak, "ARTIFACTS", tmp_path / "file")
+    monkeypatch.setattr(peak, "MACHINES", tmp_path / "file/machines")
+    assert refusal(here("peak --device cpu")) == f"{tmp_path}/file/machines: Not a directory; expected a folder that can be made"
+    monkeypatch.setattr(peak, "MACHINES", tmp_path / "file")
     assert refusal(here("peak --device cpu")) == f"{tmp_path}/file is not a folder; expected a folder, or nothing there yet"
 
 
