@@ -1,4 +1,4 @@
-"""Writes the tables and measured values of every chapter's README, and its RESULTS.md, from what was measured, or says which differ."""
+"""Writes each chapter's tables, measured values and RESULTS.md, and the page of predictions, from what was measured; or checks them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from common.python.command import exit_with
 from common.python.project import PROJECT_ROOT
 from tools.checks.measured_pairs import README, pairs_by_folder
 from tools.checks.measured_values import filled
+from tools.checks.prediction_page import PAGE, PICTURE, dots, prediction_page, prediction_picture
 from tools.checks.results_pages import NAME, results_page
 from tools.checks.short_tables import tables
 from tools.checks.written_tables import read_readme, with_table, write_or_check
@@ -31,6 +32,9 @@ def rewritten(root: Path) -> dict[Path, str]:
     for page in [root / README, *sorted((root / "common" / "docs").glob("*.md"))]:
         if page.is_file() and page not in found:
             found[page] = filled(page, page.read_text(encoding="utf-8"), known)
+    if (root / PAGE.parent).is_dir():
+        predicted = dots(known.values())
+        found |= {root / PAGE: prediction_page(predicted, root), root / PICTURE: prediction_picture(predicted)}
     return found
 
 

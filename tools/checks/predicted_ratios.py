@@ -213,6 +213,33 @@ def outcomes(measured: MeasuredPair) -> Iterator[str]:
             yield f"{place(model, shape)}: predicted {found.text}, measured {significant(expected.ratio.estimate)}x: {verdict}."
 
 
+@dataclass(frozen=True)
+class Headline:
+    """A timing's ratio as it was predicted or guessed before anybody measured it, and as it was measured."""
+
+    model: str
+    shape: str
+    predicted: float
+    measured: float
+    is_guess: bool = False
+
+    @property
+    def factor(self) -> float:
+        """How many times one is the other, whichever is larger."""
+        return factor(self.measured, self.predicted)
+
+
+def headlines(measured: MeasuredPair) -> Iterator[Headline]:
+    """Of each timing of a pair its ratio, where one was predicted: by its equations, or else by the line `expects:`."""
+    predictions = predictions_in(said_of(measured.optimized))
+    for model, shape, expected in measured.timings():
+        if found := _headline(terms_at(measured, shape, expected)):
+            if found.predicted and found.measured:
+                yield Headline(model, shape, found.predicted, found.measured, found.is_guess)
+        elif said := prediction_at(predictions, shape, _shapes_of(measured)):
+            yield Headline(model, shape, said.ratio, expected.ratio.estimate)
+
+
 def _term_cells(term: PredictedTerm) -> list[str]:
     def amount(value: float | None) -> str:
         if value is None:
