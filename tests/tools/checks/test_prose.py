@@ -89,7 +89,7 @@ def test_paragraphs_leave_out_headings_tables_code_and_what_is_generated():
     ]
 
 
-@pytest.mark.parametrize("said", ["Nobody has measured it yet.", "Not measured yet.", "Nobody has measured it."])
+@pytest.mark.parametrize("said", ["Nobody has measured it yet.", "Not measured yet.", "Unknown until a GPU has run it."])
 def test_a_section_that_shows_a_measured_value_may_not_deny_it(chapter, said):
     text = HONEST.replace("**Try.**", f"**If it missed.** {said}\n\n**Try.**")
     finding = f"`**If it missed.** {said}` beside a measured value; expected what came of the prediction"
