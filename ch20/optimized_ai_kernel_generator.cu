@@ -1,4 +1,4 @@
-// Optimized: a constant changes: the row stays in registers.
+// Optimized: the row stays in registers: no gain, as DRAM is the limit.
 // predicts: baseline 0.19 ms = 8 * rows * cols / dram_triad + 2 * rows * cols / l2 on h100  (nothing hides the second read: the most)
 // predicts: optimized 0.174 ms = 8 * rows * cols / dram_triad on h100
 // proves: counter l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum < 0.8 x baseline
