@@ -22,6 +22,7 @@ from tools.checks.written_tables import NOT_MEASURED, rows
 
 CHAPTERS = Path(__file__).with_name("chapters.tsv")
 NOT_WRITTEN = "not written yet"
+GAIN = 1.05
 OUTPUT_WIDTH = 106
 """Characters: a code block of more has to be scrolled on a page of 950 pixels."""
 
@@ -95,7 +96,8 @@ class Best:
 def best_of(pairs: list[Pair]) -> Best | None:
     """The accepted result that came closest to the ceiling of its GPU: a large ratio may only mean a slow baseline.
 
-    Of rows whose goal is time: of another goal, the speedup says nothing.
+    Of those that gained GAIN, where one did: at the ceiling a pair may have nothing to gain, which is no chapter's best. Of rows whose
+    goal is time: of another goal, the speedup says nothing.
     """
     found = []
     for pair in pairs:
@@ -105,7 +107,7 @@ def best_of(pairs: list[Pair]) -> Best | None:
                 if expected.goal == TIME and (share := expected.sides[OPTIMIZED].share):
                     speedup = expected.speedup.estimate
                     found.append(Best(share.share, speedup, pair.name, pair.sides[OPTIMIZED], shape, key_text(file.gpu)))
-    return max(found, key=lambda best: best.share, default=None)
+    return max(found, key=lambda best: (best.speedup >= GAIN, best.share), default=None)
 
 
 def output_text(run_folder: Path) -> str:

@@ -58,6 +58,16 @@ def test_the_best_result_is_the_one_closest_to_the_ceiling(tmp_path):
     assert best_of([]) is None
 
 
+def test_a_pair_that_is_at_the_ceiling_but_gained_nothing_is_the_best_only_where_none_gained(tmp_path):
+    pairs = a_tree(tmp_path, parity=0.98, fast=0.7)
+    path = tmp_path / "ch07" / "expectations_h200.json"
+    accepted = json.loads(path.read_text())
+    accepted["pairs"]["parity"]["default"]["speedup"] |= {"estimate": 1.002, "low": 1.001, "high": 1.003}
+    path.write_text(json.dumps(accepted))
+    assert best_of(list(pairs)).name == "fast"
+    assert best_of([pair for pair in pairs if pair.name == "parity"]).name == "parity"
+
+
 def test_a_row_with_another_goal_than_time_is_never_the_best(tmp_path):
     pairs = a_tree(tmp_path, latency=0.93, fast=0.7)
     path = tmp_path / "ch07" / "expectations_h200.json"
