@@ -1,6 +1,7 @@
 """Optimized: sequences sorted by length: only those that go on step."""
 # predicts: optimized = 0.526 x baseline  (half of the steps exist, so half of the flops; rows of x are copied once)
 # proves: kernel Sort
+# proves: counter smsp__sass_thread_inst_executed_op_ffma_pred_on.sum < 0.7 x baseline
 # allows: sync
 
 import torch

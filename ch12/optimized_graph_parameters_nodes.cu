@@ -3,6 +3,7 @@
 // predicts: optimized 0.26 ms = 16 * (8 * 1.4e-6 + 5e-6)  (the device: 1.4 us per kernel of a graph, 5 us to start one, assumed) on h100
 // proves: calls cudaGraphExecDestroy == 0
 // proves: calls cudaStreamBeginCapture == 0
+// proves: calls cudaGraphExecKernelNodeSetParams >= 8
 // scratch: float other[least * requests]
 #include "common/cuda/launch.cuh"
 

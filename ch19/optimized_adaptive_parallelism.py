@@ -2,6 +2,7 @@
 # predicts: baseline 19.5 ms = layers * (4 * width * hidden * (prompt / 700e12 + 4 / 2.8e12) + 4 * prompt * width / 300e9 + 556e-6) on h100
 # predicts: optimized 18.4 ms = layers * (4 * width * hidden * (prompt / 700e12 + 4 / 2.8e12) + 496e-6) on h100  (two GPUs; rates assumed)
 # proves: launches in nccl < 0.95 x baseline
+# has: kernel nccl
 
 from dataclasses import dataclass
 

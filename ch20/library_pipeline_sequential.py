@@ -1,4 +1,4 @@
-"""torch.nn.RNN, which is cuDNN's on a GPU: it runs layers of different tokens at the same time, too."""
+"""Library: torch.nn.RNN, which is cuDNN's on a GPU; unlike both sides it is not captured in a CUDA graph."""
 
 import torch
 

@@ -1,6 +1,6 @@
 """Optimized: a stream per layer, so layers run on different tokens."""
 # predicts: baseline 2.11 ms = layers * (2 * tokens * 4e-6 + 2 * tokens * batch * width**2 / (0.7 * bf16)) on h100  (4 us: assumed)
-# predicts: optimized 0.703 ms = (tokens / 4 + layers - 1) * ((2 * 4 + 1) * 4e-6 + 1e-6)  (1 us to wait for the layer below: assumed)
+# predicts: optimized 0.703 ms = (tokens / 4 + layers - 1) * ((2 * 4 + 1) * 4e-6 + 1e-6) on h100  (1 us per wait: assumed)
 # proves: overlap >= 0.3
 
 import torch

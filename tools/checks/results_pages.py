@@ -139,14 +139,14 @@ def _lists(measured: MeasuredPair) -> Iterator[tuple[str, list[str]]]:
 
 
 def _claims(measured: MeasuredPair) -> Iterator[str]:
-    """A line a claim of the optimized side: where it is seen, and of a counter what it was."""
+    """A line a claim of the optimized side: where it is seen, and of a counter what it was, or that nobody has read it."""
     claims = read_claims(measured.optimized, read_directives(measured.optimized))
     if not claims:
         yield "- none"
     for claim in claims:
         kind = claim.measure.kind
         where = "machine code" if kind in (INSTRUCTIONS, *IN_CODE) else "counters" if kind == "counter" else "launches"
-        seen = ", ".join(_seen(claim, measured))
+        seen = ", ".join(_seen(claim, measured)) or ("not read yet" if kind == "counter" else "")
         yield f"- {'proves' if claim.separates else 'has'}, in {where}: `{claim.text}`" + (f"; {seen}" if seen else "")
 
 

@@ -38,7 +38,7 @@ def test_a_pair_that_nobody_measured_says_so_with_what_it_predicts_and_claims(ch
     assert "\n  - predicted: 3x, 36 bytes a float against 8\n" in section
     assert "\n\nNot measured yet.\n\n" in section
     assert "- proves, in launches: `launches == 1`\n" in section
-    assert "- proves, in counters: `counter a < 0.2 x baseline`\n" in section
+    assert "- proves, in counters: `counter a < 0.2 x baseline`; not read yet\n" in section
     assert "- has, in machine code: `sts_128bit`\n" in section
     assert "Measured with" not in section
     assert "Claimed:\n\n- none" in section_of(chapter, "transpose_wide")
