@@ -1,8 +1,9 @@
 """Optimized: graphs of bucket sizes, captured once; batches are padded."""
-# reason: the baseline captures and instantiates a graph per batch, which takes the host far longer than the batch takes the device
-# guess: 30x, a capture takes milliseconds and a replay with its copies tens of microseconds
-# proves: calls cudaStreamBeginCapture == 0
-# has: graph_nodes >= 16
+# predicts: baseline 7.72 ms = batches * (2 * layers + 2) * 2 * launch  (two launches per operator, assumed) on h100
+# predicts: optimized 2.96 ms = batches * ((2 * layers + 8) * 2.5e-6 + 5e-6)  (2.5 us per kernel, 5 us per graph, assumed) on h100
+# proves: launches < 0.1 x baseline
+# proves: graph_nodes >= 16
+# has: calls cudaStreamBeginCapture == 0
 
 from functools import partial
 
@@ -11,10 +12,10 @@ import torch
 BUCKETS = (64, 32, 16, 8, 4, 2, 1)  # the largest first, so that the shared pool has room for the smaller ones
 
 
-def model(x, weight, count, rows):
+def model(x, layers, count, rows):
     """`count` has the number of rows that are no padding, `rows` the number of each row."""
-    for layer in weight:
-        x = torch.relu(x @ layer)
+    for layer in layers:
+        x = (x @ layer).relu_()
     x = torch.where(rows < count, x, 0)
     return x - x.sum(0) / count
 
@@ -38,17 +39,17 @@ def captured(call):
 
 def prepare(x, weight, sizes):
     y, padded, count = torch.empty_like(x), x.new_zeros(BUCKETS[0], x.shape[1]), x.new_ones(1)
-    rows = torch.arange(max(BUCKETS[0], *sizes, 0), device=x.device)[:, None]
+    layers, rows = weight.unbind(), torch.arange(max(BUCKETS[0], *sizes, 0), device=x.device)[:, None]
 
     def call(bucket):
-        return model(padded[:bucket], weight, count, rows[:bucket])
+        return model(padded[:bucket], layers, count, rows[:bucket])
 
     replays = captured(call) if x.is_cuda else {bucket: partial(call, bucket) for bucket in BUCKETS}  # a CPU has no graphs
 
     def run(batch, size):
         count.fill_(size)
         if size > BUCKETS[0]:  # no bucket holds it
-            return model(batch, weight, count, rows[:size])
+            return model(batch, layers, count, rows[:size])
         padded[:size].copy_(batch)
         return replays[min(bucket for bucket in BUCKETS if bucket >= size)]()[:size]
 

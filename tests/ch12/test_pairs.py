@@ -126,3 +126,12 @@ def test_padding_changes_nothing(size):
     step = optimized.prepare(x, weight, [size, size])
     expected = [torch.relu(torch.relu(batch @ weight[0]) @ weight[1]) for batch in x.split(size)]
     assert torch.allclose(step(), torch.cat([batch - batch.mean(0) for batch in expected]))
+
+
+@pytest.mark.parametrize(("pair", "claim", "hurts"), [("graph_parameters", "cudaGraph", "instantiate"), ("graph_update", "CUDAGraph", "recapture")])
+def test_the_baseline_launches_plainly_and_a_step_shows_what_a_graph_for_one_launch_takes(pair, claim, hurts):
+    """The straw man of before, a graph made for a single launch, is a step of the ladder, and no longer what the speedup is over."""
+    files = {path.stem: path.read_text() for path in CHAPTER.glob(f"*_{pair}*")}
+    assert claim not in files[f"baseline_{pair}"]
+    assert claim in files[f"optimized_{pair}_{hurts}"]
+    assert load_workload(CHAPTER / f"workload_{pair}.py").ladder == (hurts,)
