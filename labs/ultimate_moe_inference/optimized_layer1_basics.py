@@ -3,6 +3,7 @@
 # predicts: optimized 1.13 ms = layers * (1.1e9 / dram_read + 56 * 2e-6) + 677e6 / dram_copy on h100    (weights, kernels, copied cache)
 # proves: calls cudaStreamSynchronize == 0
 # proves: launches < 0.5 x baseline
+# proves: kernel GroupProblemShape
 
 from shared_attention import caches_of, repeated
 from shared_experts import grouped, unpacked

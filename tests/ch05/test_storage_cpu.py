@@ -3,6 +3,10 @@
 import os
 import threading
 
+import pytest
+import torch
+from torch.overrides import TorchFunctionMode
+
 from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import import_file, load_workload
 from tests.support.teeth import CPU, ROOT
@@ -31,3 +35,27 @@ def test_threads_read_ahead_and_every_block_once(monkeypatch, tmp_path):
     assert sorted(starts) == list(range(0, SHAPE["records"] * SHAPE["record_bytes"], side.BLOCK))
     assert threading.get_ident() not in threads
     running.close()
+
+
+class Copies(TorchFunctionMode):
+    """Whether the host waits for each copy that is started in this context."""
+
+    def __init__(self):
+        super().__init__()
+        self.waited = []
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function is torch.Tensor.copy_:
+            self.waited.append(not (kwargs or {}).get("non_blocking", False))
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize(("name", "waits"), [("baseline", True), ("optimized", False)])
+def test_only_the_baseline_waits_for_each_copy(name, waits, tmp_path):
+    """A copy that the host waits for is a `cudaStreamSynchronize` more, of which the optimized side claims one at the most."""
+    side = import_file(ROOT / f"ch05/{name}_storage_cpu.py")
+    running = side.prepare(**Inputs(WORKLOAD, SHAPE, 1, CPU, tmp_path).values, **SHAPE)
+    step = running if callable(running) else next(running)
+    with Copies() as copies:
+        step()
+    assert copies.waited == 9 * [waits]
