@@ -9,9 +9,10 @@ def prepare(x, weight, sizes):
 
     def step():
         for batch, answer in zip(x.split(sizes), y.split(sizes), strict=True):
+            hidden = batch
             for layer in layers:
-                batch = (batch @ layer).relu_()
-            torch.sub(batch, batch.mean(0), out=answer)
+                hidden = (hidden @ layer).relu_()
+            torch.sub(hidden, hidden.mean(0), out=answer)
         return y
 
     return step

@@ -47,7 +47,8 @@ PREPARE(const float* x, float* y, float* other, int least, int passes, void** st
     *state = replay;
     if (cudaError_t code = cudaGraphCreate(&replay->graph, 0)) return code;
     cudaError_t code = for_each_pass(x, y, other, least, passes, [&](int pass, const cudaKernelNodeParams& params) {
-        return cudaGraphAddKernelNode(&replay->nodes[pass], replay->graph, pass ? &replay->nodes[pass - 1] : nullptr, pass ? 1 : 0, &params);
+        const cudaGraphNode_t* before = pass ? &replay->nodes[pass - 1] : nullptr;
+        return cudaGraphAddKernelNode(&replay->nodes[pass], replay->graph, before, pass ? 1 : 0, &params);
     });
     return code ? code : cudaGraphInstantiate(&replay->request, replay->graph, 0);
 }

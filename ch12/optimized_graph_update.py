@@ -5,8 +5,6 @@
 # proves: graph_nodes >= 16
 # has: calls cudaStreamBeginCapture == 0
 
-from functools import partial
-
 import torch
 
 BUCKETS = (64, 32, 16, 8, 4, 2, 1)  # the largest first, so that the shared pool has room for the smaller ones
@@ -44,7 +42,7 @@ def prepare(x, weight, sizes):
     def call(bucket):
         return model(padded[:bucket], layers, count, rows[:bucket])
 
-    replays = captured(call) if x.is_cuda else {bucket: partial(call, bucket) for bucket in BUCKETS}  # a CPU has no graphs
+    replays = captured(call) if x.is_cuda else {bucket: lambda bucket=bucket: call(bucket) for bucket in BUCKETS}  # a CPU has no graphs
 
     def run(batch, size):
         count.fill_(size)

@@ -13,9 +13,10 @@ def model(batch, layers, answer):
 
 
 def run(batch, layers, answer):
-    """The model's answer to one batch, from a graph of its own; on a CPU, which has no graphs, from a plain call."""
+    """Fill the model's answer to one batch, from a graph of its own; on a CPU, which has no graphs, from a plain call."""
     if batch.device.type == "cpu":
-        return model(batch, layers, answer)
+        model(batch, layers, answer)
+        return
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         model(batch, layers, answer)
