@@ -5,6 +5,7 @@ That commit is the last tag, or the one that .ci/passed names if fewer commits l
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
 import sys
@@ -12,7 +13,6 @@ import tomllib
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 from common.python.command import Arguments, exit_with
@@ -112,8 +112,7 @@ def why_all(root: Path, base: Base, changed: frozenset[str]) -> str:
     for path in sorted(changed):
         if path.startswith(_ALL) or not (_PLACES.fullmatch(path) or _DOCUMENTS.fullmatch(path)):
             return f"{path} changed since {base.name}"
-    problems = discover(root).problems
-    return f"{next(iter(problems.values()))[0]}" if problems else ""
+    return ""
 
 
 def folders_left_out(root: Path, changed: Iterable[str]) -> Iterator[tuple[list[str], str]]:
@@ -161,10 +160,10 @@ def is_touched(reads: Reads, folder: str, changed: Iterable[str]) -> bool:
 class Check:
     """A costly test of tests/pairs that runs for each pair, or each side of one, that has a side of a `kind`.
 
-    test     its id as far as the pair's target, which {} stands for
-    kinds    suffixes of the sides that it looks at
-    shared   beginnings of paths of what it runs for every pair, beside what its file imports from tests/
-    code     whether it looks at no more than a pair's CUDA C++, and at what a workload's own text says
+    test    its id as far as the pair's target, which {} stands for
+    kinds   suffixes of the sides that it looks at
+    shared  beginnings of paths of what it runs for every pair, beside what its file imports from tests/
+    code    whether it looks at no more than a pair's CUDA C++, and at what a workload's own text says
     """
 
     test: str
@@ -199,8 +198,10 @@ class Selection:
         self.changed = frozenset(path for path in changed if not _DOCUMENTS.fullmatch(path))
         self.pairs = [with_rungs(pair, root) for pair in discover(root).pairs]
         self._reads = Reads(root)
+        self._read = functools.cache(self._read_of)
+        self._for_all = functools.cache(self._touches_all)
 
-    @cached_property
+    @functools.cached_property
     def turn(self) -> int:
         """Counts landings: each names the commit that passed before it, or has a tag."""
         tags = _git(self.root, "tag", "--merged", "HEAD").split()
@@ -214,17 +215,18 @@ class Selection:
 
     def affecting(self, check: Check, pair: Pair) -> frozenset[str]:
         """The changed files that may decide what `check` says of `pair`."""
-        read = self._read(pair, code=check.code)
+        read = self._read(pair.target, code=check.code)
         return frozenset(path for path in self.changed if path in read or self._may_be_read(path, pair, read))
 
     def _is_turn(self, pair: Pair) -> bool:
         return zlib.crc32(pair.target.encode()) % TURNS == self.turn
 
-    def _for_all(self, check: Check) -> bool:
+    def _touches_all(self, check: Check) -> bool:
         imported = {path for path in self._reads.of(check.file) if path.startswith("tests/") and not path.startswith("tests/emulation/")}
         return any(path.startswith(check.shared) or path in imported for path in self.changed)
 
-    def _read(self, pair: Pair, *, code: bool) -> frozenset[str]:
+    def _read_of(self, target: str, *, code: bool) -> frozenset[str]:
+        (pair,) = [pair for pair in self.pairs if pair.target == target]
         sides = [self._path(side) for side in pair.sides.values() if not code or side.suffix == ".cu"]
         workload = self._path(pair.workload)
         return self._reads.of(*sides) | {workload} if code else self._reads.of(workload, *sides)
@@ -239,9 +241,9 @@ class Selection:
         room = "/".join(path.split("/")[:2]) if path.count("/") > 1 else "common"
         return any(each.startswith(f"{room}/") for each in read)
 
-    @cached_property
+    @functools.cached_property
     def _read_by_any(self) -> frozenset[str]:
-        return frozenset().union(*(self._read(pair, code=False) for pair in self.pairs))
+        return frozenset().union(*(self._read(pair.target, code=False) for pair in self.pairs))
 
     def _path(self, file: Path) -> str:
         return file.relative_to(self.root.resolve()).as_posix()
@@ -249,6 +251,8 @@ class Selection:
 
 def pairs_left_out(root: Path, changed: Iterable[str]) -> Iterator[tuple[list[str], str]]:
     """Options that leave out the checks of pairs which nothing that `changed` can affect, and in words how many."""
+    if discover(root).problems:
+        return  # which fail the tests of all pairs
     selection = Selection(root, changed)
     options, left, total = [], set[str](), 0
     for check in CHECKS:
@@ -271,11 +275,10 @@ def _same_for_tests(root: Path, commit: str) -> bool:
     if not file.is_file():
         return False
     texts = (_git(root, "show", f"{commit}:pyproject.toml"), file.read_text(encoding="utf-8"))
-    tables = [tomllib.loads(text) for text in texts]
-    for table in tables:
-        for name in _OF_OTHER_TOOLS:
-            table.get("tool", {}).pop(name, None)
-    return tables[0] == tables[1] and bool(tables[0])
+    then, now = (tomllib.loads(text) for text in texts)
+    for table in (then, now):
+        table["tool"] = {name: value for name, value in table.get("tool", {}).items() if name not in _OF_OTHER_TOOLS}
+    return then == now
 
 
 def _git(root: Path, *arguments: str) -> str:
