@@ -61,7 +61,7 @@ def main() -> int:
     root = parser.parse_args().root
     base = base_of(root)
     changed = changed_since(root, base.commit) if base.commit else frozenset[str]()
-    reason = why_all(root, base, changed)
+    reason = why_all(base, changed)
     if reason:
         print(f"all tests run: {reason}", file=sys.stderr)
         return 0
@@ -105,7 +105,7 @@ def changed_since(root: Path, commit: str) -> frozenset[str]:
     return paths - {"pyproject.toml"} if "pyproject.toml" in paths and _same_for_tests(root, commit) else paths
 
 
-def why_all(root: Path, base: Base, changed: frozenset[str]) -> str:
+def why_all(base: Base, changed: frozenset[str]) -> str:
     """Why nothing may be left out; "" where something may be."""
     if not base.commit:
         return base.name
