@@ -36,7 +36,8 @@ _DOCUMENTS = re.compile(
 
 # What runs a side and judges it, and what reads claims in machine code.
 _RUNS = ("common/python/child/", "common/python/processes/")
-_PROVES = ("common/python/build/", "common/python/prove/", "common/python/child/sides/")
+_READ_CLAIMS = ("common/python/pairs/claims.py", "common/python/pairs/directives.py")
+_PROVES = ("common/python/build/", "common/python/prove/", "common/python/child/sides/", *_READ_CLAIMS)
 
 _RUN_BY_TESTS = ("common/cuda/", "common/models/", "common/serving/", "common/python/build/", *_RUNS)
 _SHARED = (*_RUN_BY_TESTS, "tests/emulation/")
@@ -186,7 +187,7 @@ CHECKS = (
         ("common/python/build/", "common/python/machine/needs.py", "common/python/pairs/directives.py"),
         code=True,
     ),
-    Check("tests/pairs/test_claims.py::test_claims_hold_in_machine_code[{}]", (".py", ".cu"), (*_PROVES, "common/python/pairs/claims.py")),
+    Check("tests/pairs/test_claims.py::test_claims_hold_in_machine_code[{}]", (".py", ".cu"), _PROVES),
 )
 
 
@@ -222,7 +223,8 @@ class Selection:
         return zlib.crc32(pair.target.encode()) % TURNS == self.turn
 
     def _touches_all(self, check: Check) -> bool:
-        imported = {path for path in self._reads.of(check.file) if path.startswith("tests/") and not path.startswith("tests/emulation/")}
+        files = self._reads.of(check.file, "tests/pairs/conftest.py")
+        imported = {path for path in files if path.startswith("tests/") and not path.startswith("tests/emulation/")}
         return any(path.startswith(check.shared) or path in imported for path in self.changed)
 
     def _read_of(self, target: str, *, code: bool) -> frozenset[str]:

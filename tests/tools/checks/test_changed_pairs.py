@@ -93,6 +93,7 @@ def runs(root, monkeypatch, capsys, test=PYTHON_SIDE):
         ("common/python/child/worker.py", PYTHON_SIDE, set(TARGETS)),
         ("common/python/child/worker.py", ARCHITECTURES, set()),
         ("tests/pairs/harness.py", PYTHON_SIDE, set(TARGETS)),
+        ("tests/pairs/conftest.py", CLAIMS, set(TARGETS)),
         ("common/__init__.py", PYTHON_SIDE, {"labs/lab:model"}),
         ("README.md", PYTHON_SIDE, set()),
         ("ch01/expectations_h100.json", PYTHON_SIDE, set()),
