@@ -381,10 +381,12 @@ class Observed(Answer):
 
 
 class Attend(Request):
-    """Get ready to judge: a CUDA context takes as long as many judgements."""
+    """Get ready to judge `rank` of `ranks`, on its GPU: a CUDA context takes as long as many judgements."""
 
     kind: Literal["attend"] = "attend"
     device: Literal["cuda", "cpu"]
+    rank: int = 0
+    ranks: int = 1
 
 
 class Ready(Answer):
