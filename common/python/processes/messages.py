@@ -551,18 +551,17 @@ class Surveyed(Answer):
     notes: list[str]
 
 
-class Fork(Request):
-    """Asks the fork server for a child whose socket comes with the message.
+Started = Literal["triton", "compiler", "meshes"]
 
-    `triton` and `compiler`: one that finds Triton, or torch's compiler, imported, as torch is. `cores`: those that it may use, all if none.
-    """
+
+class Fork(Request):
+    """Asks for a child whose socket comes with the message, and which finds imported what it `starts`; it may use `cores`, all if none."""
 
     kind: Literal["fork"] = "fork"
     role: Literal["worker", "referee", "describer", "surveyor", "client"]
     log: str
     core: int
-    triton: bool
-    compiler: bool = False
+    starts: list[Started] = []
     cores: list[int] = []
 
 

@@ -152,6 +152,16 @@ class Session:
         """Whether torch's compiler is there before a side is loaded. A cold start has that to do itself."""
         return plan.compiles(side) and not self.is_cold(plan)
 
+    def starts(self, plan: Plan, side: str) -> list[messages.Started]:
+        """All that is there before a side is loaded, which each of its processes would else import anew."""
+        meshes = plan.uses_meshes(side) and not self.is_cold(plan)
+        found: dict[messages.Started, bool] = {
+            "triton": self.starts_triton(plan, side),
+            "compiler": self.starts_compiler(plan, side),
+            "meshes": meshes,
+        }
+        return [name for name, is_started in found.items() if is_started]
+
     def _server_for(self, plan: Plan, side: str) -> ForkServer:
         """The fork server for workers of `side`. The compiler brings Triton, without its interpreter, so it has a server of its own."""
         if not self.starts_compiler(plan, side):
@@ -171,15 +181,14 @@ class Session:
     def fork_side(self, plan: Plan, side: str, *, cold: bool = False, watched: bool = False) -> SideAtWork:
         """A fresh worker for `side`, which has loaded nothing yet, one a rank; `cold`: compile caches are empty; `watched`: by CUPTI."""
         folder = self.logs(plan.target, side)
-        server, compiler = self._server_for(plan, side), self.starts_compiler(plan, side)
-        triton = self.starts_triton(plan, side)
+        server, starts = self._server_for(plan, side), self.starts(plan, side)
         with ExitStack() as until_all:
             children = []
             for rank in range(plan.ranks):
                 log = folder / (f"log_rank{rank}.txt" if rank else "log.txt")
                 cores = self.cores_for(plan, rank)
                 core = cores[0] if cores and plan.device == "cpu" else self.core_for(plan)
-                child = server.fork("worker", log, core, cores=cores, triton=triton, compiler=compiler)
+                child = server.fork("worker", log, core, cores=cores, starts=starts)
                 children.append(until_all.enter_context(child))
             until_all.pop_all()
         return SideAtWork(RankGroup(children), self, plan, side, cold, watched)
