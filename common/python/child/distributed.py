@@ -137,8 +137,11 @@ def join(request: messages.Load) -> Together:
 
 @functools.cache
 def start_meshes() -> None:
-    """Import what DTensor and FSDP are made of: 600 modules of torch's, so no side pays for them. They ask for no GPU as they are imported."""
-    for name in ("torch.distributed.tensor.parallel", "torch.distributed.fsdp"):
+    """Import what DTensor and FSDP are made of, 900 modules of torch's, so no side pays for them.
+
+    DTensor takes torch's compiler in with its first use, so a process that forks others must be one for compiled sides.
+    """
+    for name in ("torch.distributed.tensor.parallel", "torch.distributed.fsdp", "torch._dynamo"):
         importlib.import_module(name)
     gc.freeze()
 

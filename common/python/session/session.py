@@ -154,7 +154,7 @@ class Session:
 
     def starts(self, plan: Plan, side: str) -> list[messages.Started]:
         """All that is there before a side is loaded, which each of its processes would else import anew."""
-        meshes = plan.uses_meshes(side) and not self.is_cold(plan)
+        meshes = plan.uses_meshes(side) and not self.is_cold(plan) and not plan.interpreted
         found: dict[messages.Started, bool] = {
             "triton": self.starts_triton(plan, side),
             "compiler": self.starts_compiler(plan, side),
@@ -164,7 +164,7 @@ class Session:
 
     def _server_for(self, plan: Plan, side: str) -> ForkServer:
         """The fork server for workers of `side`. The compiler brings Triton, without its interpreter, so it has a server of its own."""
-        if not self.starts_compiler(plan, side):
+        if not {"compiler", "meshes"} & set(self.starts(plan, side)):
             return self.server
         if self._with_compiler is None:
             self._with_compiler = self._until_end.enter_context(self.server.for_compiled_sides())

@@ -1,5 +1,8 @@
 """What is imported once, before workers are forked: Triton, for which each side that launches it pays in its set-up, and meshes."""
 
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import pytest
 
 from common.python.errors import SideFailure
@@ -121,10 +124,13 @@ def test_meshes_are_there_for_ranks_that_ask_for_them(tmp_path, ranks, cold_star
     plan = a_plan(tmp_path, "x", ranks=ranks)
     with Session(Settings(cold_start=cold_start), None, 1, tmp_path, lambda *_: tmp_path) as session:
         assert session.starts(plan, "optimized") == starts
+        asked = SimpleNamespace(for_compiled_sides=lambda: nullcontext("another"))
+        session.server = asked
+        assert session._server_for(plan, "optimized") == ("another" if starts else asked)  # DTensor takes the compiler in
 
 
 def test_a_side_finds_meshes_imported_where_they_were_started(server, tmp_path):
-    early = '"torch.distributed.fsdp" in sys.modules'
+    early = '{"torch.distributed.fsdp", "torch._dynamo"} <= sys.modules.keys()'
     telltale = f'"""Baseline."""\nimport sys\n\nearly = {early}\n\ndef prepare(x):\n    raise RuntimeError(str(early))\n'
     child, _ = loaded_worker(server, tmp_path, telltale)
     assert "RuntimeError: False" in told(child)
