@@ -6,14 +6,14 @@ import math
 import os
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from common.python.errors import BenchmarkError, SideFailure, UnfitEnvironment
-from common.python.machine.ceilings import MACHINES, Ceiling, DeviceName, MachineCeilings, keep_ceilings, machine_key
+from common.python.machine.ceilings import MACHINES, Ceiling, DeviceName, MachineCeilings, fresh_ceilings, keep_ceilings, machine_key
 from common.python.machine.description import Gpu, Machine, child_environment, describe_machine, lock
 from common.python.machine.doctor import fitness, unfit
 from common.python.machine.telemetry import Telemetry
@@ -38,15 +38,21 @@ TOPICS: dict[DeviceName, dict[str, str]] = {
     },
     "cpu": {"dram": "DRAM, one thread", "matrix": "matrix products, one thread", "storage": "storage"},
 }
+FRESH_H = 12.0
+"""How long `--missing` takes what is kept for what would be measured now."""
+_BETWEEN_GPUS = {"peer": "peer_out"}  # topics that need two GPUs, and a ceiling of theirs
 NO_TIME = "there was no time left for it"
 _TOPIC_S = 120.0
 _PROBE_S = 120.0
 
 
-def measure_peaks(device: Device, tell: Callable[[str], None], deadline: float = math.inf) -> list[tuple[MachineCeilings, Path]]:
+def measure_peaks(
+    device: Device, tell: Callable[[str], None], deadline: float = math.inf, *, missing: bool = False
+) -> list[tuple[MachineCeilings, Path]]:
     """The ceilings of every device that `device` allows, auto being the GPUs and the CPU, and the file that each is kept in.
 
-    `tell` takes a line on what is being measured; no topic begins after `deadline`, on the monotonic clock.
+    `tell` takes a line on what is being measured; no topic begins after `deadline`, on the monotonic clock. With `missing`, what was
+    measured in the last FRESH_H hours is kept, and only what it lacks is measured.
     Raises BenchmarkError, or UnfitEnvironment if this is no time to measure.
     """
     machine = describe_machine(PROJECT_ROOT)
@@ -57,10 +63,10 @@ def measure_peaks(device: Device, tell: Callable[[str], None], deadline: float =
     with ForkServer(child_environment(PROJECT_ROOT, "cpu" if device is Device.CPU else "cuda")) as server:
         chosen = _chosen(device, machine, server)
         for index, gpu in enumerate(machine.gpus if chosen == "cuda" else ()):
-            found.append(_kept(_survey(server, machine, (index, gpu), tell, deadline)))
+            found.append(_kept(_survey(server, machine, (index, gpu), tell, deadline, missing=missing)))
     if device is not Device.CUDA:
         with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
-            found.append(_kept(_survey(server, machine, None, tell, deadline)))
+            found.append(_kept(_survey(server, machine, None, tell, deadline, missing=missing)))
     return found
 
 
@@ -74,26 +80,42 @@ def _kept(ceilings: MachineCeilings) -> tuple[MachineCeilings, Path]:
 
 
 def _survey(
-    server: ForkServer, machine: Machine, place: tuple[int, Gpu] | None, tell: Callable[[str], None], deadline: float = math.inf
+    server: ForkServer,
+    machine: Machine,
+    place: tuple[int, Gpu] | None,
+    tell: Callable[[str], None],
+    deadline: float = math.inf,
+    *,
+    missing: bool = False,
 ) -> MachineCeilings:
-    """The ceilings of the GPU at `place`, CUDA's index and what it is, or of the CPU. Raises BenchmarkError if none could be measured."""
+    """The ceilings of the GPU at `place`, CUDA's index and what it is, or of the CPU. Raises BenchmarkError if none could be measured.
+
+    With `missing`, those that are kept and fresh, and beside them what they lack.
+    """
     index, gpu = place or (0, None)
     device: DeviceName = "cuda" if gpu else "cpu"
     key, name = machine_key(machine, gpu), gpu.name if gpu else machine.cpu
+    kept = fresh_ceilings(machine, gpu, FRESH_H) if missing else None
+    topics = _lacking(kept, device, machine) if kept else TOPICS[device]
+    if kept and not topics:
+        tell(f"{name}: nothing is missing of what was measured {kept.measured}")
+        return kept
     found = _Found()
     begin = time.monotonic()
     with ExitStack() as stack:
         stack.enter_context(lock(key if gpu else "cpu", "benchmark_cli peak"))
         telemetry = stack.enter_context(Telemetry((gpu,) if gpu else ()))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="peak_", dir=MACHINES)))
-        for number, (topic, what) in enumerate(TOPICS[device].items(), start=1):
+        for number, (topic, what) in enumerate(topics.items(), start=1):
             if time.monotonic() >= deadline:
                 found.missing[topic] = NO_TIME
                 continue
-            tell(f"[{number}/{len(TOPICS[device])}] {name}: {what}")
+            tell(f"[{number}/{len(topics)}] {name}: {what}")
             found.ask(server, messages.Survey(device=device, index=index, topic=topic, folder=str(folder)))
         if telemetry.summary().throttled:
             found.notes.append("heat or a hardware slowdown held a clock down meanwhile: let the GPU cool and measure again")
+    if kept:
+        return _with(kept, found, topics, time.monotonic() - begin)
     if not found.ceilings:
         raise BenchmarkError(f"{name}: found {'; '.join(found.missing.values())}; expected at least one ceiling that can be measured")
     return MachineCeilings(
@@ -111,6 +133,30 @@ def _survey(
         ceilings=tuple(found.ceilings),
         missing=found.missing,
         notes=tuple(found.notes),
+    )
+
+
+def _lacking(kept: MachineCeilings, device: DeviceName, machine: Machine) -> dict[str, str]:
+    """The topics of which nothing is kept: one that failed or had no time, and, where there are several GPUs now, what lies between them."""
+    lacking = set(kept.missing)
+    if len(machine.gpus) > 1:
+        known = {ceiling.name for ceiling in kept.ceilings}
+        lacking |= {topic for topic, name in _BETWEEN_GPUS.items() if name not in known}
+    return {topic: what for topic, what in TOPICS[device].items() if topic in lacking}
+
+
+def _with(kept: MachineCeilings, found: _Found, topics: Iterable[str], seconds: float) -> MachineCeilings:
+    """What is kept and what was found beside it; the date stays that of the first, so that nothing grows older than it says."""
+    names = {ceiling.name for ceiling in found.ceilings}
+    known = {name: why for name, why in kept.missing.items() if name not in {*topics, *names}}
+    now = datetime.now().astimezone().isoformat(timespec="seconds")
+    return kept.model_copy(
+        update={
+            "seconds": kept.seconds + seconds,
+            "ceilings": (*(ceiling for ceiling in kept.ceilings if ceiling.name not in names), *found.ceilings),
+            "missing": known | found.missing,
+            "notes": (*kept.notes, *found.notes, f"measured later, {now}: {', '.join(topics)}"),
+        }
     )
 
 
