@@ -254,6 +254,13 @@ def _held_gpus(names: str) -> Iterator[list[tuple[str, ...]]]:
         yield lanes
 
 
+def _share_ceilings(tree: Path, kept: Path) -> None:
+    """Have a clone keep ceilings where all do: a command that sees every GPU runs in one clone, and `peak` measured them in each."""
+    kept.mkdir(exist_ok=True)
+    (tree / "artifacts").mkdir(exist_ok=True)
+    (tree / "artifacts/machines").symlink_to(kept)
+
+
 def _lanes(out: Path, source: Path, gpus: Sequence[tuple[str, ...]]) -> list[Lane]:
     """A clone of `source` a lane, in `out`. Raises BenchmarkError for a folder that is there, and for changes that no clone would have."""
     if source.is_dir() and (changed := _git("-C", str(source), "status", "--porcelain", "--untracked-files=no").stdout.splitlines()):
@@ -269,6 +276,7 @@ def _lanes(out: Path, source: Path, gpus: Sequence[tuple[str, ...]]) -> list[Lan
         lanes = [Lane(gpu, tree, expectations_in(tree)) for gpu, tree in zip(gpus, trees, strict=True)]
         for lane in lanes:
             lane.temporary.mkdir()
+            _share_ceilings(lane.tree, out / "machines")
         return lanes
     except BenchmarkError:
         shutil.rmtree(out)

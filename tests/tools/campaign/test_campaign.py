@@ -203,10 +203,19 @@ def test_each_command_finds_a_clean_clone_and_what_git_ignores(tmp_path, source)
     git(source, "commit", "-q", "-m", "y")
     write_whole(tmp_path / "new.json", expecting({"new": an_expectation()}))
     look = "1 $ cat artifacts/kept; git status --porcelain; git rev-parse --abbrev-ref HEAD"
-    keep = "1 $ mkdir artifacts; echo a ceiling > artifacts/kept; echo > ch07/expectations_other.json; rm ch07/expectations_other.json"
+    keep = "1 $ echo a ceiling > artifacts/kept; echo > ch07/expectations_other.json; rm ch07/expectations_other.json"
     assert carry_out(tmp_path, source, [f"1 each accept {tmp_path}/new.json", keep, look], gpus="0") == 0
     assert (tmp_path / "out/003.log").read_text().splitlines()[:1] == ["a ceiling"]
     assert "expectations" not in (tmp_path / "out/003.log").read_text()
+
+
+def test_what_peak_keeps_of_one_gpu_is_there_where_all_are_seen(tmp_path, source):
+    (source / ".gitignore").write_text("/artifacts/\n")
+    git(source, "add", ".gitignore")
+    git(source, "commit", "-q", "-m", "y")
+    lines = ["1 each $ touch artifacts/machines/$CUDA_VISIBLE_DEVICES.json", "1 all $ ls artifacts/machines; git status --porcelain"]
+    assert carry_out(tmp_path, source, lines) == 0
+    assert (tmp_path / "out/003.log").read_text().split() == ["0.json", "1.json"]
 
 
 def test_a_file_that_cannot_be_read_keeps_no_other_row_from_home(tmp_path, source, capsys):
