@@ -16,6 +16,8 @@ from common.python.results import SCHEMA_VERSION, Document, Interval, Run
 from common.python.storage import ARTIFACTS, document_text, read_document, write_whole
 
 DeviceName = Literal["cuda", "cpu"]
+ALL_REDUCE = "all_reduce"
+"""The ceiling that it takes a process a GPU to measure."""
 
 Unit = Literal["bytes/s", "flop/s", "s"]
 Mode = Literal["burst", "sustained"]

@@ -6,19 +6,29 @@ import math
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from common.python.errors import BenchmarkError, SideFailure, UnfitEnvironment
-from common.python.machine.ceilings import MACHINES, Ceiling, DeviceName, MachineCeilings, fresh_ceilings, keep_ceilings, machine_key
+from common.python.machine.ceilings import (
+    ALL_REDUCE,
+    MACHINES,
+    Ceiling,
+    DeviceName,
+    MachineCeilings,
+    fresh_ceilings,
+    keep_ceilings,
+    machine_key,
+)
 from common.python.machine.description import Gpu, Machine, child_environment, describe_machine, lock
 from common.python.machine.doctor import fitness, unfit
 from common.python.machine.telemetry import Telemetry
 from common.python.processes import messages
 from common.python.processes.fork_server import ANY_CORE, ForkServer
+from common.python.processes.ranks import RankGroup
 from common.python.project import PROJECT_ROOT
 from common.python.session.planning import choose_device
 from common.python.settings import Device, Settings
@@ -64,6 +74,8 @@ def measure_peaks(
         chosen = _chosen(device, machine, server)
         for index, gpu in enumerate(machine.gpus if chosen == "cuda" else ()):
             found.append(_kept(_survey(server, machine, (index, gpu), tell, deadline, missing=missing)))
+            if len(machine.gpus) > 1 and any(_lacks_all_reduce(ceilings, missing) for ceilings, _ in found):
+                found = [_kept(each) for each in _all_reduced(server, machine, [ceilings for ceilings, _ in found], tell, deadline)]
     if device is not Device.CUDA:
         with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
             found.append(_kept(_survey(server, machine, None, tell, deadline, missing=missing)))
@@ -134,6 +146,46 @@ def _survey(
         missing=found.missing,
         notes=tuple(found.notes),
     )
+
+
+def _lacks_all_reduce(ceilings: MachineCeilings, missing: bool) -> bool:
+    return not missing or ALL_REDUCE not in {ceiling.name for ceiling in ceilings.ceilings}
+
+
+def _all_reduced(
+    server: ForkServer, machine: Machine, each: Sequence[MachineCeilings], tell: Callable[[str], None], deadline: float
+) -> list[MachineCeilings]:
+    """The ceilings of `each` GPU of the machine with that of an all-reduce of them all, measured by a process a GPU."""
+    if time.monotonic() >= deadline:
+        return [_and_all_reduce(one, (), NO_TIME) for one in each]
+    tell(f"{len(each)} x {each[0].name}: all-reduce")
+    with ExitStack() as stack:
+        for gpu in machine.gpus:
+            stack.enter_context(lock(gpu.uuid, "benchmark_cli peak"))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="peak_", dir=MACHINES)))
+        found, why = ask_ranks(server, "cuda", len(each), folder)
+    return [_and_all_reduce(one, found, why) for one in each]
+
+
+def ask_ranks(server: ForkServer, device: DeviceName, ranks: int, folder: Path) -> tuple[Sequence[Ceiling], str]:
+    """What `ranks` processes find of an all-reduce among them, or why they did not."""
+    request = messages.Survey(device=device, index=0, topic=ALL_REDUCE, folder=str(folder), rendezvous=str(folder / "rendezvous"))
+    try:
+        with ExitStack() as until_all:
+            children = [until_all.enter_context(server.fork("surveyor", folder / f"log_rank{rank}.txt")) for rank in range(ranks)]
+            group = RankGroup(children)
+            group.begin(request)
+            answer = group.finish(request, messages.Surveyed, _TOPIC_S)
+            group.begin_close()
+    except SideFailure as failure:
+        return (), failure.reason
+    return answer.ceilings, ""
+
+
+def _and_all_reduce(ceilings: MachineCeilings, found: Sequence[Ceiling], why: str) -> MachineCeilings:
+    others = tuple(ceiling for ceiling in ceilings.ceilings if ceiling.name != ALL_REDUCE)
+    missing = {name: reason for name, reason in ceilings.missing.items() if name != ALL_REDUCE}
+    return ceilings.model_copy(update={"ceilings": (*others, *found), "missing": missing | ({ALL_REDUCE: why} if why else {})})
 
 
 def _lacking(kept: MachineCeilings, device: DeviceName, machine: Machine) -> dict[str, str]:

@@ -192,6 +192,43 @@ def test_without_missing_everything_is_measured(measured_again):
     assert asked == list(peak.TOPICS["cuda"])
 
 
+# --- all GPUs together
+
+
+def test_ranks_measure_an_all_reduce_together(server, tmp_path):
+    (found,), why = peak.ask_ranks(server, "cpu", 2, tmp_path)
+
+    assert why == ""
+    assert (found.name, found.unit) == ("all_reduce", "bytes/s")
+    assert found.how.startswith("1.00 MiB a rank, 2 ranks, bus bandwidth")
+    assert 1e6 < found.value.estimate < 1e12
+
+
+@pytest.mark.parametrize(("missing", "asked"), [(False, True), (True, False)])
+def test_each_gpu_keeps_what_all_found_together(monkeypatch, apart, missing, asked):
+    each = [synthetic_ceilings(machine=gpu.uuid, missing={"all_reduce": "needs 2 GPUs"}) for gpu in GPUS]
+    if not asked:
+        each = [one.model_copy(update={"ceilings": (*one.ceilings, a_ceiling("all_reduce", 3e9, "bytes/s"))}) for one in each]
+    monkeypatch.setattr(peak, "describe_machine", lambda _: WITH_GPU.model_copy(update={"gpus": GPUS}))
+    monkeypatch.setattr(peak, "fitness", lambda *_: ())
+    monkeypatch.setattr(peak, "MACHINES", apart)
+    monkeypatch.setattr(peak, "_chosen", lambda *_: "cuda")
+    monkeypatch.setattr(peak, "_survey", lambda server, machine, place, *_, missing: each[place[0]])
+    monkeypatch.setattr(peak, "ask_ranks", lambda server, device, ranks, folder: ((a_ceiling("all_reduce", ranks * 1e9, "bytes/s"),), ""))
+
+    found = peak.measure_peaks(Device.CUDA, lambda line: None, missing=missing)
+    rates = [{c.name: c.value.estimate for c in ceilings.ceilings}["all_reduce"] for ceilings, _ in found]
+    assert rates == [2e9 if asked else 3e9] * 2
+    assert not asked or all(ceilings.missing == {} for ceilings, _ in found)
+    assert sorted(path.name for path in apart.glob("*.json")) == ["GPU-0.json", "GPU-1.json"]
+
+
+def test_an_all_reduce_that_failed_says_why(tmp_path, server, monkeypatch):
+    monkeypatch.setattr(peak, "_TOPIC_S", 0.0)
+    found, why = peak.ask_ranks(server, "cpu", 2, tmp_path)
+    assert (found, "survey took more than 0 s" in why) == ((), True)
+
+
 def test_an_unknown_device_is_named(capsys):
     assert run_command_line(["peak", "--device", "gpu"]) == ExitCode.USAGE
     assert capsys.readouterr().err == "error: --device gpu: expected one of auto, cuda, cpu\n"
