@@ -2,9 +2,9 @@
 
 A GPU is a lane; `--gpus 0+1,2+3` makes lanes of two GPUs, for rows that need two. A command sees the GPUs of its lane.
 A line of the plan is `SECONDS [each|alone|all] COMMAND`: about how long it takes; with `each`, once in every lane, one after the other,
-before all others, none of which begins if one fails; with `alone`, after those, while no other lane is at work; with `all`, then too, and it
-sees every GPU, as ranks must; without, in the lane that is free next. COMMAND is what benchmark_cli is given (`run -t ch09:tiling --accept`)
-or, after `$`, a shell's command line. None begins that would end too late.
+before all others, none of which begins if one fails; with `alone`, after those, while no other lane is at work; with `all`, then too, and
+it sees every GPU, as ranks must; without, in the lane that is free next. COMMAND is what benchmark_cli is given, as in
+`run -t ch09:tiling --accept`, or, after `$`, a shell's command line. None begins that would end too late.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ def _parser() -> Arguments:
 def _held_gpus(names: str) -> Iterator[list[tuple[str, ...]]]:
     """The GPUs of each lane, held against this user's other runs. Raises BenchmarkError where there are none, one twice, or one is held."""
     known = {str(gpu.index): gpu.uuid for gpu in describe_machine(PROJECT_ROOT).gpus}
-    lanes = [tuple(name.strip() for name in lane.split(AND)) for lane in names.split(",")] if names else [(name,) for name in known]
+    lanes = [tuple(name.strip() for name in lane.split(AND)) for lane in (names.split(",") if names else known)]
     if not lanes:
         raise BenchmarkError("found no GPU on this machine; expected one, or --gpus")
     found = [name for lane in lanes for name in lane]

@@ -118,26 +118,31 @@ def _survey(
         stack.enter_context(lock(key if gpu else "cpu", "benchmark_cli peak"))
         telemetry = stack.enter_context(Telemetry((gpu,) if gpu else ()))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="peak_", dir=MACHINES)))
-        for number, (topic, what) in enumerate(topics.items(), start=1):
+        requests = [messages.Survey(device=device, index=index, topic=topic, folder=str(folder)) for topic in topics]
+        for number, request in enumerate(requests, start=1):
             if time.monotonic() >= deadline:
-                found.missing[topic] = NO_TIME
+                found.missing[request.topic] = NO_TIME
                 continue
-            tell(f"[{number}/{len(topics)}] {name}: {what}")
-            found.ask(server, messages.Survey(device=device, index=index, topic=topic, folder=str(folder)))
+            tell(f"[{number}/{len(topics)}] {name}: {topics[request.topic]}")
+            found.ask(server, request)
         if telemetry.summary().throttled:
             found.notes.append("heat or a hardware slowdown held a clock down meanwhile: let the GPU cool and measure again")
     if kept:
         return _with(kept, found, topics, time.monotonic() - begin)
     if not found.ceilings:
         raise BenchmarkError(f"{name}: found {'; '.join(found.missing.values())}; expected at least one ceiling that can be measured")
+    return _document(machine, gpu, found, time.monotonic() - begin)
+
+
+def _document(machine: Machine, gpu: Gpu | None, found: _Found, seconds: float) -> MachineCeilings:
     return MachineCeilings(
-        machine=key,
-        name=name,
-        device=device,
+        machine=machine_key(machine, gpu),
+        name=gpu.name if gpu else machine.cpu,
+        device="cuda" if gpu else "cpu",
         driver=gpu.driver if gpu else "",
         torch=machine.packages["torch"],
         measured=datetime.now().astimezone().isoformat(timespec="seconds"),
-        seconds=time.monotonic() - begin,
+        seconds=seconds,
         sm_clock_max_mhz=gpu.sm_clock_max_mhz if gpu else None,
         memory_clock_max_mhz=gpu.memory_clock_max_mhz if gpu else None,
         power_limit_w=gpu.power_limit_w if gpu else None,
@@ -189,7 +194,7 @@ def _and_all_reduce(ceilings: MachineCeilings, found: Sequence[Ceiling], why: st
 
 
 def _lacking(kept: MachineCeilings, device: DeviceName, machine: Machine) -> dict[str, str]:
-    """The topics of which nothing is kept: one that failed or had no time, and, where there are several GPUs now, what lies between them."""
+    """The topics of which nothing is kept: one that failed or had no time, and where there are several GPUs what lies between them."""
     lacking = set(kept.missing)
     if len(machine.gpus) > 1:
         known = {ceiling.name for ceiling in kept.ceilings}

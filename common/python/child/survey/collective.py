@@ -1,6 +1,7 @@
 """What the GPUs of a machine can do together, measured by a process a GPU: sums over all of them.
 
-Source: torch.distributed, all_reduce; NCCL on GPUs, gloo on a CPU. Bus bandwidth is, as nccl-tests has it, 2 (ranks - 1) / ranks of the bytes a second.
+Source: torch.distributed, all_reduce; NCCL on GPUs, gloo on a CPU.
+Bus bandwidth is, as nccl-tests has it, 2 (ranks - 1) / ranks of the bytes a second.
 """
 
 from __future__ import annotations
