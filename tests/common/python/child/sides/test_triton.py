@@ -57,7 +57,7 @@ def observe(triton_server, tmp_path):
             capability=capability,
             prefix=str(tmp_path / "code"),
         )
-        with triton_server.fork("worker", tmp_path / "log.txt", triton=True) as child:
+        with triton_server.fork("worker", tmp_path / "log.txt", starts=["triton"]) as child:
             return child.ask(request, messages.Observed, 120)
 
     return observed
@@ -109,7 +109,7 @@ def test_a_side_of_several_ranks_is_seen_on_gpus_alone(triton_server, tmp_path):
         capability=(9, 0),
         prefix=str(tmp_path / "code"),
     )
-    with triton_server.fork("worker", tmp_path / "log.txt", triton=True) as child:
+    with triton_server.fork("worker", tmp_path / "log.txt", starts=["triton"]) as child:
         observed = child.ask(request, messages.Observed, 120)
     assert observed.missed == "it runs in several ranks, whose steps are seen on GPUs"
     assert not observed.launches
