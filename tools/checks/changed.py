@@ -31,7 +31,7 @@ _PLACES = re.compile(r"(ch\d\d|labs|common|tests|tools)/.+")
 # What is read by tests that always run, and by no other.
 _DOCUMENTS = re.compile(
     r"(?!tests/)(?:.*/)?(?:[^/]+\.md|expectations_[^/]+\.json)|common/(?:docs|schemas)/.*|tools/(?:campaign/.*\.plan|checks/.*\.tsv)"
-    r"|\.github/.*|\.ci/passed|\.clang-format|\.git-blame-ignore-revs|\.gitignore|CITATION\.cff|LICENSE"
+    r"|\.github/.*|\.ci/passed|\.ci/latest|\.clang-format|\.git-blame-ignore-revs|\.gitignore|CITATION\.cff|LICENSE"
 )
 
 # What runs a side and judges it, and what reads claims in machine code.

@@ -32,9 +32,8 @@ def all_reduce(request: messages.Survey) -> Findings:
 
 
 def _sum_of(size: int, request: messages.Survey, group: Group) -> Way:
-    values = torch.empty(
-        size // 4, device=request.device
-    ).normal_()  # each sum is as many times larger as there are ranks: no infinity in so few
+    # Each sum is as many times larger as there are ranks: no infinity in so few.
+    values = torch.empty(size // 4, device=request.device).normal_()
 
     def call() -> None:
         dist.all_reduce(values)
