@@ -88,7 +88,7 @@ def ran(monkeypatch):
                 return torch.zeros(len(active), config.vocabulary, dtype=torch.bfloat16)
 
             messages = torch.zeros(2, 8, 512, dtype=torch.int64)
-            with mock.patch.object(side, "serve", serve), mock.patch.object(torch, "get_device_module", lambda _: device):
+            with mock.patch.object(side, "serve", serve), mock.patch.object(torch, "get_device_module", return_value=device):
                 step = side.prepare({}, history, history.clone(), messages, **SHAPE)
                 with device:
                     step()
