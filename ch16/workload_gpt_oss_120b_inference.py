@@ -55,5 +55,6 @@ WORKLOAD = Workload(
     check_at=({**SMALL, "context": 5}, {**SMALL, "context": 130}, {**SMALL, "layers": 1, "hidden": 1056, "sequences": 2, "context": 40}),
     work=work,
     rtol=2**-6,
-    atol=0.2,  # errors have a deviation of 0.012 and long tails: on an H100 the worst of 23040 was 0.18
+    # In bf16 a sequence's errors have a deviation of 0.032 to 0.062, of answers with one of 4.4; a run looks at 5 million. 7 of these.
+    atol=0.45,
 )

@@ -60,6 +60,7 @@ def decoding(**more):
         work=work,
         clock="launch",
         rtol=2**-6,
-        atol=0.2,  # answers have a deviation of 2; on an H100 the worst of 23040 errors was 0.18, of six pairs
+        # In bf16 a sequence's errors have a deviation of 0.032 to 0.062, of answers with one of 4.4; a run looks at 5 million. 7 of these.
+        atol=0.45,
         **more,
     )
