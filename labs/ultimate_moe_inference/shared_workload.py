@@ -53,14 +53,14 @@ def decoding(**more):
         time_at={"layers": 2, "hidden": 2880, "heads": 64, "experts": 32, "sequences": 8, "context": 2048},
         cpu_at=None,  # a CPU has no graphs, and Triton's interpreter checks a kernel, it does not race
         check_at=(
-            {**SMALL, "context": 5},
+            {**SMALL, "sequences": 24, "context": 5},
             {**SMALL, "context": 130},
             {**SMALL, "layers": 1, "hidden": 1056, "sequences": 2, "context": 40},
         ),
         work=work,
         clock="launch",
         rtol=2**-6,
-        # In bf16 a sequence's errors have a deviation of 0.032 to 0.062, of answers with one of 4.4; a run looks at 5 million. 7 of these.
-        atol=0.45,
+        # In bf16 a sequence's errors have a deviation of 0.032 to 0.062, of answers with one of 4.4; a run looks at two million. 6.5 of the largest.
+        atol=0.4,
         **more,
     )
