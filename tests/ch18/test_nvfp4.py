@@ -47,7 +47,9 @@ def test_mistakes_are_refused(chapter, tmp_path):
     assert is_refused(lambda q: q._replace(packed=q.packed.roll(1, 1)))  # two elements before
     assert is_refused(lambda q: q._replace(packed=q.packed >> 4 | q.packed << 4))  # the halves of a byte swapped
     assert is_refused(lambda q: q, lambda q: q._replace(packed=q.packed.roll(1, 0)))
-    dropped = down.clone().fill_(0)
-    assert is_refused(lambda q: q, lambda q: quantized(dropped))
-    neighbours = [is_refused(lambda q: q._replace(scales=q.scales.view(torch.uint8).roll(1, 1).view(q.scales.dtype)))]
-    print(neighbours)
+    assert is_refused(lambda q: q, lambda q: q._replace(packed=torch.zeros_like(q.packed)))  # no second product
+
+    def of_neighbours(q):
+        return q._replace(scales=q.scales.view(torch.uint8).roll(1, 1).view(q.scales.dtype))
+
+    assert is_refused(of_neighbours, of_neighbours)

@@ -1,4 +1,4 @@
-"""Mistakes that a tolerance derived from an error's deviation still refuses, each by the answers of one check shape; the right one passes."""
+"""Mistakes that a tolerance derived from an error's deviation still refuses at one check shape; the right answer passes."""
 
 import pytest
 import torch
@@ -62,7 +62,7 @@ def test_mistakes_of_a_mixture_are_refused(path, tmp_path):
     assert refused(one_layer.answer(case.values), case, tolerance)
 
 
-@pytest.mark.parametrize("position", (2, 3))
+@pytest.mark.parametrize("position", [2, 3])
 def test_mistakes_of_the_head_are_refused(position, tmp_path):
     case, tolerance = case_of(HEAD, tmp_path, position)
     summed = case.values["weights"].float() @ case.values["x"].float()
@@ -71,7 +71,7 @@ def test_mistakes_of_the_head_are_refused(position, tmp_path):
     assert refused((summed.to(torch.bfloat16),), case, tolerance)
 
 
-@pytest.mark.parametrize("position", (0, 1, 2))
+@pytest.mark.parametrize("position", [0, 1, 2])
 def test_mistakes_of_gradients_are_refused(position, tmp_path):
     workload = load_workload(ROOT / FP8_TRAINING)
     case, _ = case_of(FP8_TRAINING, tmp_path, position)

@@ -27,6 +27,7 @@ LAYERS = ("layer1_basics", "layer2_memory", "layer3_pipelining", "layer4_graphs"
 OF_SUMS = (
     *((f"weights.{layer}.{bias}", 0) for layer in (0, 1) for bias in ("q_bias", "k_bias", "v_bias", "sinks")),
     *((f"weights.{layer}.router", 1) for layer in (0, 1)),
+    ("weights.1.router_bias", 0),
     *(("weights.0.o_bias", 0), ("weights.0.feed_forward_norm", 0), ("weights.1.k", 0), ("weights.1.v", 0), ("weights.1.v", 1)),
     *(("weights.1.o", 1), ("weights.1.o_bias", 0), ("packed.1.gate_up.0", 1), ("packed.1.gate_up.1", 1)),
 )
