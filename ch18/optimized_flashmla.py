@@ -4,7 +4,6 @@
 # predicts: optimized 0.093 ms = 2 * sequences * heads * context * 1088 / (0.3 * bf16) + 16e-6 on h100  (products; up-projections: assumed)
 # proves: kernel attend_latent
 # has: wgmma_f16_bf16 in attend_latent
-# has: grid in attend_latent > 132
 
 import torch
 import triton
