@@ -20,7 +20,9 @@ __global__ void __launch_bounds__(THREADS, 1) decode(const Step s) {
     const size_t o = size_t(s.hidden) * s.heads * DIM, mlp = size_t(s.inner) * s.hidden;
     const int width = (s.heads + 2 * s.kv) * DIM;
     GridBarrier all;
+    const Product<1> head{s.embedding, s.vocabulary, s.hidden};
     Product<2> project{s.qkv, width / 2, s.hidden, HALF};
+    Weights<1> row;
     auto rows = fetch(project, warp());
     auto norm = fetch_norm(s.norms, s.hidden);
     prefetch_layer(s, 0);
@@ -40,7 +42,7 @@ __global__ void __launch_bounds__(THREADS, 1) decode(const Step s) {
 
         attend(s, layer, first);
         all.arrive();
-        auto row = fetch(out, warp());
+        row = fetch(out, warp());
         all.wait();
 
         merge(h, s);
@@ -67,13 +69,14 @@ __global__ void __launch_bounds__(THREADS, 1) decode(const Step s) {
         all.arrive();
         const bool last = layer + 1 == s.layers;
         project.weights += size_t(width) * s.hidden;
-        if (!last) rows = fetch(project, warp());
+        if (last)
+            row = fetch(head, warp());
+        else
+            rows = fetch(project, warp());
         norm = fetch_norm(last ? s.last_norm : s.norms + size_t(2 * layer + 2) * s.hidden, s.hidden);
         all.wait();
     }
     const float scale = normalize(h, s, norm, true);
-    const Product<1> head{s.embedding, s.vocabulary, s.hidden};
-    auto row = fetch(head, warp());
     multiply(row, head, h, [&](int u, float, const float* sum) { s.logits[u] = __float2bfloat16(*sum * scale); });
 }
 

@@ -59,9 +59,7 @@ struct Product {
     int units, width, apart = 1;
     const float* onto = nullptr;  // the residual stream, of which this warp alone changes element u
 
-    __device__ const Element* row(int u, int r) const {
-        return weights + size_t(ROWS == 1 ? u : u + u / apart * apart + r * apart) * width;
-    }
+    __device__ const Element* first(int u) const { return weights + size_t(ROWS == 1 ? u : u + u / apart * apart) * width; }
 };
 
 // A lane's share of a unit, in registers: all loads are in flight before the first is used.
@@ -75,12 +73,13 @@ template <int ROWS>
 __device__ inline Weights<ROWS> fetch(const Product<ROWS>& product, int u) {
     Weights<ROWS> w;
     if (u >= product.units) return w;
+    const Element* first = product.first(u);
 #pragma unroll
     for (int r = 0; r < ROWS; r++) {
 #pragma unroll
         for (int p = 0; p < PIECES; p++) {
             const int column = (p * LANES + lane()) * VECTOR;
-            if (column < product.width) w.piece[r][p] = load(product.row(u, r) + column);
+            if (column < product.width) w.piece[r][p] = load(first + size_t(r) * product.apart * product.width + column);
         }
     }
     if (product.onto) w.before = product.onto[u];
@@ -223,15 +222,19 @@ __device__ inline void merge(float* h, const Step& s) {
         float part[FLIGHT];
 #pragma unroll
         for (int k = 0; k < FLIGHT; k++) part[k] = i < s.heads * DIM && k < s.splits ? of[size_t(k) * DIM] : 0;
+#pragma unroll 1
         for (int head = threadIdx.x / LANES; first == 0 && head < s.heads; head += WARPS) {
             float most = -INFINITY, weight = 0;
+#pragma unroll 1
             for (int k = lane(); k < s.splits; k += LANES) most = fmaxf(most, s.stats[head * s.splits + k].x);
             most = warp_max(most);
+#pragma unroll 1
             for (int k = lane(); k < s.splits; k += LANES) {
                 const float2 split = s.stats[head * s.splits + k];
                 weight += (share[head * s.splits + k] = __expf(split.x - most)) * split.y;
             }
             weight = 1 / warp_sum(weight);
+#pragma unroll 1
             for (int k = lane(); k < s.splits; k += LANES) share[head * s.splits + k] *= weight;
         }
         if (first == 0) __syncthreads();
@@ -241,6 +244,7 @@ __device__ inline void merge(float* h, const Step& s) {
 #pragma unroll
         for (int k = 0; k < FLIGHT; k++)
             if (k < s.splits) sum += of_head[k] * part[k];
+#pragma unroll 4
         for (int k = FLIGHT; k < s.splits; k++) sum += of_head[k] * of[size_t(k) * DIM];
         h[i] = sum;
     }
