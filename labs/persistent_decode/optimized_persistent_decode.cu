@@ -1,7 +1,9 @@
-// Optimized: one kernel a token: blocks stay, and meet at barriers.
+// Optimized: one kernel a token: fetches weights, then waits at barriers.
 // predicts: baseline 111 us = (layers * 12 + 3) * 2.1e-6 + 8e6 / dram_read + graph_launch on h100    (12 kernels a layer, 2.1 us each)
-// predicts: optimized 62.3 us = (layers * 5 + 1) * 2.5e-6 + 8e6 / dram_read + 2 * launch on h100  (21 phases; a memset and a kernel)
+// predicts: optimized 56.7 us = (layers * 5 + 1) * (1.8e-6 + 1200 / sm_clock) + 8e6 / dram_read + launch on h100  (21 phases: README)
 // proves: kernels == 1
+// has: l2_prefetch
+// has: ld_128bit
 // has: spills == 0
 // scratch: float x[hidden]
 // scratch: float q[heads * 64]
@@ -14,6 +16,8 @@
 #include "common/cuda/launch.cuh"
 #include "shared_phases.cuh"
 
+// What crosses a barrier is named beside its wait. What is overwritten was last read at least one barrier before: x two barriers and one
+// (by norms), q and sums four, act four. Before a wait a warp reads weights, cached keys but the last, and elements of x that are its own.
 __global__ void __launch_bounds__(THREADS, 1) decode(const Step s) {
     __shared__ __align__(16) float h[MOST];
     __shared__ float turn[DIM];
@@ -38,19 +42,19 @@ __global__ void __launch_bounds__(THREADS, 1) decode(const Step s) {
         all.arrive();
         const Cached first = fetch_cached(s, layer);
         prefetch_layer(s, layer + 1);
-        all.wait();
+        all.wait();  // for q of all heads; the last slot of keys and values
 
         attend(s, layer, first);
         all.arrive();
         row = fetch(out, warp());
-        all.wait();
+        all.wait();  // for sums and stats of all splits
 
         merge(h, s);
         multiply(row, out, h, [&](int u, float before, const float* sum) { s.x[u] = before + *sum; });
         all.arrive();
         rows = fetch(gate_up, warp());
         norm = fetch_norm(s.norms + size_t(2 * layer + 1) * s.hidden, s.hidden);
-        all.wait();
+        all.wait();  // for x, with attention added
 
         scale = normalize(h, s, norm, true);
         multiply(rows, gate_up, h, [&](int u, float, const float* sum) {
@@ -59,7 +63,7 @@ __global__ void __launch_bounds__(THREADS, 1) decode(const Step s) {
         });
         all.arrive();
         row = fetch(down, warp());
-        all.wait();
+        all.wait();  // for act
 
 #pragma unroll
         for (int e = 0; e < EACH; e++)
@@ -74,7 +78,7 @@ __global__ void __launch_bounds__(THREADS, 1) decode(const Step s) {
         else
             rows = fetch(project, warp());
         norm = fetch_norm(last ? s.last_norm : s.norms + size_t(2 * layer + 2) * s.hidden, s.hidden);
-        all.wait();
+        all.wait();  // for x, with the layer added
     }
     const float scale = normalize(h, s, norm, true);
     multiply(row, head, h, [&](int u, float, const float* sum) { s.logits[u] = __float2bfloat16(*sum * scale); });
