@@ -14,10 +14,12 @@
 
 #include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
+#include "shared_attention.cuh"
 #include "shared_phases.cuh"
 
-// What crosses a barrier is named beside its wait. What is overwritten was last read at least one barrier before: x two barriers and one
-// (by norms), q and sums four, act four. Before a wait a warp reads weights, cached keys but the last, and elements of x that are its own.
+// What a phase writes and the next one reads is named beside the wait between them. Overwriting is ordered too. Between the last read of x
+// by other blocks and a write lie two barriers in the third phase, one in the fifth; q, sums and act have four.
+// Before a wait a warp reads what no other block writes meanwhile: weights, cached keys but the last, elements of x that are its own.
 __global__ void __launch_bounds__(THREADS, 1) decode(const Step s) {
     __shared__ __align__(16) float h[MOST];
     __shared__ float turn[DIM];
@@ -93,9 +95,11 @@ LAUNCH(const int* token, const __nv_bfloat16* embedding, const __nv_bfloat16* qk
     int device, sms;
     if (cudaError_t code = cudaGetDevice(&device)) return code;
     if (cudaError_t code = cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device)) return code;
-    const int blocks = std::min(sms, MOST_BLOCKS), split = ceil_div(ceil_div(context, std::max(1, blocks / heads)), TOGETHER) * TOGETHER;
-    const Step step{token, embedding, qkv, o, gate_up, down, norms, last_norm, turn, keys, values, logits, x, q, sums, act,
-                    reinterpret_cast<float2*>(stats), layers, hidden, heads, kv, inner, vocabulary, context, split, ceil_div(context, split)};
+    const int blocks = std::min(sms, MOST_BLOCKS);
+    const int split = ceil_div(ceil_div(context, std::max(1, blocks / heads)), TOGETHER) * TOGETHER, splits = ceil_div(context, split);
+    const auto pairs = reinterpret_cast<float2*>(stats);
+    const Step step{token, embedding, qkv, o,     gate_up, down,   norms, last_norm, turn,  keys,       values,  logits, x,
+                    q,     sums,      act, pairs, layers,  hidden, heads, kv,        inner, vocabulary, context, split,  splits};
     cudaLaunchAttribute together;
     together.id = cudaLaunchAttributeCooperative;
     together.val.cooperative = 1;

@@ -53,7 +53,7 @@ def library(tmp_path_factory):
     for file in LAB.iterdir():
         shutil.copy(file, folder)
     (folder / "shared_barrier.cuh").write_text(BARRIER.replace("WAITS", str(WAITS)).replace("BLOCKS", str(BLOCKS)))
-    for name in ("shared_phases.cuh", "optimized_persistent_decode.cu"):
+    for name in ("shared_phases.cuh", "shared_attention.cuh", "optimized_persistent_decode.cu"):
         text = (folder / name).read_text().replace("blockIdx.x", "own()").replace("gridDim.x", str(BLOCKS))
         (folder / name).write_text(text.partition("    cudaLaunchAttribute together")[0])
     with (folder / "optimized_persistent_decode.cu").open("a") as file:
