@@ -28,7 +28,6 @@ __global__ void __launch_bounds__(THREADS, 1) decode(const Step s) {
     GridBarrier all;
     const Product<1> head{s.embedding, s.vocabulary, s.hidden};
     Product<2> project{s.qkv, width / 2, s.hidden, HALF};
-    Weights<1> row;
     auto rows = fetch(project, warp());
     auto norm = fetch_norm(s.norms, s.hidden);
     prefetch_layer(s, 0);
@@ -48,7 +47,7 @@ __global__ void __launch_bounds__(THREADS, 1) decode(const Step s) {
 
         attend(s, layer, first);
         all.arrive();
-        row = fetch(out, warp());
+        auto row = fetch(out, warp());
         all.wait();  // for sums and stats of all splits
 
         merge(h, s);
@@ -75,13 +74,11 @@ __global__ void __launch_bounds__(THREADS, 1) decode(const Step s) {
         all.arrive();
         const bool last = layer + 1 == s.layers;
         project.weights += size_t(width) * s.hidden;
-        if (last)
-            row = fetch(head, warp());
-        else
-            rows = fetch(project, warp());
+        if (!last) rows = fetch(project, warp());
         norm = fetch_norm(last ? s.last_norm : s.norms + size_t(2 * layer + 2) * s.hidden, s.hidden);
         all.wait();  // for x, with the layer added
     }
+    auto row = fetch(head, warp());
     const float scale = normalize(h, s, norm, true);
     multiply(row, head, h, [&](int u, float, const float* sum) { s.logits[u] = __float2bfloat16(*sum * scale); });
 }

@@ -69,7 +69,7 @@ struct Weights {
 
 template <int ROWS>
 __device__ inline Weights<ROWS> fetch(const Product<ROWS>& product, int u) {
-    Weights<ROWS> w;
+    Weights<ROWS> w = {};  // whole, so that no register keeps an older unit
     if (u >= product.units) return w;
     const Element* first = product.first(u);
 #pragma unroll
