@@ -5,7 +5,9 @@ the end of a file, and block 0 comes late to every barrier, so that a wait that 
 """
 
 import os
+import re
 import shutil
+import subprocess
 import sys
 
 import pytest
@@ -115,3 +117,69 @@ def test_three_blocks_decode_a_token(library, shape, tmp_path, monkeypatch):
 @pytest.mark.parametrize("skipped", range(WAITS))
 def test_each_of_a_layers_waits_is_needed(library, skipped, tmp_path, monkeypatch):
     assert decoded(library, SHAPES[1], tmp_path, monkeypatch, skipped)
+
+
+# The barrier itself, its instructions as C++ atomics, and a block as a thread: between two barriers all have counted as far.
+MET = r"""
+#include <atomic>
+#include <cstdio>
+#include <thread>
+#include <vector>
+struct Index { unsigned x; };
+thread_local Index threadIdx{0}, blockIdx{0};
+Index gridDim{BLOCKS};
+#define __device__
+inline void __syncthreads() {}
+inline std::atomic<unsigned>& shared(unsigned* at) { return *reinterpret_cast<std::atomic<unsigned>*>(at); }
+BARRIER
+std::atomic<int> early{0};
+std::atomic<int> reached[BLOCKS];
+void kernel(unsigned block, int meetings) {
+    blockIdx.x = block;
+    GridBarrier all;
+    for (int i = 0; i < meetings; i++) {
+        reached[block]++;
+        all.arrive();
+        all.wait();
+        for (auto& other : reached) early += other < reached[block];
+    }
+}
+int main() {
+    for (int meetings : {1, 40, 21}) {  // launches, of which two leave the top bit set
+        std::vector<std::thread> blocks;
+        for (auto& each : reached) each = 0;
+        for (unsigned block = 0; block < BLOCKS; block++) blocks.emplace_back(kernel, block, meetings);
+        for (auto& each : blocks) each.join();
+    }
+    printf("%d early, %x", early.load(), arrivals);
+}
+"""
+AS_CPP = {
+    r"asm volatile\(\"ld.relaxed[^;]*;\" : \"=r\"\(before\)[^;]*;": "before = shared(&arrivals).load(std::memory_order_relaxed);",
+    r"asm volatile\(\"red.release[^;]*;[^;]*;": "shared(&arrivals).fetch_add(added, std::memory_order_release);",
+    r"do asm volatile\(\"ld.acquire[^;]*;[^;]*;": "do std::this_thread::yield(), now = shared(&arrivals).load(std::memory_order_acquire);",
+    r"asm volatile\(\"prefetch[^;]*;[^;]*;": "",
+    r"#pragma once|#include <cuda_runtime.h>": "",
+}
+
+
+def met(tmp_path, before="", after=""):
+    """What the barrier's program prints, with `after` in place of `before` in the lab's header."""
+    text = (LAB / "shared_barrier.cuh").read_text()
+    assert before in text
+    text = text.replace(before, after)
+    for pattern, atomic in AS_CPP.items():
+        text = re.sub(pattern, atomic, text)
+    assert "asm" not in text
+    source, program = tmp_path / "met.cpp", tmp_path / "met"
+    source.write_text(MET.replace("BARRIER", text).replace("BLOCKS", str(BLOCKS)))
+    subprocess.run(["g++", "-std=c++17", "-O1", "-pthread", str(source), "-o", str(program)], check=True)
+    return subprocess.run([str(program)], capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def test_all_blocks_meet_at_every_barrier_of_several_launches(tmp_path):
+    assert met(tmp_path) == "0 early, 0"
+
+
+def test_a_barrier_that_nobody_waits_at_is_noticed(tmp_path):
+    assert not met(tmp_path, "while ((now & TURN) == before);", "while (false);").startswith("0 early")
