@@ -4,6 +4,7 @@
 // proves: cp_async_16
 // proves: cp_async_commit
 // proves: cp_async_wait
+// proves: shared_memory > 1.9 x baseline
 // has: mma_sync_f16_bf16
 // has: ldmatrix
 // has: spills == 0

@@ -12,7 +12,7 @@ from common import Spec, Workload
 from common.block_formats import mxfp4_drawn
 
 BF16 = torch.bfloat16
-SMALL = {"layers": 2, "hidden": 64, "heads": 8, "experts": 8, "sequences": 8}
+SMALL = {"layers": 2, "hidden": 64, "heads": 8, "experts": 8, "sequences": 24}
 
 
 def inputs(rand, layers, hidden, heads, experts, sequences, context):
@@ -55,5 +55,6 @@ WORKLOAD = Workload(
     check_at=({**SMALL, "context": 5}, {**SMALL, "context": 130}, {**SMALL, "layers": 1, "hidden": 1056, "sequences": 2, "context": 40}),
     work=work,
     rtol=2**-6,
-    atol=0.2,  # errors have a deviation of 0.012 and long tails: on an H100 the worst of 23040 was 0.18
+    # A sequence's errors in bf16 deviate by 0.032 to 0.062, answers by 4.4; a run looks at two million. 6.5 of the largest.
+    atol=0.4,
 )

@@ -3,6 +3,7 @@
 # predicts: baseline 0.175 ms = 2 * sequences * heads * context * 1088 / (0.3 * bf16 * 64 / 132) + 16e-6 on h100  (64 blocks: assumed)
 # predicts: optimized 0.093 ms = 2 * sequences * heads * context * 1088 / (0.3 * bf16) + 16e-6 on h100  (products; up-projections: assumed)
 # proves: kernel attend_latent
+# has: wgmma_f16_bf16 in attend_latent
 
 import torch
 import triton

@@ -21,13 +21,13 @@ WORKLOAD = Workload(
     cpu_at=None,  # Triton's interpreter checks a kernel, it does not race
     check_at=(
         {"hidden": 128, "inner": 64},
-        {"hidden": 256, "inner": 96},  # three scales' worth more than whole tiles
+        {"hidden": 4096, "inner": 96},  # three scales' worth more than whole tiles; and answers enough to see a wrong format
         {"hidden": 96, "inner": 2080},  # more blocks than a tile has
     ),
     # In the precision that `changes` admits: 4 bits a weight and 8 a block of 16.
     work=lambda hidden, inner: {"bf16": 6 * hidden * inner, "dram_read": 3 * hidden * inner * 9 // 16},
     rtol=0.01,
     atol=0.02,
-    # A rounding is off by a tenth of its weight's deviation, in two products: 0.14 of an output's. 5 of these.
-    changes=Precision(rtol=0.05, atol=0.75),
+    # An answer's error has a deviation of 0.168 on a CPU, and is normal; a run looks at a million answers. 6.5 of these.
+    changes=Precision(rtol=0.05, atol=1.1),
 )

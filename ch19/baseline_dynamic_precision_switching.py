@@ -1,14 +1,15 @@
 """Baseline: every step reads BF16 weights, however sure the model is."""
 # predicts: baseline 69.5 ms = count * (8 * (3 * 4096 * intermediate + 3 * 4096**2) / 3e12 + 240e-6) on h100  (120 kernels, 2 us each)
 
-from shared_text_decode import reader, recorded
+from shared_text_decode import reader
 
+from common.graph import captured
 from common.models.layers import feed_forward
 
 
 def prepare(weights, config, tokens):
     read, out = reader(weights, config, tokens, feed_forward)
-    launch = recorded(read, tokens.device)
+    launch = captured(read)
 
     def step():
         launch()

@@ -5,8 +5,9 @@
 import torch
 from shared_precision_policy import Policy, entropy_of, free_share
 from shared_switched_product import multiply, narrowed
-from shared_text_decode import reader, recorded
+from shared_text_decode import reader
 
+from common.graph import captured
 from common.models.layers import activated
 
 POLICY = Policy()
@@ -24,7 +25,7 @@ def prepare(weights, config, tokens):
         return multiply(weights[down], *held[down][:2], state, inner.contiguous())
 
     read, out = reader(weights, config, tokens, feed, lambda scores: POLICY.update(state, entropy_of(scores), error, free))
-    launch = recorded(read, device)
+    launch = captured(read)
 
     def step():
         free.fill_(free_share(device))

@@ -4,8 +4,9 @@
 
 import torch
 from shared_switched_product import multiply, narrowed
-from shared_text_decode import reader, recorded
+from shared_text_decode import reader
 
+from common.graph import captured
 from common.models.layers import activated
 
 
@@ -20,7 +21,7 @@ def prepare(weights, config, tokens):
         return multiply(weights[down], *held[down], always, inner.contiguous())
 
     read, out = reader(weights, config, tokens, feed)
-    launch = recorded(read, device)
+    launch = captured(read)
 
     def step():
         launch()

@@ -33,10 +33,12 @@ def prepare(weights, keys, values, messages, layers, width, conversations, conte
         there = fetch(*order[0])
         for place, (number, active) in enumerate(order):
             main.wait_event(there)
-            if len(groups) > 1 and place + 1 < len(order):  # the next step has another group, so its blocks can come now
-                there = fetch(*order[place + 1])
             part = slice(active.start, active.stop)
             logits[part] = serve(weights, config, cache.pool, active, list(messages[number, part]))
+            if len(groups) > 1 and place + 1 < len(
+                order
+            ):  # of another group, so its blocks can come now: behind what this step copies itself
+                there = fetch(*order[place + 1])
             copying.wait_stream(main)
             with backend.stream(copying):
                 for conversation in active:

@@ -1,5 +1,7 @@
 """Blocks of keys and values of idle conversations in pinned host memory, and of active ones in a pool on the device."""
 
+from itertools import pairwise
+
 import torch
 
 from common.serving.kv_blocks import KvBlocks
@@ -26,19 +28,29 @@ class IdleBlocks:
         self.pool.reserve(conversation, self._each * self.pool.block_tokens)
         self.pool.append(conversation, length)
         used = self.pool.table(conversation)[: -(-length // self.pool.block_tokens)]
+        old = self._clean if length > self._context else len(used)
         for into, history, tail in zip((self.pool.keys, self.pool.values), self._histories, self._tails, strict=True):
-            for number, place in enumerate(used):
-                fresh = length > self._context and number >= self._clean
-                source = tail[:, conversation, number - self._clean] if fresh else history[:, conversation, number]
-                for layer, part in enumerate(source):
-                    into[layer, place].copy_(part, non_blocking=True)
+            for host, places in ((history, used[:old]), (tail, used[old:])):
+                for here, there in in_pairs(into, places, host[:, conversation]):
+                    here.copy_(there, non_blocking=True)
 
     def suspend(self, conversation):
         """Copy the blocks that messages wrote to back, in the current stream, and give all of them up."""
         used = -(-self.pool.length(conversation) // self.pool.block_tokens)
-        table = self.pool.table(conversation)
+        places = self.pool.table(conversation)[self._clean : used]
         for source, tail in zip((self.pool.keys, self.pool.values), self._tails, strict=True):
-            for number in range(self._clean, used):
-                for layer, part in enumerate(tail[:, conversation, number - self._clean]):
-                    part.copy_(source[layer, table[number]], non_blocking=True)
+            for here, there in in_pairs(source, places, tail[:, conversation]):
+                there.copy_(here, non_blocking=True)
         self.pool.release(conversation)
+
+
+def in_pairs(pool, places, host):
+    """Views of the pool's blocks at `places`, and of a conversation's on the host, [layers, blocks, ...].
+
+    A layer's blocks that follow one another in both are one pair, and so one copy: the host takes longer to queue a block's than it runs.
+    """
+    starts = [i for i, place in enumerate(places) if not i or place != places[i - 1] + 1]
+    for start, end in pairwise([*starts, len(places)]):
+        place = places[start]
+        for layer, blocks in enumerate(host):
+            yield pool[layer, place : place + end - start], blocks[start:end]

@@ -1,4 +1,4 @@
-"""A model reads a text, a token a step, over dense keys and values: every step's logits. On a GPU all steps are one CUDA graph."""
+"""A model reads a text, a token a step, over dense keys and values: every step's logits. Sides capture all steps as one CUDA graph."""
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
@@ -29,18 +29,3 @@ def reader(weights, config, tokens, feed, after=lambda scores: None):
             out[one] = scores
 
     return read, out
-
-
-def recorded(read, device):
-    """`read` as one launch: a CUDA graph. Without a GPU, as it is."""
-    if device.type != "cuda":
-        return read
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        read()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        read()
-    return graph.replay

@@ -1,7 +1,7 @@
 """Which tests run where and when: those marked `gpu` on a CUDA device, those marked `alone` while no other test runs.
 
-The tests of a file run in one process, which has the file's fixtures; those in tests/pairs, which share none, a chapter at a time. On a
-machine with a GPU all tests do.
+The tests of a file run in one process, which has the file's fixtures; those in tests/pairs, which share none, a chapter or lab at a time.
+On a machine with a GPU all tests do.
 
 A run is refused while another process computes on its GPU, and pytest's own is one as soon as a test has used CUDA in it. So tests that
 time on a GPU by the command line are marked `unused_gpu` too and go before all others.
@@ -26,7 +26,7 @@ def pytest_xdist_auto_num_workers():
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """A process runs the tests of a file, or of a chapter in one of the files about all pairs: the longest takes a third of all time."""
+    """A process runs the tests of a file, or of a chapter or lab in one of those about all pairs: the longest takes a third of all time."""
     return ByFileAndChapter(config, log) if config.getoption("dist") == "loadfile" else None
 
 
@@ -34,7 +34,7 @@ class ByFileAndChapter(LoadFileScheduling):
     """What one process gets at a time."""
 
     def _split_scope(self, nodeid):
-        chapter = re.match(r"(tests/pairs/\w+\.py)::\w+\[(ch\d\d|labs)\b", nodeid)
+        chapter = re.match(r"(tests/pairs/\w+\.py)::\w+\[(ch\d\d|labs/\w+)\b", nodeid)
         return "::".join(chapter.groups()) if chapter else super()._split_scope(nodeid)
 
 

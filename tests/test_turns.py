@@ -10,6 +10,8 @@ import sys
 import threading
 import time
 
+import pytest
+
 from tests.conftest import turn
 from tests.support.commands import ROOT, ROOT_FIRST
 
@@ -89,23 +91,24 @@ from pathlib import Path
 import pytest
 
 
-@pytest.mark.parametrize("target", [f"{{chapter}}:{{pair}}-optimized" for chapter in ("ch01", "ch02") for pair in range({pairs})])
+@pytest.mark.parametrize("target", [f"{{chapter}}:{{pair}}-optimized" for chapter in {parts} for pair in range({pairs})])
 def test_side(target):
     with Path("ran.txt").open("a") as file:
         print(Path(__file__).parent.name, target.split(":")[0], os.getpid(), file=file)
 """
 
 
-def test_processes_share_a_file_about_all_pairs_by_chapter_and_no_other(tmp_path):
+@pytest.mark.parametrize("parts", [("ch01", "ch02"), ("labs/a", "labs/b")])
+def test_processes_share_a_file_about_all_pairs_by_chapter_and_lab_and_no_other(parts, tmp_path):
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    gpu\n    unused_gpu\n")
     for folder, pairs in {"pairs": 9, "tools": 3}.items():  # each of two processes begins with one of the longest parts
         (tmp_path / "tests" / folder).mkdir(parents=True)
-        (tmp_path / "tests" / folder / "test_all.py").write_text(NAMES_ITS_PROCESS.format(pairs=pairs))
+        (tmp_path / "tests" / folder / "test_all.py").write_text(NAMES_ITS_PROCESS.format(parts=parts, pairs=pairs))
     shutil.copy(ROOT / "tests/conftest.py", tmp_path / "tests")
     command = [sys.executable, "-m", "pytest", "-c", "pytest.ini", "-q", "-n2", "--dist=loadfile", "--import-mode=importlib", "tests"]
     subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": ROOT_FIRST}, capture_output=True, text=True, check=True)
     ran = {tuple(line.split()) for line in (tmp_path / "ran.txt").read_text().splitlines()}
     process_of = {(folder, chapter): process for folder, chapter, process in ran}
     assert len(process_of) == len(ran)  # a chapter is not torn apart
-    assert process_of["pairs", "ch01"] != process_of["pairs", "ch02"]
-    assert process_of["tools", "ch01"] == process_of["tools", "ch02"]
+    assert process_of["pairs", parts[0]] != process_of["pairs", parts[1]]
+    assert process_of["tools", parts[0]] == process_of["tools", parts[1]]

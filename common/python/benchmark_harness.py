@@ -174,7 +174,7 @@ def _ask(workers: Mapping[str, SideAtWork], question: _Question, row: _Row, sess
         worker.begin(messages.Check(seeds=list(question.check_seeds), prefix=session.dump_prefix()))
     for side, worker in workers.items():
         checked = worker.finish(messages.Checked, session.limit_s("prepare"))
-        row.checks[side] += [judging.judge(side, question.shape, question.prepare_seed, call, timed=False) for call in checked.calls]
+        row.checks[side] += judging.judge(side, question.shape, question.prepare_seed, checked.calls, timed=False)
         row.setups[side] = _setup(session.builds.get(str(row.plan.file(side))), worker.load_s, prepared[side], checked)
 
 

@@ -126,8 +126,11 @@ class KvBlocks:
         self._lengths[sequence] = length
 
     def release(self, sequence: Hashable) -> None:
-        """Give all blocks of `sequence` back. Raises KeyError for one that is not known, as after a second release."""
-        for block in self._tables.pop(sequence):
+        """Give all blocks of `sequence` back. Raises KeyError for one that is not known, as after a second release.
+
+        The next sequence takes them in the same order: blocks that followed one another still do.
+        """
+        for block in reversed(self._tables.pop(sequence)):
             self.pool.drop(block)
         self._lengths.pop(sequence, None)
 

@@ -24,7 +24,7 @@ HEAD = Workload(
         "dram_read": 2 * hidden * (vocabulary + 1),
         "dram_write": 4 * vocabulary,
     },
-    # Products of bf16 are exact in float32. A logit is of size 1, the sum of 32 parts, each of 40 products added one after the other.
+    # Tensor cores cut off each of 160 sums, one for 8 products, by half an ulp in the mean: 2.4e-7 at a sum of 4 to 8, 3.8e-5 for all.
     rtol=0.0,
-    atol=1e-5,
+    atol=4e-5,
 )

@@ -8,7 +8,7 @@ from common import Spec, Workload
 from common.block_formats import mxfp4_drawn
 
 BF16 = torch.bfloat16
-SMALL = {"layers": 2, "hidden": 64, "heads": 8, "experts": 8, "sequences": 8}
+SMALL = {"layers": 2, "hidden": 64, "heads": 8, "experts": 8, "sequences": 24}
 
 
 def inputs(rand, layers, hidden, heads, experts, sequences, context):
@@ -60,6 +60,7 @@ def decoding(**more):
         work=work,
         clock="launch",
         rtol=2**-6,
-        atol=0.2,  # answers have a deviation of 2; on an H100 the worst of 23040 errors was 0.18, of six pairs
+        # A sequence's errors in bf16 deviate by 0.032 to 0.062, answers by 4.4; a run looks at two million. 6.5 of the largest.
+        atol=0.4,
         **more,
     )

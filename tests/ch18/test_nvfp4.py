@@ -3,7 +3,10 @@
 import pytest
 import torch
 
+from common.python.child.sides.compare import compare
+from common.python.child.sides.loader import load_workload
 from common.python.project import PROJECT_ROOT
+from tests.pairs.wrong_answers import cases_of
 from tests.support.chapters import modules_of
 
 
@@ -25,3 +28,28 @@ def test_nvfp4_takes_its_own_values_as_they_are_and_others_to_the_nearest(chapte
     most = w.unflatten(1, (-1, 16)).abs().amax(-1, keepdim=True)
     assert bool((off.abs() <= most / 6 * 1.08).all())  # half of the widest gap, 4 to 6, and what the scale's own rounding adds
     assert not restored(quantized(torch.zeros(2, 32))).any()
+
+
+def test_mistakes_are_refused(chapter, tmp_path):
+    from shared_nvfp4 import mlp, quantized, restored
+
+    workload = load_workload(PROJECT_ROOT / "ch18/workload_nvfp4_inference.py")
+    (case,) = cases_of(workload, [workload.check_at[1]], tmp_path)
+    x, norm, gate_up, down = (case.values[name].float() for name in ("x", "norm", "gate_up", "down"))
+
+    def is_refused(change_gate_up, change_down=lambda q: q):
+        first, second = restored(change_gate_up(quantized(gate_up))), restored(change_down(quantized(down)))
+        found = mlp(x, norm, lambda h: h @ first.T, lambda h: h @ second.T).to(torch.bfloat16)
+        return bool(compare("", found, case.right[0], workload.tolerance("optimized"))[1])
+
+    assert not is_refused(lambda q: q)
+    assert is_refused(lambda q: q._replace(packed=q.packed.roll(1, 0)))  # the row before
+    assert is_refused(lambda q: q._replace(packed=q.packed.roll(1, 1)))  # two elements before
+    assert is_refused(lambda q: q._replace(packed=q.packed >> 4 | q.packed << 4))  # the halves of a byte swapped
+    assert is_refused(lambda q: q, lambda q: q._replace(packed=q.packed.roll(1, 0)))
+    assert is_refused(lambda q: q, lambda q: q._replace(packed=torch.zeros_like(q.packed)))  # no second product
+
+    def of_neighbours(q):
+        return q._replace(scales=q.scales.view(torch.uint8).roll(1, 1).view(q.scales.dtype))
+
+    assert is_refused(of_neighbours, of_neighbours)

@@ -70,7 +70,7 @@ class Harness:
         interpreted = uses_triton(side.file)
         server = self._server if interpreted else self._with_compiler
         logs = [self._folder / f"log_{rank}.txt" for rank in range(ranks)]
-        with RankGroup([server.fork("worker", log, compiler=not interpreted) for log in logs]) as workers:
+        with RankGroup([server.fork("worker", log, starts=[] if interpreted else ["compiler"]) for log in logs]) as workers:
             load = messages.Load(
                 workload=str(side.pair.workload),
                 side=str(side.file),

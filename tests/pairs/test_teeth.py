@@ -24,16 +24,16 @@ CACHED = {
 MIXTURE = ("gate_up", "gate_up_bias", "down", "down_bias")
 FOUR_BITS = "an answer moves less by it than by rounding weights to 4 bits"
 LAYERS = ("layer1_basics", "layer2_memory", "layer3_pipelining", "layer4_graphs", "layer5_compile", "ultimate_inference")
+OF_SUMS = (
+    *((f"weights.{layer}.{bias}", 0) for layer in (0, 1) for bias in ("q_bias", "k_bias", "v_bias", "sinks")),
+    *((f"weights.{layer}.router", 1) for layer in (0, 1)),
+    ("weights.1.router_bias", 0),
+    *(("weights.0.o_bias", 0), ("weights.0.feed_forward_norm", 0), ("weights.1.k", 0), ("weights.1.v", 0), ("weights.1.v", 1)),
+    *(("weights.1.o", 1), ("weights.1.o_bias", 0), ("packed.1.gate_up.0", 1), ("packed.1.gate_up.1", 1)),
+)
 GPT_OSS_LAYERS = Options(
     bits=3,  # e4m3: two layers in BF16 are off by as much as inputs of two bits less
-    small={
-        (f"weights.{name}", axis): "a part of 64 of a sum"
-        for name, axis in (
-            *((f"{layer}.{bias}", 0) for layer in (0, 1) for bias in ("k_bias", "v_bias", "sinks")),
-            *(("0.q_bias", 0), ("0.router", 1), ("0.feed_forward_norm", 0), ("1.v", 0), ("1.o_bias", 0)),
-        )
-    }
-    | {("packed.0.down.2", 0): "biases of an expert in a few", ("packed.1.gate_up.2", 1): "biases, a part of 64 of a sum"},
+    small=dict.fromkeys(OF_SUMS, "a part of 64 of a sum") | dict.fromkeys((("keys", 3), ("values", 3)), "a token in 64"),
 )
 NANOCHAT = {
     ("weights.embedding", 0): "a step reads a row a token",
@@ -136,7 +136,9 @@ OPTIONS = {
         bits=4,  # an answer in BF16 is off by as much as inputs of three bits less
         small={(name, 0): "the first of 8 experts, which the only token of that shape does not take" for name in MIXTURE},
     ),
-    "ch18:nvfp4_inference": Options(bits=1, small=dict.fromkeys((("x", 1), ("norm", 0), ("gate_up", 1), ("down", 1)), FOUR_BITS)),
+    "ch18:nvfp4_inference": Options(  # powers of two: the optimized side declares e2m1
+        bits=0, small=dict.fromkeys((("x", 1), ("norm", 0), ("gate_up", 1), ("down", 1)), FOUR_BITS)
+    ),
     "ch19:dynamic_quantized_cache": Options(
         bits=0,  # powers of two: the optimized side declares 4 bits
         small=dict.fromkeys((("q", 2), ("k", 2), ("keys", 3)), "a 64th of a head's elements is less than 4 bits round")
@@ -160,7 +162,10 @@ OPTIONS = {
     "ch19:adaptive_parallelism": Options(bits=4),  # each rank rounds its part of a sum to BF16, then the sum is rounded
     "ch19:fp8_training": Options(  # e2m1: the optimized side declares e4m3
         bits=1,
-        small={(f"weights.0.{name}", axis): "FP8 is off by as much as they add" for name, axis in (("v", 1), ("up", 1), ("down", 0))},
+        small={
+            (f"weights.0.{name}", axis): "FP8 is off by as much as they add"
+            for name, axis in (("v", 1), ("gate", 1), ("up", 1), ("down", 0))
+        },
     ),
 }
 

@@ -162,7 +162,8 @@ class Watcher:
 def loaded_worker(server: ForkServer, folder: Path, baseline: str, core: int = ANY_CORE, **choices: Any) -> tuple[Child, messages.Loaded]:
     """A worker that has loaded a `baseline` of that source from below `folder`; `choices` are those of Load, and of the fork."""
     write_pair(folder, baseline=baseline)
-    child = server.fork("worker", folder / "log.txt", core, triton=choices.get("triton", False))
+    starts = choices.pop("starts", ["triton"] if choices.get("triton") else [])
+    child = server.fork("worker", folder / "log.txt", core, starts=starts)
     workload, file = folder / "demo/workload_double.py", folder / "demo/baseline_double.py"
     load = messages.Load(
         workload=str(workload),

@@ -1,9 +1,10 @@
 """A campaign: the commands of a plan on all GPUs of a machine, each from a clean clone, until it is late; what they accept is brought home.
 
-A line of the plan is `SECONDS [each|alone|all] COMMAND`: about how long it takes; with `each`, once on every GPU, one after the other,
-before all others, none of which begins if one fails; with `alone`, after those, while no other GPU is at work; with `all`, then too, and it
-sees every GPU, as ranks must; without, on the GPU that is free next. COMMAND is what benchmark_cli is given (`run -t ch09:tiling --accept`)
-or, after `$`, a shell's command line. None begins that would end too late.
+A GPU is a lane; `--gpus 0+1,2+3` makes lanes of two GPUs, for rows that need two. A command sees the GPUs of its lane.
+A line of the plan is `SECONDS [each|alone|all] COMMAND`: about how long it takes; with `each`, once in every lane, one after the other,
+before all others, none of which begins if one fails; with `alone`, after those, while no other lane is at work; with `all`, then too, and
+it sees every GPU, as ranks must; without, in the lane that is free next. COMMAND is what benchmark_cli is given, as in
+`run -t ch09:tiling --accept`, or, after `$`, a shell's command line. None begins that would end too late.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from common.python.storage import ARTIFACTS, write_whole
 from tools.campaign.plan import ALL, ALONE, EACH, Task, plan_text, read_plan
 
 LEFT = "left.plan"
+AND = "+"  # between the GPUs of one lane
 _POLL_S = 0.1
 _PATIENCE_S = 20.0  # a run that is interrupted still writes what it has
 _DEATH_S = 5.0  # a process that waits for a driver may never die
@@ -40,15 +42,20 @@ _DEATH_S = 5.0  # a process that waits for a driver may never die
 
 @dataclass(frozen=True)
 class Lane:
-    """One GPU, as CUDA_VISIBLE_DEVICES names it, the clone that its commands run in, and what was expected there before."""
+    """Its GPUs, as CUDA_VISIBLE_DEVICES names them, the clone that its commands run in, and what was expected there before."""
 
-    gpu: str
+    gpus: tuple[str, ...]
     tree: Path
     before: dict[Path, Expectations]
 
     def variables(self) -> dict[str, str]:
-        """The environment of its commands: this GPU and no other, the modules of its clone, temporary files of its own."""
-        return child_environment(self.tree, "cuda") | {"CUDA_VISIBLE_DEVICES": self.gpu, "TMPDIR": str(self.temporary)}
+        """The environment of its commands: its GPUs and no other, the modules of its clone, temporary files of its own."""
+        return child_environment(self.tree, "cuda") | {"CUDA_VISIBLE_DEVICES": ",".join(self.gpus), "TMPDIR": str(self.temporary)}
+
+    @property
+    def name(self) -> str:
+        """Its GPUs, as --gpus names them."""
+        return AND.join(self.gpus)
 
     @property
     def temporary(self) -> Path:
@@ -126,8 +133,9 @@ class Campaign:
             self._begun += 1
             number = self._begun
         started, log = time.monotonic(), self.out / f"{number:03}.log"
-        gpus = [each.gpu for each in self.lanes] if task.how == ALL else [lane.gpu]
-        variables = lane.variables() | {"CUDA_VISIBLE_DEVICES": ",".join(gpus)}
+        variables = lane.variables()
+        if task.how == ALL:
+            variables["CUDA_VISIBLE_DEVICES"] = ",".join(gpu for each in self.lanes for gpu in each.gpus)
         code = self._code_of(task.command(sys.executable, self.out / f"{number:03}"), lane.tree, variables, log)
         took = time.monotonic() - started
         with self._telling:
@@ -135,11 +143,11 @@ class Campaign:
                 self.rows += bring_home(lane, self.root)
             except BenchmarkError as error:
                 self.failed += 1
-                print(f"error: {error}; what GPU {lane.gpu} accepted stays in {lane.tree}", flush=True)
+                print(f"error: {error}; what GPU {lane.name} accepted stays in {lane.tree}", flush=True)
             if code is not None:
                 self._waiting.remove(task)
             ended = "stopped, too late" if code is None else f"exit {code}"
-            print(f"{log.name}  GPU {lane.gpu}  {took:4.0f} s of {task.seconds:g}  {ended}  {task.words}", flush=True)
+            print(f"{log.name}  GPU {lane.name}  {took:4.0f} s of {task.seconds:g}  {ended}  {task.words}", flush=True)
             if code:
                 self.failed += 1
                 print("".join(f"    {line}\n" for line in log.read_text(errors="replace").splitlines()[-3:]), end="", flush=True)
@@ -220,7 +228,9 @@ def _parser() -> Arguments:
         default=60.0,
         help=f"what still runs then is told to end, and has {_PATIENCE_S:g} s to do so; default 60",
     )
-    parser.add_argument("--gpus", default="", help="which, as CUDA_VISIBLE_DEVICES would name them: 0,1; default: all")
+    parser.add_argument(
+        "--gpus", default="", help="which, as CUDA_VISIBLE_DEVICES would name them: 0,1; lanes of two: 0+1,2+3; default: all"
+    )
     parser.add_argument(
         "--source", type=Path, default=PROJECT_ROOT, help="a checkout or a bundle to clone; default: this project, committed"
     )
@@ -229,22 +239,30 @@ def _parser() -> Arguments:
 
 
 @contextmanager
-def _held_gpus(names: str) -> Iterator[list[str]]:
-    """The GPUs to use, held against this user's other runs. Raises BenchmarkError where there are none, one twice, or one is held."""
+def _held_gpus(names: str) -> Iterator[list[tuple[str, ...]]]:
+    """The GPUs of each lane, held against this user's other runs. Raises BenchmarkError where there are none, one twice, or one is held."""
     known = {str(gpu.index): gpu.uuid for gpu in describe_machine(PROJECT_ROOT).gpus}
-    found = [name.strip() for name in names.split(",")] if names else list(known)
-    if not found:
+    lanes = [tuple(name.strip() for name in lane.split(AND)) for lane in (names.split(",") if names else known)]
+    if not lanes:
         raise BenchmarkError("found no GPU on this machine; expected one, or --gpus")
+    found = [name for lane in lanes for name in lane]
     if not all(found) or len(set(found)) < len(found):
-        raise BenchmarkError(f"--gpus {names}: found a GPU twice or one without a name; expected each once, as in 0,1")
+        raise BenchmarkError(f"--gpus {names}: found a GPU twice or one without a name; expected each once, as in 0,1 or 0+1,2+3")
     with ExitStack() as held:
         for uuid in filter(None, map(known.get, found)):
             held.enter_context(lock(uuid, "a campaign"))
-        yield found
+        yield lanes
 
 
-def _lanes(out: Path, source: Path, gpus: Sequence[str]) -> list[Lane]:
-    """A clone of `source` a GPU, in `out`. Raises BenchmarkError for a folder that is there, and for changes that no clone would have."""
+def _share_ceilings(tree: Path, kept: Path) -> None:
+    """Have a clone keep ceilings where all do: a command that sees every GPU runs in one clone, and `peak` measured them in each."""
+    kept.mkdir(exist_ok=True)
+    (tree / "artifacts").mkdir(exist_ok=True)
+    (tree / "artifacts/machines").symlink_to(kept)
+
+
+def _lanes(out: Path, source: Path, gpus: Sequence[tuple[str, ...]]) -> list[Lane]:
+    """A clone of `source` a lane, in `out`. Raises BenchmarkError for a folder that is there, and for changes that no clone would have."""
     if source.is_dir() and (changed := _git("-C", str(source), "status", "--porcelain", "--untracked-files=no").stdout.splitlines()):
         raise BenchmarkError(f"{source}: found {len(changed)} files that differ from the last commit; expected a clean tree")
     try:
@@ -258,6 +276,7 @@ def _lanes(out: Path, source: Path, gpus: Sequence[str]) -> list[Lane]:
         lanes = [Lane(gpu, tree, expectations_in(tree)) for gpu, tree in zip(gpus, trees, strict=True)]
         for lane in lanes:
             lane.temporary.mkdir()
+            _share_ceilings(lane.tree, out / "machines")
         return lanes
     except BenchmarkError:
         shutil.rmtree(out)

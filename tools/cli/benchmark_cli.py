@@ -197,6 +197,7 @@ def doctor(as_json: Json = False) -> None:
 @app.command()
 def peak(
     device: Annotated[str, typer.Option("--device", help="auto, cuda or cpu. Default: auto, the GPUs and the CPU.")] = "auto",
+    missing: Annotated[bool, typer.Option("--missing", help="Keep what was measured in the last 12 hours; measure what it lacks.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list of the documents and nothing else.")] = False,
 ) -> None:
     """Measure this machine's ceilings and keep them: `run` shows each side's share of them."""
@@ -204,7 +205,7 @@ def peak(
     from common.python.run.peak import measure_peaks
 
     console = console_for(json_output=as_json)
-    found = measure_peaks(_device(device), lambda line: console.print(line, soft_wrap=True))
+    found = measure_peaks(_device(device), lambda line: console.print(line, soft_wrap=True), missing=missing)
     for ceilings, path in found:
         print_ceilings(ceilings, path, console)
     if as_json:

@@ -7,6 +7,9 @@ enters. So such decisions are rank 0's. Source: torch.distributed, init_process_
 from __future__ import annotations
 
 import faulthandler
+import functools
+import gc
+import importlib
 import signal
 from collections.abc import Mapping
 from datetime import timedelta
@@ -130,6 +133,17 @@ def join(request: messages.Load) -> Together:
     """
     take_device(request.rank, request.ranks if request.device == "cuda" else 1)
     return Group(request.rank, request.ranks, request.device, request.rendezvous) if request.ranks > 1 else Alone()
+
+
+@functools.cache
+def start_meshes() -> None:
+    """Import what DTensor and FSDP are made of, 900 modules of torch's, so no side pays for them.
+
+    DTensor takes torch's compiler in with its first use, so a process that forks others must be one for compiled sides.
+    """
+    for name in ("torch.distributed.tensor.parallel", "torch.distributed.fsdp", "torch._dynamo"):
+        importlib.import_module(name)
+    gc.freeze()
 
 
 def take_device(rank: int, ranks: int) -> None:

@@ -34,15 +34,15 @@ class _Handle(ctypes.Structure):
     _fields_ = [("reserved", ctypes.c_ubyte * 64)]
 
 
-def dump(tensors: Mapping[str, torch.Tensor], prefix: str, *, lend: bool = True) -> list[Dump]:
+def dump(tensors: Mapping[str, torch.Tensor], prefix: str) -> list[Dump]:
     """Make each tensor's bytes readable for the referee; the tensors must live until it has read them.
 
-    Those on a GPU are lent where `lend` asks for it and that is possible; the others are written to files whose names start with `prefix`.
+    Those on a GPU, which is the referee's too, are lent where that is possible; the others are written to files of that `prefix`.
     """
     dumps = []
     for name, tensor in tensors.items():
         data = bytes_of(tensor)
-        lent = _lend(name, data) if lend and data.is_cuda and data.numel() >= _LENT_BYTES else None
+        lent = _lend(name, data) if data.is_cuda and data.numel() >= _LENT_BYTES else None
         dumps.append(lent or _write(name, data, f"{prefix}_{name}"))
     return dumps
 

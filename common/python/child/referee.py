@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from common.python.child.distributed import take_device
 from common.python.child.outputs import read_dump
 from common.python.child.serving.judge import judge_trace
 from common.python.child.sides.compare import compare, upcast
@@ -62,6 +63,7 @@ class Referee:
     def answer(self, request: AnyRequest) -> Answer:
         """Judge the outputs that `request` names, or get ready to. Raises SideFailure."""
         if isinstance(request, messages.Attend):
+            take_device(request.rank, request.ranks if request.device == "cuda" else 1)
             warm_digest(torch.device(request.device))
             return messages.Ready(nonce=request.nonce)
         if isinstance(request, messages.JudgeTrace):

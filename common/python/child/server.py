@@ -15,7 +15,7 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
@@ -23,6 +23,7 @@ import psutil
 import torch
 
 from common.python.child.describer import Describer
+from common.python.child.distributed import start_meshes
 from common.python.child.referee import Referee
 from common.python.child.serving.client import Client
 from common.python.child.sides.triton import start_compiler, start_triton
@@ -47,6 +48,8 @@ ROLES: dict[str, type[Worker] | type[Referee] | type[Describer] | type[Surveyor]
     "surveyor": Surveyor,
     "client": Client,
 }
+
+_STARTS: dict[str, Callable[[], object]] = {"triton": start_triton, "compiler": start_compiler, "meshes": start_meshes}
 
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
@@ -74,10 +77,8 @@ def serve_forks(connection: Connection) -> None:
         except Closed:
             return
         if isinstance(request, messages.Fork):
-            if request.triton:
-                start_triton()
-            if request.compiler:
-                start_compiler()
+            for name in request.starts:
+                _STARTS[name]()
             pid = os.fork()
             if pid == 0:
                 connection.socket.close()

@@ -322,8 +322,7 @@ class Worker:
 
     def _dump(self, tensors: dict[str, torch.Tensor], prefix: str) -> list[messages.Dump]:
         self._dumped.append(tensors)
-        # The referee's GPU may not be able to open the memory of another.
-        return dump(tensors, f"{prefix}_{self._loaded.request.rank}", lend=self._together.ranks == 1)
+        return dump(tensors, f"{prefix}_{self._loaded.request.rank}")
 
     def _take(self, returned: object, copy: int = 0) -> dict[str, torch.Tensor]:
         loaded, prepared = self._loaded, self._prepared

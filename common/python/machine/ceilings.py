@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal, Self
 
@@ -15,6 +16,8 @@ from common.python.results import SCHEMA_VERSION, Document, Interval, Run
 from common.python.storage import ARTIFACTS, document_text, read_document, write_whole
 
 DeviceName = Literal["cuda", "cpu"]
+ALL_REDUCE = "all_reduce"
+"""The ceiling that it takes a process a GPU to measure."""
 
 Unit = Literal["bytes/s", "flop/s", "s"]
 Mode = Literal["burst", "sustained"]
@@ -105,6 +108,20 @@ def kept_ceilings(machine: Machine, device: DeviceName) -> tuple[MachineCeilings
     if gpu and (changed := _changes(kept, gpu)):
         return None, f"the ceilings kept for {gpu.name} were measured with {', '.join(changed)}, so {advice}"
     return kept, ""
+
+
+def fresh_ceilings(machine: Machine, gpu: Gpu | None, hours: float) -> MachineCeilings | None:
+    """What is kept of `gpu`, or of the CPU, if it was measured at most `hours` ago, as everything is now; else None.
+
+    Raises BenchmarkError for a file that is not what `peak` writes.
+    """
+    path = ceilings_path(machine_key(machine, gpu))
+    if not path.is_file():
+        return None
+    kept = read_document(path, MachineCeilings)
+    age = datetime.now().astimezone() - datetime.fromisoformat(kept.measured)
+    is_fresh = timedelta() <= age <= timedelta(hours=hours) and kept.torch == machine.packages["torch"]
+    return kept if is_fresh and not (gpu and _changes(kept, gpu)) else None
 
 
 def ceilings_of(run: Run) -> dict[str, MachineCeilings]:

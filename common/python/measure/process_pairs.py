@@ -394,9 +394,8 @@ class Measurement:
             raise SideFailure(Status.CRASHED, f"{side}: found {len(timed.samples_ns)} samples; expected {count} positive times")
         if len(timed.picks) != len(picks) * worker.ranks:
             raise SideFailure(Status.CRASHED, f"{side}: found {len(timed.picks)} kept outputs; expected {len(picks) * worker.ranks}")
-        for call in timed.picks:
-            self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, call, timed=True))
-            self._behind_ns[side].append(call.behind_ns)
+        self._checks[side] += self._judging.judge(side, self._shape, self._prepare_seed, timed.picks, timed=True)
+        self._behind_ns[side] += [call.behind_ns for call in timed.picks]
         queued_s = min(timed.queued_ns, calls * messages.MOST_QUEUED_NS) / 1e9
         self._spans[side].append(Span(wall_s, sum(timed.samples_ns) * self._copies[side] / 1e9, count, queued_s, looks))
         clocks = tuple(timed.sm_clock_hz)
@@ -412,8 +411,7 @@ class Measurement:
                     prepared = worker.prepare(self._shape, self._prepare_seed, seed := self._session.new_seed())
                     check = messages.Check(seeds=[seed], prefix=self._session.dump_prefix())
                     checked = worker.ask(check, messages.Checked, self._left())
-                    for call in checked.calls:
-                        self._checks[side].append(self._judging.judge(side, self._shape, self._prepare_seed, call, timed=True))
+                    self._checks[side] += self._judging.judge(side, self._shape, self._prepare_seed, checked.calls, timed=True)
                     total_s = worker.load_s + prepared.seconds + checked.first_call_s
                     blocks[side].append(Block(seed=seed, samples_ns=(total_s * 1e9,)))
         unit = Unit(order=order * count, blocks={side: tuple(found) for side, found in blocks.items()})

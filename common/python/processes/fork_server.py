@@ -58,18 +58,18 @@ class ForkServer:
         return ForkServer(self._environment | {"PYTORCH_NVML_BASED_CUDA_CHECK": "1"})
 
     def fork(
-        self, role: RoleName, log: Path, core: int = ANY_CORE, *, cores: Sequence[int] = (), triton: bool = False, compiler: bool = False
+        self, role: RoleName, log: Path, core: int = ANY_CORE, *, cores: Sequence[int] = (), starts: Sequence[messages.Started] = ()
     ) -> Child:
         """A new child that writes its stdout and stderr to `log`; one with a `core` runs on that alone, with memory to match.
 
         One with several `cores` runs on those, if there are any.
 
-        With `triton` or `compiler` it finds Triton, or torch's compiler too, imported, and so do all that come after it: none of them can
-        have Triton's interpreter.
+        What it `starts` it finds imported: Triton, torch's compiler, or DTensor and FSDP, and so do all that come after it. Behind Triton
+        or the compiler none of them can have Triton's interpreter.
         """
         log.parent.mkdir(parents=True, exist_ok=True)
         ours, theirs = socket.socketpair()
-        request = messages.Fork(role=role, log=str(log), core=core, cores=list(cores), triton=triton, compiler=compiler)
+        request = messages.Fork(role=role, log=str(log), core=core, cores=list(cores), starts=list(starts))
         with theirs:
             try:
                 forked = self._forked(request, theirs)

@@ -23,6 +23,13 @@ class Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class OfRank(Message):
+    """Something of process `rank` of the `ranks` of a side, or of a survey."""
+
+    rank: int = 0
+    ranks: int = 1
+
+
 class Request(Message):
     """Something a child is asked to do."""
 
@@ -120,16 +127,14 @@ class BuildDone(Answer):
     log: str
 
 
-class Open(Request):
+class Open(Request, OfRank):
     """Make a context on the GPU; with `choose`, take the stream there, too, which `Load` would else do while others are at work."""
 
     kind: Literal["open"] = "open"
     choose: bool
-    rank: int = 0
-    ranks: int = 1
 
 
-class Load(Request):
+class Load(Request, OfRank):
     """Import a workload and one side of it. `library` is the built .cu, empty for Python; `folder` takes input files.
 
     Compile caches are new with `cold`, lie in the folder `caches` where that is named, and else where the compilers have them. With both,
@@ -153,8 +158,6 @@ class Load(Request):
     triton: bool
     watched: bool
     digest: str
-    rank: int = 0
-    ranks: int = 1
     rendezvous: str = ""
 
 
@@ -204,15 +207,13 @@ class Check(Request):
     prefix: str
 
 
-class Outputs(Message):
+class Outputs(OfRank):
     """A call's, with a state that evolves, and what of that a timed call `found`; seeds of its inputs, and of `earlier` calls'."""
 
     seed: int
     outputs: list[Dump]
     found: list[Dump] = []
     earlier: list[int] = []
-    rank: int = 0
-    ranks: int = 1
 
 
 class Call(Outputs):
@@ -380,8 +381,8 @@ class Observed(Answer):
     imported: list[str] = []  # by an Ahead: the files of all its modules that are not of installed packages
 
 
-class Attend(Request):
-    """Get ready to judge: a CUDA context takes as long as many judgements."""
+class Attend(Request, OfRank):
+    """Get ready to judge `rank` of `ranks`, on its GPU: a CUDA context takes as long as many judgements."""
 
     kind: Literal["attend"] = "attend"
     device: Literal["cuda", "cpu"]
@@ -492,7 +493,7 @@ class Served(Answer):
     metrics: dict[str, ReportedMetric]
 
 
-class JudgeTrace(Request):
+class JudgeTrace(Request, OfRank):
     """Hold answered requests to the workload's logits, one request alone, on the inputs of `prepare_seed`.
 
     With `teeth`, find out too how many of as many requests would be refused if their context were another's, or had a stale block.
@@ -507,8 +508,6 @@ class JudgeTrace(Request):
     prepare_seed: int
     answers: list[AnsweredRequest]
     teeth: bool
-    rank: int = 0
-    ranks: int = 1
 
 
 class TraceJudged(Answer):
@@ -529,14 +528,15 @@ class TraceJudged(Answer):
     weight_bytes: int = 0
 
 
-class Survey(Request):
-    """Measure one topic of a device's ceilings; `index` is CUDA's, `folder` lies on the storage that is measured."""
+class Survey(Request, OfRank):
+    """Measure a topic of a device's ceilings; `index` is CUDA's. Ranks, who find each other by `rendezvous`, measure theirs together."""
 
     kind: Literal["survey"] = "survey"
     device: Literal["cuda", "cpu"]
     index: int
     topic: str
-    folder: str
+    folder: str  # on the storage that is measured
+    rendezvous: str = ""
 
 
 class Surveyed(Answer):
@@ -549,18 +549,17 @@ class Surveyed(Answer):
     notes: list[str]
 
 
-class Fork(Request):
-    """Asks the fork server for a child whose socket comes with the message.
+Started = Literal["triton", "compiler", "meshes"]
 
-    `triton` and `compiler`: one that finds Triton, or torch's compiler, imported, as torch is. `cores`: those that it may use, all if none.
-    """
+
+class Fork(Request):
+    """Asks for a child whose socket comes with the message, and which finds imported what it `starts`; it may use `cores`, all if none."""
 
     kind: Literal["fork"] = "fork"
     role: Literal["worker", "referee", "describer", "surveyor", "client"]
     log: str
     core: int
-    triton: bool
-    compiler: bool = False
+    starts: list[Started] = []
     cores: list[int] = []
 
 

@@ -57,7 +57,7 @@ class Compilation:
     def begin(self) -> None:
         """Start a child that finds out. Raises SideFailure."""
         try:
-            self._child = self._session.server.fork("worker", self._log, triton=self._triton)
+            self._child = self._session.server.fork("worker", self._log, starts=["triton"] if self._triton else [])
         except SideFailure as failure:
             self.why = failure.reason
             raise

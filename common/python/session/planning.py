@@ -128,6 +128,10 @@ class Plan:
         """Whether a side is compiled by torch.compile."""
         return uses_compiler(self.file(side))
 
+    def uses_meshes(self, side: str) -> bool:
+        """Whether a side of several ranks is made of torch's DTensors or FSDP."""
+        return self.ranks > 1 and uses_meshes(self.file(side))
+
     def file(self, side: str) -> Path:
         """The source file of a side."""
         return self.selection.pair.sides[side]
@@ -343,6 +347,13 @@ def uses_triton(path: Path) -> bool:
 def uses_compiler(path: Path) -> bool:
     """Whether the side in the file at `path` asks for torch.compile."""
     return path.suffix == ".py" and "torch.compile" in path.read_text(encoding="utf-8")
+
+
+def uses_meshes(path: Path) -> bool:
+    """Whether the side in the file at `path`, or a file beside it that it imports, asks for torch's DTensors or FSDP."""
+    return path.suffix == ".py" and any(
+        f"torch.distributed.{name}" in text for text in map(Path.read_text, with_imports(path)) for name in ("tensor", "fsdp")
+    )
 
 
 def _directives_of(path: Path, root: Path) -> Directives:

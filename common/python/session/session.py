@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import random
@@ -10,7 +11,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ from common.python.machine.ceilings import MachineCeilings
 from common.python.machine.description import cache_folder
 from common.python.pairs.workload import Shape
 from common.python.processes import messages
-from common.python.processes.fork_server import ANY_CORE, ForkServer
+from common.python.processes.fork_server import ANY_CORE, Child, ForkServer
 from common.python.processes.messages import Answer, Request
 from common.python.processes.ranks import RankGroup
 from common.python.results import Check
@@ -151,9 +152,19 @@ class Session:
         """Whether torch's compiler is there before a side is loaded. A cold start has that to do itself."""
         return plan.compiles(side) and not self.is_cold(plan)
 
+    def starts(self, plan: Plan, side: str) -> list[messages.Started]:
+        """All that is there before a side is loaded, which each of its processes would else import anew."""
+        meshes = plan.uses_meshes(side) and not self.is_cold(plan) and not plan.interpreted
+        found: dict[messages.Started, bool] = {
+            "triton": self.starts_triton(plan, side),
+            "compiler": self.starts_compiler(plan, side),
+            "meshes": meshes,
+        }
+        return [name for name, is_started in found.items() if is_started]
+
     def _server_for(self, plan: Plan, side: str) -> ForkServer:
         """The fork server for workers of `side`. The compiler brings Triton, without its interpreter, so it has a server of its own."""
-        if not self.starts_compiler(plan, side):
+        if not {"compiler", "meshes"} & set(self.starts(plan, side)):
             return self.server
         if self._with_compiler is None:
             self._with_compiler = self._until_end.enter_context(self.server.for_compiled_sides())
@@ -170,15 +181,14 @@ class Session:
     def fork_side(self, plan: Plan, side: str, *, cold: bool = False, watched: bool = False) -> SideAtWork:
         """A fresh worker for `side`, which has loaded nothing yet, one a rank; `cold`: compile caches are empty; `watched`: by CUPTI."""
         folder = self.logs(plan.target, side)
-        server, compiler = self._server_for(plan, side), self.starts_compiler(plan, side)
-        triton = self.starts_triton(plan, side)
+        server, starts = self._server_for(plan, side), self.starts(plan, side)
         with ExitStack() as until_all:
             children = []
             for rank in range(plan.ranks):
                 log = folder / (f"log_rank{rank}.txt" if rank else "log.txt")
                 cores = self.cores_for(plan, rank)
                 core = cores[0] if cores and plan.device == "cpu" else self.core_for(plan)
-                child = server.fork("worker", log, core, cores=cores, triton=triton, compiler=compiler)
+                child = server.fork("worker", log, core, cores=cores, starts=starts)
                 children.append(until_all.enter_context(child))
             until_all.pop_all()
         return SideAtWork(RankGroup(children), self, plan, side, cold, watched)
@@ -295,36 +305,49 @@ class SideAtWork:
 
 
 class Judging:
-    """The referee of one row; `notes` say what is to be known of its references."""
+    """The referees of one row, one a rank, on its GPU; `notes` say what is to be known of their references."""
 
     def __init__(self, session: Session, plan: Plan) -> None:
         self.notes: set[str] = set()
         self._session = session
         self._plan = plan
-        self._child = session.server.fork("referee", session.logs(plan.target, "") / "referee.log")
-        self._begun: Request | None = messages.Attend(device=plan.device)  # while the sides start
-        self._child.begin(self._begun)
+        self._children: list[Child] = []
+        self._attending: list[messages.Attend] = []  # while the sides start
+        with ExitStack() as until_all:
+            for rank in range(plan.ranks):
+                log = session.logs(plan.target, "") / (f"referee_rank{rank}.log" if rank else "referee.log")
+                self._children.append(until_all.enter_context(session.server.fork("referee", log)))
+                self._attending.append(messages.Attend(device=plan.device, rank=rank, ranks=plan.ranks))
+                self._children[rank].begin(self._attending[rank])
+            until_all.pop_all()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._begun is not None:  # nobody will wait for the answer
-            self._child.kill()
-        self._child.__exit__(kind, error, trace)
+        with ExitStack() as closing:
+            for child in self._children:
+                closing.callback(child.__exit__, kind, error, trace)
+                if self._attending:  # nobody will wait for the answer
+                    closing.callback(child.kill)
 
-    def judge(self, side: str, shape: Shape, prepare_seed: int, call: messages.Call, *, timed: bool) -> Check:
-        """How right a call was. Raises SideFailure with the status that it deserves if it was not."""
-        name = self._plan.file(side).name
-        rank = f", rank {call.rank}" if call.ranks > 1 else ""
-        where = f"{name} at {entries_text(shape)}, seed {call.seed}{rank}{', in a timed call' if timed else ''}"
-        if call.escaped == "late":
-            end = "the clock had stopped" if timed else "step had returned"
-            raise SideFailure(Status.STREAM_ESCAPE, f"{where}: the output still changed after {end}; expected all work done by then")
-        if call.modified:
-            raise SideFailure(Status.INPUT_MODIFIED, f"{where}: input {', '.join(call.modified)} was changed; expected it as it was")
-        self._attend()
-        request = messages.Judge(
+    def judge(self, side: str, shape: Shape, prepare_seed: int, calls: Sequence[messages.Call], *, timed: bool) -> list[Check]:
+        """How right calls were, those of different ranks judged side by side.
+
+        Raises SideFailure with the status that the first deserves that was not.
+        """
+        checks: dict[int, Check] = {}
+        for places in _turns(calls):
+            for place in places:
+                _require_at_rest(calls[place], self._where(side, shape, calls[place], timed=timed), timed=timed)
+            asked = {calls[place].rank: self._request(side, shape, prepare_seed, calls[place]) for place in places}
+            judged = self._answers(asked, messages.Judged)
+            for place in places:
+                checks[place] = self._check(side, shape, calls[place], judged[calls[place].rank], timed=timed)
+        return [checks[place] for place in sorted(checks)]
+
+    def _request(self, side: str, shape: Shape, prepare_seed: int, call: messages.Call) -> messages.Judge:
+        return messages.Judge(
             workload=str(self._plan.selection.pair.workload),
             device=self._plan.device,
             folder=str(self._session.inputs_folder),
@@ -338,7 +361,15 @@ class Judging:
             rank=call.rank,
             ranks=call.ranks,
         )
-        judged = self._child.ask(request, messages.Judged, self._session.limit_s("prepare"))
+
+    def _where(self, side: str, shape: Shape, call: messages.Call, *, timed: bool) -> str:
+        rank = f", rank {call.rank}" if call.ranks > 1 else ""
+        file = self._plan.file(side).name
+        return f"{file} at {entries_text(shape)}, seed {call.seed}{rank}{', in a timed call' if timed else ''}"
+
+    def _check(self, side: str, shape: Shape, call: messages.Call, judged: messages.Judged, *, timed: bool) -> Check:
+        """What was `judged` of a call. Raises SideFailure with the status that it deserves if it was not right."""
+        where = self._where(side, shape, call, timed=timed)
         self.notes.update(judged.notes)
         if judged.digest != call.digest:
             reason = f"{where}: the inputs in its process are not those that the seed makes; expected the same"
@@ -354,7 +385,6 @@ class Judging:
         self, side: str, shape: Shape, prepare_seed: int, answers: list[messages.AnsweredRequest], *, teeth: bool
     ) -> messages.TraceJudged:
         """What the referee says of answered requests. Raises SideFailure if it cannot say."""
-        self._attend()
         request = messages.JudgeTrace(
             workload=str(self._plan.selection.pair.workload),
             device=self._plan.device,
@@ -365,7 +395,7 @@ class Judging:
             answers=answers,
             teeth=teeth,
         )
-        judged = self._child.ask(request, messages.TraceJudged, self._session.limit_s("prepare"))
+        judged = self._answers({0: request}, messages.TraceJudged)[0]
         if self._plan.device == "cuda":
             times = len(self._plan.sides) + 1
             self.notes.add(
@@ -373,10 +403,45 @@ class Judging:
             )
         return judged
 
-    def _attend(self) -> None:
-        if self._begun is not None:
-            begun, self._begun = self._begun, None
-            self._child.finish(begun, messages.Ready, self._session.limit_s("prepare"))
+    def _answers(self, asked: Mapping[int, Request], expected: type[T]) -> dict[int, T]:
+        """What the referees say to what each is `asked`. Raises SideFailure, of the first that fails, when all have answered."""
+        attending, self._attending = self._attending, []
+        self._finish(dict(enumerate(attending)), messages.Ready)
+        for rank, request in asked.items():
+            self._children[rank].begin(request)
+        return self._finish(asked, expected)
+
+    def _finish(self, begun: Mapping[int, Request], expected: type[T]) -> dict[int, T]:
+        limit_s = self._session.limit_s("prepare")
+        deadline = time.monotonic() + limit_s
+        answers: dict[int, T] = {}
+        failures: list[SideFailure] = []
+        for rank, request in begun.items():
+            try:
+                answers[rank] = self._children[rank].finish(request, expected, max(0.0, deadline - time.monotonic()), limit_s)
+            except SideFailure as failure:
+                failures.append(failure)
+        if failures:
+            raise failures[0]
+        return answers
+
+
+def _require_at_rest(call: messages.Call, where: str, *, timed: bool) -> None:
+    """Raise SideFailure for a call that nobody need judge: its output changed after it, or an input in it."""
+    if call.escaped == "late":
+        end = "the clock had stopped" if timed else "step had returned"
+        raise SideFailure(Status.STREAM_ESCAPE, f"{where}: the output still changed after {end}; expected all work done by then")
+    if call.modified:
+        raise SideFailure(Status.INPUT_MODIFIED, f"{where}: input {', '.join(call.modified)} was changed; expected it as it was")
+
+
+def _turns(calls: Sequence[messages.Call]) -> Iterator[list[int]]:
+    """The places of the calls that are judged at once: of each rank its next."""
+    places: dict[int, list[int]] = {}
+    for place, call in enumerate(calls):
+        places.setdefault(call.rank, []).append(place)
+    for turn in itertools.zip_longest(*places.values()):
+        yield [place for place in turn if place is not None]
 
 
 def entries_text(shape: Shape) -> str:

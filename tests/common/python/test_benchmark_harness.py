@@ -77,7 +77,7 @@ def verified(tmp_path):
         session.fork_side = lambda _, side: Side(side, log, fails_at.get(side))
         row = harness._Row(plan, checks={side: [] for side in plan.sides})
         try:
-            harness.verify(row, session, judging=None)
+            harness.verify(row, session, judging=SimpleNamespace(judge=lambda *_, timed: []))
         except SideFailure as failure:
             return log, failure.reason
         return log, row.setups
@@ -112,7 +112,7 @@ def test_a_referee_that_nothing_was_asked_of_is_gone_without_a_word(tmp_path, se
     session = a_session(tmp_path / "run")
     session.server = server
     with Judging(session, a_pair(tmp_path)) as judging:
-        pid = judging._child.pid
+        (pid,) = (child.pid for child in judging._children)
         os.kill(pid, 0)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)

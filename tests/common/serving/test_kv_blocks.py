@@ -113,6 +113,17 @@ def test_what_was_reserved_cannot_run_out():
     assert blocks.length("first") == 12
 
 
+def test_blocks_that_follow_one_another_still_do_for_the_next_sequence():
+    blocks = blocks_of(6)
+    for name in ("a", "b"):
+        blocks.reserve(name, 12)
+    blocks.release("a")
+    blocks.release("b")
+    for name in ("c", "d"):
+        blocks.reserve(name, 12)
+    assert sorted((blocks.table("c"), blocks.table("d"))) == [[0, 1, 2], [3, 4, 5]]
+
+
 def test_a_second_release_is_an_error():
     blocks = blocks_of(2)
     blocks.append("a", 3)

@@ -137,6 +137,30 @@ def test_each_gpu_gets_its_share_and_who_wants_to_be_alone_is(tmp_path, source, 
     assert capsys.readouterr().out.splitlines()[-1] == f"0 rows accepted, 0 commands failed, 0 left in {tmp_path / 'out' / LEFT}"
 
 
+def test_a_lane_of_several_gpus_shows_its_commands_all_of_them(tmp_path, source, capsys):
+    lines = ["1 sleep 0.3", "1 sleep 0.31", "1 alone sleep 0.33", "1 all sleep 0.36", "1 each sleep 0.35"]
+    assert carry_out(tmp_path, source, lines, gpus="0+1, 2 + 3") == 0
+    ran = logs(tmp_path)
+    both = ["0,1", "2,3"]
+
+    assert sorted(run[0] for run in ran["sleep 0.35"]) == both
+    assert sorted(run[0] for words in ("0.3", "0.31") for run in ran[f"sleep {words}"]) == both
+    (first,), (second,) = ran["sleep 0.3"], ran["sleep 0.31"]
+    assert max(first[1], second[1]) < min(first[2], second[2])  # side by side
+    assert [run[0] for run in ran["sleep 0.33"]] == both[:1]
+    assert [run[0] for run in ran["sleep 0.36"]] == ["0,1,2,3"]
+    assert {run[3] for runs in ran.values() for run in runs} == {str(tmp_path / "out" / tree) for tree in ("tree0", "tree1")}
+    assert re.search(r"GPU 2\+3 .* exit 0  sleep 0.35\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("gpus", ["0,0", "0+1,1+2", "0+0", "0+,1", "+", "0,,1", "0+1,"])
+def test_a_gpu_twice_or_without_a_name_is_refused(tmp_path, source, capsys, gpus):
+    assert carry_out(tmp_path, source, ["1 sleep 0"], gpus=gpus) == 1
+    expected = f"error: --gpus {gpus}: found a GPU twice or one without a name; expected each once, as in 0,1 or 0+1,2+3\n"
+    assert capsys.readouterr().err == expected
+    assert not (tmp_path / "out").exists()
+
+
 def test_what_failed_is_told_with_the_end_of_its_log(tmp_path, source, capsys):
     assert carry_out(tmp_path, source, ["1 fail me", "1 $ echo to a shell; exit 3", "1 sleep 0"]) == 1
     out = capsys.readouterr().out
@@ -179,10 +203,19 @@ def test_each_command_finds_a_clean_clone_and_what_git_ignores(tmp_path, source)
     git(source, "commit", "-q", "-m", "y")
     write_whole(tmp_path / "new.json", expecting({"new": an_expectation()}))
     look = "1 $ cat artifacts/kept; git status --porcelain; git rev-parse --abbrev-ref HEAD"
-    keep = "1 $ mkdir artifacts; echo a ceiling > artifacts/kept; echo > ch07/expectations_other.json; rm ch07/expectations_other.json"
+    keep = "1 $ echo a ceiling > artifacts/kept; echo > ch07/expectations_other.json; rm ch07/expectations_other.json"
     assert carry_out(tmp_path, source, [f"1 each accept {tmp_path}/new.json", keep, look], gpus="0") == 0
     assert (tmp_path / "out/003.log").read_text().splitlines()[:1] == ["a ceiling"]
     assert "expectations" not in (tmp_path / "out/003.log").read_text()
+
+
+def test_what_peak_keeps_of_one_gpu_is_there_where_all_are_seen(tmp_path, source):
+    (source / ".gitignore").write_text("/artifacts/\n")
+    git(source, "add", ".gitignore")
+    git(source, "commit", "-q", "-m", "y")
+    lines = ["1 each $ touch artifacts/machines/$CUDA_VISIBLE_DEVICES.json", "1 all $ ls artifacts/machines; git status --porcelain"]
+    assert carry_out(tmp_path, source, lines) == 0
+    assert (tmp_path / "out/003.log").read_text().split() == ["0.json", "1.json"]
 
 
 def test_a_file_that_cannot_be_read_keeps_no_other_row_from_home(tmp_path, source, capsys):
@@ -225,7 +258,6 @@ def test_what_is_no_project_or_not_committed_is_refused(tmp_path, source, capsys
         assert not list((tmp_path / "out").glob("*.log"))
         return capsys.readouterr().err
 
-    assert error(source, gpus="0,0") == "error: --gpus 0,0: found a GPU twice or one without a name; expected each once, as in 0,1\n"
     (source / "ch07/expectations_test.json").write_text("{}")
     assert error(source) == f"error: {source}: found 1 files that differ from the last commit; expected a clean tree\n"
     assert "expected a checkout or a bundle of this project" in error(tmp_path / "nothing")

@@ -1,4 +1,4 @@
-"""A check leaves out the slow tests that read nothing that changed since the last tag, and no others; without a tag all run."""
+"""A check leaves out the costly tests that read nothing that changed since a commit that passed, and no others; without one all run."""
 
 import os
 import shutil
@@ -35,6 +35,7 @@ def root(tmp_path):
     write(tmp_path, FILES)
     for file in tmp_path.glob("tests/*/test_a.py"):
         file.write_text("pytestmark = pytest.mark.slow")
+    (tmp_path / "tests/ch12/test_a.py").write_text("from common.python.gate import statistics\n\npytestmark = pytest.mark.slow")
     git(tmp_path, "init", "--quiet")
     commit(tmp_path)
     git(tmp_path, "tag", "v1")
@@ -50,14 +51,14 @@ def left_out(root):
 def folders(root, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["changed.py", str(root)])
     assert changed.main() == 0
-    return tuple(line.removeprefix("--without-slow=") for line in capsys.readouterr().out.splitlines())
+    return tuple(line.removeprefix("--without-slow=") for line in capsys.readouterr().out.splitlines() if "slow" in line)
 
 
 def test_what_did_not_change_is_left_out_and_the_reason_is_told(root):
     (root / "ch12").mkdir()
     (root / "ch12/optimized_a.cu").write_text("new")
     printed, reasons = left_out(root)
-    assert printed == ["--without-slow=tests/ch09", "--without-slow=tests/ch10"]
+    assert printed == [f"--without-slow=tests/{name}" for name in ("ch09", "ch10", "emulation")]
     assert reasons[1].startswith("left out: slow tests of tests/ch10; none of ch10/, tests/ch10/, ")
     assert reasons[1].endswith(" changed since v1")
 
@@ -65,7 +66,7 @@ def test_what_did_not_change_is_left_out_and_the_reason_is_told(root):
 def test_without_a_tag_in_its_history_everything_runs(root):
     git(root, "checkout", "--quiet", "--orphan", "other")
     commit(root, "another")
-    assert left_out(root) == ([], ["all slow tests run: found no tag to compare with"])
+    assert left_out(root) == ([], ["all tests run: found no tag to compare with, and in .ci/passed no commit of this history"])
 
 
 def test_outside_a_repository_everything_runs(tmp_path, monkeypatch, capsys):
@@ -78,19 +79,25 @@ def test_outside_a_repository_everything_runs(tmp_path, monkeypatch, capsys):
     ("path", "runs"),
     [
         ("README.md", ()),
+        ("ch09/expectations_h100.json", ()),
+        ("common/docs/ci.svg", ()),
         ("tests/common/test_a.py", ()),
-        ("ch09/optimized_a.cu", ("tests/ch09", "tests/ch10", "tests/emulation")),
-        ("ch10/optimized_a.cu", ("tests/ch10", "tests/emulation")),
+        ("ch09/optimized_a.cu", ("tests/ch09", "tests/ch10")),
+        ("ch10/optimized_a.cu", ("tests/ch10",)),
         ("tests/ch10/test_a.py", ("tests/ch09", "tests/ch10")),
         ("tests/ch12/test_a.py", ("tests/ch12",)),
         ("tests/emulation/emulate.py", FOLDERS),
         ("common/cuda/launch.cuh", FOLDERS),
-        ("common/python/gate/statistics.py", ("tests/ch09", "tests/ch12", "tests/emulation")),
+        ("common/python/child/worker.py", ("tests/ch09", "tests/ch12", "tests/emulation")),
+        ("common/python/gate/statistics.py", ("tests/ch12",)),  # which it imports
         ("pyproject.toml", FOLDERS),
+        ("setup.sh", FOLDERS),
+        ("unheard_of/file.txt", FOLDERS),
     ],
 )
 def test_a_change_runs_the_tests_that_read_it(root, path, runs, monkeypatch, capsys):
-    (root / path).write_text(f"{(root / path).read_text()}  # changed")
+    write(root, [path])
+    (root / path).write_text(f"{(root / path).read_text()}\nchanged = 1")
     assert folders(root, monkeypatch, capsys) == tuple(folder for folder in FOLDERS if folder not in runs)
 
 

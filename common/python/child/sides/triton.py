@@ -92,7 +92,7 @@ class StandInDriver:
             self.launches.append(
                 Launch(
                     kernel=metadata.name,
-                    call=len(self.launches),
+                    call=self._next_call,
                     in_graph=False,
                     grid=(x, y, z),
                     block=(metadata.num_warps * _WARP, 1, 1),
@@ -104,6 +104,17 @@ class StandInDriver:
             )
 
         return launch
+
+    def launch_graph(self, launches: Sequence[Launch], cubins: Sequence[str]) -> None:
+        """Take note of one launch of a graph, of whose kernels note was taken when it was captured."""
+        if self.recording:
+            call = self._next_call
+            self.launches += [launch.model_copy(update={"call": call, "in_graph": True}) for launch in launches]
+            self.cubins += [cubin for cubin in cubins if cubin not in self.cubins]
+
+    @property
+    def _next_call(self) -> int:
+        return self.launches[-1].call + 1 if self.launches else 0
 
     def _load_binary(self, _name: str, binary: bytes, _shared: int, _device: int) -> tuple[int, str, int, int, int]:
         path = Path(f"{self._prefix}{self._loaded}.cubin")
@@ -123,6 +134,36 @@ class _Operations(TorchDispatchMode):
         if not function.is_view and "empty" not in function.__name__ and function.namespace != "prim":
             self.names.append(str(function.overloadpacket))
         return function(*args, **(kwargs or {}))
+
+
+class StandInGraph:
+    """A CUDA graph of what a side launches while it is captured; a replay counts as one launch of all of that."""
+
+    def __init__(self, driver: StandInDriver, operations: _Operations) -> None:
+        self._driver = driver
+        self._operations = operations
+        self._launches: list[Launch] = []
+        self._cubins: list[str] = []
+        self._names: list[str] = []
+
+    @contextmanager
+    def capture(self) -> Iterator[None]:
+        """What is launched within belongs to the graph, and is no launch of its own."""
+        driver, inside = self._driver, _Operations()
+        then = driver.recording, driver.launches, driver.cubins
+        driver.recording, driver.launches, driver.cubins = True, self._launches, self._cubins
+        try:
+            with inside:
+                yield
+        finally:
+            driver.recording, driver.launches, driver.cubins = then
+        self._names += inside.names
+
+    def replay(self) -> None:
+        """Launch the graph."""
+        self._driver.launch_graph(self._launches, self._cubins)
+        if self._driver.recording:
+            self._operations.names += self._names
 
 
 def compile_ahead(request: messages.Ahead) -> Observed:
@@ -165,7 +206,7 @@ def _observe(request: messages.Ahead, device: torch.device, missed: str) -> Obse
     driver = StandInDriver(request.capability, request.prefix)
     triton.runtime.driver.set_active(driver)
     operations = _Operations()
-    with _stand_in_for_cuda(request.capability), FakeTensorMode(allow_non_fake_inputs=True):
+    with _stand_in_for_cuda(request.capability, lambda: StandInGraph(driver, operations)), FakeTensorMode(allow_non_fake_inputs=True):
         workload = load_workload(Path(request.workload))
         side = load_side(Path(request.side), workload, None)
         rand = NoData(device, Path(request.prefix).parent)
@@ -196,8 +237,8 @@ def _with_gradient(tensor: torch.Tensor, requires_grad: bool = True) -> torch.Te
 
 
 @contextmanager
-def _stand_in_for_cuda(capability: tuple[int, int]) -> Iterator[None]:
-    """Answers of torch.cuda that a `prepare` may ask for, and addresses of tensors that have none."""
+def _stand_in_for_cuda(capability: tuple[int, int], graph: Callable[[], StandInGraph]) -> Iterator[None]:
+    """Answers of torch.cuda that a `prepare` may ask for, its graphs, and addresses of tensors that have none."""
     major, minor = capability
     properties = SimpleNamespace(major=major, minor=minor, multi_processor_count=_SMS[capability], warp_size=_WARP)
     answers: dict[str, Any] = {
@@ -205,6 +246,8 @@ def _stand_in_for_cuda(capability: tuple[int, int]) -> Iterator[None]:
         "get_device_capability": lambda *_device: capability,
         "current_device": lambda: 0,
         "synchronize": lambda *_device: None,
+        "CUDAGraph": lambda *_arguments, **_options: graph(),
+        "graph": lambda captured, *_arguments, **_options: captured.capture(),
     }
     with (
         mock.patch.multiple(torch.cuda, **answers),

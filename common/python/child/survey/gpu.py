@@ -21,9 +21,11 @@ import torch
 from common.python.child.device import driver
 from common.python.child.device.driver import Kernels, current_stream
 from common.python.child.device.sampler import DeviceTimer, L2State, Sample
+from common.python.child.survey.collective import all_reduce
 from common.python.child.survey.host import Call, Findings, HostSurvey, Way, read_storage, samples_of
 from common.python.child.survey.matrix import MatrixSurvey
 from common.python.errors import SideFailure, Status
+from common.python.machine.ceilings import ALL_REDUCE
 from common.python.processes import messages
 from common.python.processes.messages import Answer, AnyRequest
 from common.python.wording import bytes_text
@@ -60,6 +62,8 @@ class Surveyor:
         """Measure one topic of one device. Raises SideFailure."""
         if not isinstance(request, messages.Survey):
             raise SideFailure(Status.CRASHED, f"a surveyor was asked for {request.kind}; expected survey")
+        if request.topic == ALL_REDUCE:
+            return messages.Surveyed(nonce=request.nonce, cache_bytes=0, ceilings=all_reduce(request).ceilings, missing={}, notes=[])
         folder = Path(request.folder)
         survey = GpuSurvey(request.index, folder) if request.device == "cuda" else HostSurvey(folder)
         findings = Findings()
@@ -215,9 +219,8 @@ class GpuSurvey:
         names = ("peer_out", "peer_in", "peer_both")
         count = torch.cuda.device_count()
         if count < 2:
-            findings.missing |= dict.fromkeys((*names, "all_reduce"), "needs 2 GPUs; this machine has 1")
+            findings.missing |= dict.fromkeys((*names, ALL_REDUCE), "needs 2 GPUs; this machine has 1")
             return
-        findings.missing["all_reduce"] = "not measured: it takes a process a GPU"
         other = torch.device("cuda", (self._index + 1) % count)
         if not torch.cuda.can_device_access_peer(self._device, other):
             findings.missing |= dict.fromkeys(names, f"{self._device} cannot access the memory of {other}")

@@ -129,9 +129,9 @@ class Judging:
     def __init__(self, session):
         self.session = session
 
-    def judge(self, side, shape, prepare_seed, call, timed):
+    def judge(self, side, shape, prepare_seed, calls, timed):
         error = OutputError(max_abs=0.0, max_rel=0.0, mismatched=0.0, rms_rel=self.session.figures[side])
-        return Check(shape=shape, seed=call.seed, timed_call=timed, outputs={"y": error})
+        return [Check(shape=shape, seed=call.seed, timed_call=timed, outputs={"y": error}) for call in calls]
 
 
 @pytest.fixture

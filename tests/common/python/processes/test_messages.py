@@ -63,7 +63,7 @@ def test_a_message_larger_than_the_sockets_buffer_arrives_whole(ends):
 def test_a_descriptor_comes_with_its_message(ends):
     here, there = ends
     reader, writer = os.pipe()
-    here.send(messages.Fork(role="worker", log="log", core=-1, triton=False), (writer,))
+    here.send(messages.Fork(role="worker", log="log", core=-1), (writer,))
     os.close(writer)
     request, (received,) = there.receive_with_descriptors(1)
     os.write(received, b"through")

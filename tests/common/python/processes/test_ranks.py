@@ -73,7 +73,7 @@ def checks(plan, session, seconds=30.0):
     with Judging(session, plan) as judging, session.start_side(plan, "optimized") as worker:
         worker.prepare({"n": 3}, 1, 2)
         checked = worker.ask(messages.Check(seeds=[2, 5], prefix=session.dump_prefix()), messages.Checked, seconds)
-        return checked, [judging.judge("optimized", {"n": 3}, 1, call, timed=False) for call in checked.calls]
+        return checked, judging.judge("optimized", {"n": 3}, 1, checked.calls, timed=False)
 
 
 def test_every_rank_has_a_shard_of_its_own_and_is_judged_on_it(row):

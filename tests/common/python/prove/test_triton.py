@@ -74,7 +74,7 @@ class Server:
         self.failure = self.on_close = None
         self.meanwhile = lambda: None
 
-    def fork(self, role, log, *, triton):
+    def fork(self, role, log, *, starts):
         return Child(self)
 
 

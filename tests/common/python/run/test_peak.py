@@ -3,6 +3,7 @@
 import json
 import re
 from contextlib import nullcontext
+from datetime import datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -17,6 +18,7 @@ from common.python.results import PairResult
 from common.python.run import peak, suite
 from common.python.run.suite import run_suite
 from common.python.settings import Device, Settings
+from tests.support.plans import H200, WITH_GPU
 from tests.support.synthetic_ceilings import a_ceiling, synthetic_ceilings
 from tools.cli.benchmark_cli import run_command_line
 
@@ -112,6 +114,119 @@ def test_no_topic_begins_after_the_deadline(monkeypatch):
     assert {ceiling.name for ceiling in found.ceilings} == {"fp32", "fp64"}
     assert found.missing == {"storage": peak.NO_TIME}
     assert [line.partition("]")[0] for line in told] == ["[1/2"]
+
+
+# --- peak --missing
+
+GPUS = tuple(H200.model_copy(update={"index": index, "uuid": f"GPU-{index}"}) for index in range(2))
+
+
+@pytest.fixture
+def measured_again(monkeypatch):
+    """What `--missing` keeps of two GPUs and which topics it asked of them, where something is kept already."""
+
+    def of(changes=None, gpus=GPUS, missing=True):
+        machine = WITH_GPU.model_copy(update={"gpus": gpus, "packages": {"torch": "2.0"}})
+        limits = {name: getattr(H200, name) for name in ("driver", "sm_clock_max_mhz", "memory_clock_max_mhz", "power_limit_w")}
+        fields = {"machine": "GPU-0", "torch": "2.0", "measured": ago(hours=1), "missing": {"fp4": "needs 10.0"}, **limits}
+        own = [ceiling for ceiling in synthetic_ceilings().ceilings if not ceiling.name.startswith("peer")]
+        keep_ceilings(synthetic_ceilings(**fields | {"ceilings": own} | (changes or {})))
+        asked = []
+
+        def ask(self, server, request):
+            asked.append((request.index, request.topic))
+            self.ceilings.append(a_ceiling({"peer": "peer_out"}.get(request.topic, request.topic), 1e9, "bytes/s"))
+
+        monkeypatch.setattr(peak._Found, "ask", ask)
+        monkeypatch.setattr(peak, "Telemetry", lambda _: nullcontext(SimpleNamespace(summary=lambda: SimpleNamespace(throttled=False))))
+        monkeypatch.setattr(peak, "MACHINES", machine_ceilings.MACHINES)
+        kept = peak._survey(None, machine, (0, gpus[0]), lambda line: None, missing=missing)
+        return kept, [topic for _, topic in asked]
+
+    return of
+
+
+def ago(**time):
+    return (datetime.now().astimezone() - timedelta(**time)).isoformat(timespec="seconds")
+
+
+def test_missing_measures_what_lies_between_gpus_beside_what_is_kept(measured_again):
+    kept, asked = measured_again({"missing": {"fp4": "needs 10.0", "peer_out": "needs 2 GPUs; this machine has 1"}})
+
+    assert asked == ["peer"]
+    found = {ceiling.name: ceiling.value.estimate for ceiling in kept.ceilings}
+    assert found["peer_out"] == 1e9
+    assert found["dram_read"] == 4e12  # as it was
+    assert kept.missing == {"fp4": "needs 10.0"}  # what this GPU does not have is not asked again
+    assert kept.measured <= ago(hours=1)
+    assert kept.notes[-1].endswith(": peer")
+
+
+def test_missing_measures_a_topic_again_that_failed(measured_again):
+    kept, asked = measured_again({"missing": {"matrix": peak.NO_TIME}}, gpus=GPUS[:1])
+
+    assert asked == ["matrix"]
+    assert kept.missing == {}
+
+
+def test_missing_measures_nothing_where_nothing_is(measured_again):
+    kept, asked = measured_again(gpus=GPUS[:1])
+
+    assert asked == []
+    assert "dram_read" in {ceiling.name for ceiling in kept.ceilings}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"measured": ago(hours=13)}, {"measured": ago(hours=-1)}, {"driver": "older"}, {"torch": "1.9"}, {"power_limit_w": 1.0}],
+)
+def test_missing_measures_everything_where_what_is_kept_is_old_or_of_another_state(measured_again, changes):
+    _, asked = measured_again(changes)
+
+    assert asked == list(peak.TOPICS["cuda"])
+
+
+def test_without_missing_everything_is_measured(measured_again):
+    _, asked = measured_again(missing=False)
+
+    assert asked == list(peak.TOPICS["cuda"])
+
+
+# --- all GPUs together
+
+
+def test_ranks_measure_an_all_reduce_together(server, tmp_path):
+    (found,), why = peak.ask_ranks(server, "cpu", 2, tmp_path)
+
+    assert why == ""
+    assert (found.name, found.unit) == ("all_reduce", "bytes/s")
+    assert found.how.startswith("1.00 MiB a rank, 2 ranks, bus bandwidth")
+    assert 1e6 < found.value.estimate < 1e12
+
+
+@pytest.mark.parametrize(("missing", "asked"), [(False, True), (True, False)])
+def test_each_gpu_keeps_what_all_found_together(monkeypatch, apart, missing, asked):
+    each = [synthetic_ceilings(machine=gpu.uuid, missing={"all_reduce": "needs 2 GPUs"}) for gpu in GPUS]
+    if not asked:
+        each = [one.model_copy(update={"ceilings": (*one.ceilings, a_ceiling("all_reduce", 3e9, "bytes/s"))}) for one in each]
+    monkeypatch.setattr(peak, "describe_machine", lambda _: WITH_GPU.model_copy(update={"gpus": GPUS}))
+    monkeypatch.setattr(peak, "fitness", lambda *_: ())
+    monkeypatch.setattr(peak, "MACHINES", apart)
+    monkeypatch.setattr(peak, "_chosen", lambda *_: "cuda")
+    monkeypatch.setattr(peak, "_survey", lambda server, machine, place, *_, missing: each[place[0]])
+    monkeypatch.setattr(peak, "ask_ranks", lambda server, device, ranks, folder: ((a_ceiling("all_reduce", ranks * 1e9, "bytes/s"),), ""))
+
+    found = peak.measure_peaks(Device.CUDA, lambda line: None, missing=missing)
+    rates = [{c.name: c.value.estimate for c in ceilings.ceilings}["all_reduce"] for ceilings, _ in found]
+    assert rates == [2e9 if asked else 3e9] * 2
+    assert not asked or all(ceilings.missing == {} for ceilings, _ in found)
+    assert sorted(path.name for path in apart.glob("*.json")) == ["GPU-0.json", "GPU-1.json"]
+
+
+def test_an_all_reduce_that_failed_says_why(tmp_path, server, monkeypatch):
+    monkeypatch.setattr(peak, "_TOPIC_S", 0.0)
+    found, why = peak.ask_ranks(server, "cpu", 2, tmp_path)
+    assert (found, "survey took more than 0 s" in why) == ((), True)
 
 
 def test_an_unknown_device_is_named(capsys):

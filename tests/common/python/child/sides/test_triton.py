@@ -57,7 +57,7 @@ def observe(triton_server, tmp_path):
             capability=capability,
             prefix=str(tmp_path / "code"),
         )
-        with triton_server.fork("worker", tmp_path / "log.txt", triton=True) as child:
+        with triton_server.fork("worker", tmp_path / "log.txt", starts=["triton"]) as child:
             return child.ask(request, messages.Observed, 120)
 
     return observed
@@ -109,10 +109,49 @@ def test_a_side_of_several_ranks_is_seen_on_gpus_alone(triton_server, tmp_path):
         capability=(9, 0),
         prefix=str(tmp_path / "code"),
     )
-    with triton_server.fork("worker", tmp_path / "log.txt", triton=True) as child:
+    with triton_server.fork("worker", tmp_path / "log.txt", starts=["triton"]) as child:
         observed = child.ask(request, messages.Observed, 120)
     assert observed.missed == "it runs in several ranks, whose steps are seen on GPUs"
     assert not observed.launches
+
+
+GRAPH = SIDE.replace("    def step():", "    def launch():").replace(
+    "        return BODY\n\n    return step\n",
+    """
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        launch()
+        BODY
+
+    def step():
+        scale[(7,)](x, y, n, EACH=512, num_warps=8)
+        graph.replay()
+        return y
+
+    return step
+""",
+)
+
+
+def test_kernels_of_a_graph_are_those_of_the_step_that_replays_it(observe):
+    """The capture itself is of `prepare`; a replay is one launch, whatever is in it."""
+    observed = observe("pass", n=1024, source=GRAPH)
+    assert [(launch.kernel, launch.grid, launch.call, launch.in_graph) for launch in observed.launches] == [
+        ("scale", (7, 1, 1), 0, False),
+        ("scale", (132, 1, 1), 1, True),
+        ("tuned", (1, 1, 1), 1, True),
+    ]
+    assert observed.missed == ""
+    assert {kernel.name for cubin in observed.cubins for kernel in read_code(Path(cubin))} == {"scale", "tuned"}
+
+
+def test_a_graph_that_no_step_replays_launches_nothing(observe):
+    observed = observe("pass", n=1024, source=GRAPH.replace("        graph.replay()\n", ""))
+    assert [launch.grid for launch in observed.launches] == [(7, 1, 1)]
+
+
+def test_pytorchs_operations_in_a_graph_are_named(observe):
+    assert observe("y.add_(1)", n=1024, source=GRAPH).missed == "step also calls aten.add_, whose kernels are seen on a GPU"
 
 
 TIMES_ITSELF = SIDE.replace("    def step():", "    triton.testing.do_bench(lambda: x + y)\n\n    def step():").replace(

@@ -1,4 +1,7 @@
-"""Triton is started once, before workers are forked, and each side that launches it pays for that in its set-up."""
+"""What is imported once, before workers are forked: Triton, for which each side that launches it pays in its set-up, and meshes."""
+
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
@@ -101,3 +104,35 @@ def test_triton_is_started_for_those_that_launch_it(tmp_path, device, cold_start
     plan = a_plan(tmp_path, "x", device=device)
     with Session(Settings(cold_start=cold_start), None, 1, tmp_path, lambda *_: tmp_path) as session:
         assert session.starts_triton(plan, "optimized") is starts
+
+
+SHARDED = "from torch.distributed.fsdp import fully_shard"
+
+
+@pytest.mark.parametrize(
+    ("ranks", "cold_start", "text", "starts"),
+    [
+        (4, False, SHARDED, ["meshes"]),
+        (4, False, "from torch.distributed.tensor import DTensor", ["meshes"]),
+        (4, False, "import torch.distributed as dist", []),
+        (1, False, SHARDED, []),
+        (4, True, SHARDED, []),  # it pays for its imports itself
+    ],
+)
+def test_meshes_are_there_for_ranks_that_ask_for_them(tmp_path, ranks, cold_start, text, starts):
+    (tmp_path / "optimized_x.py").write_text(text)
+    plan = a_plan(tmp_path, "x", ranks=ranks)
+    with Session(Settings(cold_start=cold_start), None, 1, tmp_path, lambda *_: tmp_path) as session:
+        assert session.starts(plan, "optimized") == starts
+        asked = SimpleNamespace(for_compiled_sides=lambda: nullcontext("another"))
+        session.server = asked
+        assert session._server_for(plan, "optimized") == ("another" if starts else asked)  # DTensor takes the compiler in
+
+
+def test_a_side_finds_meshes_imported_where_they_were_started(server, tmp_path):
+    early = '{"torch.distributed.fsdp", "torch._dynamo"} <= sys.modules.keys()'
+    telltale = f'"""Baseline."""\nimport sys\n\nearly = {early}\n\ndef prepare(x):\n    raise RuntimeError(str(early))\n'
+    child, _ = loaded_worker(server, tmp_path, telltale)
+    assert "RuntimeError: False" in told(child)
+    child, _ = loaded_worker(server, tmp_path, telltale, starts=["meshes"])
+    assert "RuntimeError: True" in told(child)

@@ -1,0 +1,85 @@
+"""Mistakes that a tolerance derived from an error's deviation still refuses at one check shape; the right answer passes."""
+
+import pytest
+import torch
+
+from common.python.child.sides.compare import compare
+from common.python.child.sides.loader import load_workload
+from tests.pairs.wrong_answers import cases_of
+from tests.support.teeth import ROOT
+
+MIXTURES = ("ch16/workload_gpt_oss_120b_inference.py", "labs/ultimate_moe_inference/workload_layer1_basics.py")
+HEAD = "labs/fast_nanochat/workload_fast_nanochat_warp_specialized.py"
+FP8_TRAINING = "ch19/workload_fp8_training.py"
+
+
+def with_scales(values, change):
+    """The inputs with `change` made to the scales of all experts' matrices."""
+    packed = [{name: [blocks, change(scales), bias] for name, (blocks, scales, bias) in layer.items()} for layer in values["packed"]]
+    return values | {"packed": packed}
+
+
+WRONG_MIXTURES = {
+    "the next expert": lambda values: values | {"chosen": (values["chosen"] + 1) % 8},
+    "one token's last expert": lambda values: values | {"chosen": last_expert_changed(values["chosen"])},
+    "the neighbour's scale": lambda values: with_scales(values, lambda scales: scales.roll(1, -1)),
+    "a power of two off": lambda values: with_scales(values, lambda scales: scales + 1),
+    "keys of the position before": lambda values: values | {"keys": values["keys"].roll(1, 3)},
+    "the layers' caches swapped": lambda values: values | {"values": values["values"].flip(0)},
+}
+WRONG_HEADS = {
+    "the row before": lambda values: values | {"weights": values["weights"].roll(1, 0)},
+    "an element before": lambda values: values | {"x": values["x"].roll(1, 0)},
+    "the last product dropped": lambda values: values | {"x": torch.cat((values["x"][:-1], torch.zeros_like(values["x"][-1:])))},
+}
+
+
+def last_expert_changed(chosen):
+    """Experts of which only those in the last slot of the first layer's first token are others: one that the token has not."""
+    other = chosen.clone()
+    other[0, 0, -1] = next(expert for expert in range(8) if expert not in chosen[0, 0].tolist())
+    return other
+
+
+def case_of(path, folder, position):
+    """The inputs and the right answer at the check shape of that position, and the workload's tolerance."""
+    workload = load_workload(ROOT / path)
+    (case,) = cases_of(workload, [workload.check_at[position]], folder)
+    return case, workload.tolerance("baseline")
+
+
+def refused(found, case, tolerance):
+    return any(compare("", *both, tolerance)[1] for both in zip(found, case.right, strict=True))
+
+
+@pytest.mark.parametrize("path", MIXTURES)
+def test_mistakes_of_a_mixture_are_refused(path, tmp_path):
+    case, tolerance = case_of(path, tmp_path, 0)
+    assert not refused(tuple(right.to(torch.bfloat16) for right in case.right), case, tolerance)
+    taken = [label for label, make in WRONG_MIXTURES.items() if not refused(case.answer(make(case.values)), case, tolerance)]
+    assert taken == []
+    one_layer = type(case)(case.workload, case.shape | {"layers": 1}, case.values, case.right)
+    assert refused(one_layer.answer(case.values), case, tolerance)
+
+
+@pytest.mark.parametrize("position", [2, 3])
+def test_mistakes_of_the_head_are_refused(position, tmp_path):
+    case, tolerance = case_of(HEAD, tmp_path, position)
+    summed = case.values["weights"].float() @ case.values["x"].float()
+    assert not refused((summed,), case, tolerance)
+    assert [label for label, make in WRONG_HEADS.items() if not refused(case.answer(make(case.values)), case, tolerance)] == []
+    assert refused((summed.to(torch.bfloat16),), case, tolerance)
+
+
+@pytest.mark.parametrize("position", [0, 1, 2])
+def test_mistakes_of_gradients_are_refused(position, tmp_path):
+    workload = load_workload(ROOT / FP8_TRAINING)
+    case, _ = case_of(FP8_TRAINING, tmp_path, position)
+    tolerance = workload.tolerance("optimized")
+    loss, *gradients = case.right
+    assert not refused((loss, *(each.to(torch.bfloat16) for each in gradients)), case, tolerance)
+    q, k, *others = gradients
+    assert refused((loss, k, q, *others), case, tolerance)
+    for nth in range(len(gradients)):
+        without = (*gradients[:nth], torch.zeros_like(gradients[nth]), *gradients[nth + 1 :])
+        assert refused((loss, *without), case, tolerance)
