@@ -6,9 +6,10 @@ The reference does not round y.
 
 import torch
 
-from common import Spec, Workload
+from common import Precision, Spec, Workload
 
 BF16, E4M3 = torch.bfloat16, torch.float8_e4m3fn
+OF_SCALES = Precision(rtol=2.0**-7, atol=0.0)  # the baseline rounds to bf16 twice before: off by up to a 256th
 
 
 def reference(x, weight):
@@ -19,7 +20,7 @@ def reference(x, weight):
 
 WORKLOAD = Workload(
     inputs=lambda rand, rows, width: {"x": rand.normal(rows, width, dtype=BF16), "weight": 0.5 + rand.uniform(width, dtype=BF16)},
-    outputs=lambda rows, width: {"y": Spec((rows, width), E4M3), "scale": Spec((rows,), torch.float32)},
+    outputs=lambda rows, width: {"y": Spec((rows, width), E4M3), "scale": Spec((rows,), torch.float32, tolerance=OF_SCALES)},
     reference=reference,
     time_at={"rows": 16384, "width": 8192},  # 268 MB in, 134 MB out
     cpu_at=None,  # Triton's interpreter checks a kernel, it does not race

@@ -35,7 +35,7 @@ def test_queues():
     assert dropped.tolist() == [0, 0, 1, 0]
 
 
-@pytest.mark.parametrize("side", ["baseline", "optimized"])
+@pytest.mark.parametrize("side", ["baseline", "optimized", "library"])
 @pytest.mark.parametrize("factor", [0.25, 1.0, 4.0])
 def test_every_choice_is_kept_or_counted(side, factor):
     """Where all tokens choose the same two experts, these answer the first tokens alone, and say how many they turned away."""

@@ -30,26 +30,48 @@ def test_nvfp4_takes_its_own_values_as_they_are_and_others_to_the_nearest(chapte
     assert not restored(quantized(torch.zeros(2, 32))).any()
 
 
-def test_mistakes_are_refused(chapter, tmp_path):
+def as_it_is(q):
+    return q
+
+
+def of_row_before(q):
+    return q._replace(packed=q.packed.roll(1, 0))
+
+
+def of_neighbours(q):
+    return q._replace(scales=q.scales.view(torch.uint8).roll(1, 1).view(q.scales.dtype))
+
+
+MISTAKES = {
+    "the row before": (of_row_before, as_it_is),
+    "two elements before": (lambda q: q._replace(packed=q.packed.roll(1, 1)), as_it_is),
+    "the halves of a byte swapped": (lambda q: q._replace(packed=q.packed >> 4 | q.packed << 4), as_it_is),
+    "the row before in the second product": (as_it_is, of_row_before),
+    "no second product": (as_it_is, lambda q: q._replace(packed=torch.zeros_like(q.packed))),
+    "the neighbours' scales": (of_neighbours, of_neighbours),
+}
+
+
+@pytest.mark.parametrize("rounds_token", [False, True])
+def test_mistakes_are_refused(rounds_token, chapter, tmp_path):
+    """At each side's own tolerance: Blackwell's rounds what it multiplies by the weights, too."""
     from shared_nvfp4 import mlp, quantized, restored
 
-    workload = load_workload(PROJECT_ROOT / "ch18/workload_nvfp4_inference.py")
+    variant = "_blackwell" if rounds_token else ""
+    workload = load_workload(PROJECT_ROOT / f"ch18/workload_nvfp4_inference{variant}.py")
     (case,) = cases_of(workload, [workload.check_at[1]], tmp_path)
     x, norm, gate_up, down = (case.values[name].float() for name in ("x", "norm", "gate_up", "down"))
 
-    def is_refused(change_gate_up, change_down=lambda q: q):
-        first, second = restored(change_gate_up(quantized(gate_up))), restored(change_down(quantized(down)))
-        found = mlp(x, norm, lambda h: h @ first.T, lambda h: h @ second.T).to(torch.bfloat16)
+    def is_refused(change_gate_up, change_down, change_token=as_it_is):
+        def linear(w, change):
+            weights = restored(change(quantized(w))).T
+            return lambda h: (restored(change_token(quantized(h))) if rounds_token else h) @ weights
+
+        found = mlp(x, norm, linear(gate_up, change_gate_up), linear(down, change_down)).to(torch.bfloat16)
         return bool(compare("", found, case.right[0], workload.tolerance("optimized"))[1])
 
-    assert not is_refused(lambda q: q)
-    assert is_refused(lambda q: q._replace(packed=q.packed.roll(1, 0)))  # the row before
-    assert is_refused(lambda q: q._replace(packed=q.packed.roll(1, 1)))  # two elements before
-    assert is_refused(lambda q: q._replace(packed=q.packed >> 4 | q.packed << 4))  # the halves of a byte swapped
-    assert is_refused(lambda q: q, lambda q: q._replace(packed=q.packed.roll(1, 0)))
-    assert is_refused(lambda q: q, lambda q: q._replace(packed=torch.zeros_like(q.packed)))  # no second product
-
-    def of_neighbours(q):
-        return q._replace(scales=q.scales.view(torch.uint8).roll(1, 1).view(q.scales.dtype))
-
-    assert is_refused(of_neighbours, of_neighbours)
+    assert not is_refused(as_it_is, as_it_is)
+    assert [name for name, changes in MISTAKES.items() if not is_refused(*changes)] == []
+    if rounds_token:
+        assert is_refused(as_it_is, as_it_is, of_neighbours)
+        assert is_refused(as_it_is, as_it_is, lambda q: q._replace(packed=q.packed.roll(1, 1)))

@@ -83,3 +83,13 @@ def test_mistakes_of_gradients_are_refused(position, tmp_path):
     for nth in range(len(gradients)):
         without = (*gradients[:nth], torch.zeros_like(gradients[nth]), *gradients[nth + 1 :])
         assert refused((loss, *without), case, tolerance)
+
+
+def test_a_scale_off_by_more_than_rounding_is_refused(tmp_path):
+    workload = load_workload(ROOT / "labs/one_kernel_many_languages/workload_one_kernel_many_languages.py")
+    (case,) = cases_of(workload, [workload.check_at[2]], tmp_path)
+    y, scale = case.right
+    y = y.float().to(torch.float8_e4m3fn)
+    assert not case.refuses((y, scale * (1 + 2.0**-8)), "optimized")
+    assert case.refuses((y, scale * 1.02), "optimized")
+    assert case.refuses((y, scale.float().to(torch.float8_e4m3fn)), "optimized")

@@ -23,6 +23,7 @@ CACHED = {
 }
 MIXTURE = ("gate_up", "gate_up_bias", "down", "down_bias")
 FOUR_BITS = "an answer moves less by it than by rounding weights to 4 bits"
+FOUR_BITS_OF_WEIGHTS = dict.fromkeys((("x", 1), ("norm", 0), ("gate_up", 1), ("down", 1)), FOUR_BITS)
 LAYERS = ("layer1_basics", "layer2_memory", "layer3_pipelining", "layer4_graphs", "layer5_compile", "ultimate_inference")
 OF_SUMS = (
     *((f"weights.{layer}.{bias}", 0) for layer in (0, 1) for bias in ("q_bias", "k_bias", "v_bias", "sinks")),
@@ -136,9 +137,8 @@ OPTIONS = {
         bits=4,  # an answer in BF16 is off by as much as inputs of three bits less
         small={(name, 0): "the first of 8 experts, which the only token of that shape does not take" for name in MIXTURE},
     ),
-    "ch18:nvfp4_inference": Options(  # powers of two: the optimized side declares e2m1
-        bits=0, small=dict.fromkeys((("x", 1), ("norm", 0), ("gate_up", 1), ("down", 1)), FOUR_BITS)
-    ),
+    "ch18:nvfp4_inference": Options(bits=0, small=FOUR_BITS_OF_WEIGHTS),  # powers of two: the optimized side declares e2m1
+    "ch18:nvfp4_inference_blackwell": Options(bits=0, small=FOUR_BITS_OF_WEIGHTS | {("gate_up", 0): "a 64th of all gates, too"}),
     "ch19:dynamic_quantized_cache": Options(
         bits=0,  # powers of two: the optimized side declares 4 bits
         small=dict.fromkeys((("q", 2), ("k", 2), ("keys", 3)), "a 64th of a head's elements is less than 4 bits round")

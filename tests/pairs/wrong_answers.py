@@ -18,7 +18,7 @@ import torch
 from common.python.child.sides.compare import compare, upcast
 from common.python.child.sides.inputs import Inputs, leaves, mapped
 from common.python.pairs.layout import place_of
-from common.python.pairs.workload import Shape, Workload, call_by_name
+from common.python.pairs.workload import Shape, Spec, Workload, call_by_name
 from tests.support.teeth import CPU, rounded
 
 # Bits of mantissa of the precision below that of a dtype, or of a unit in `work`. Below BF16 it is a bit less, which is nearer than FP8.
@@ -52,6 +52,12 @@ class Case:
     shape: Shape
     values: Mapping[str, Any]
     right: tuple[torch.Tensor, ...]
+    specs: tuple[Spec, ...] = ()
+
+    def refuses(self, found: tuple[torch.Tensor, ...], side: str) -> bool:
+        """Whether a run of `side` would take an answer for wrong."""
+        tolerances = (self.workload.tolerance(side, spec) for spec in self.specs)
+        return any(compare("", *each)[1] for each in zip(found, self.right, tolerances, strict=True))
 
     def answer(self, values: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
         """What the reference makes of other values."""
@@ -98,12 +104,13 @@ def cases_of(workload: Workload, shapes: Sequence[Shape], folder: Path) -> list[
         own = folder / str(position)  # input files are named alike
         own.mkdir()
         inputs = Inputs(workload, shape, 1, CPU, own, (0, min(workload.ranks, default=1)))
-        answers = [spec.elements for spec in inputs.answers().values()]
-        found.append((sum(tensor.numel() for _, tensor in inputs.tensors()) + sum(answers), max(answers), shape, inputs.values))
+        specs = tuple(inputs.answers().values())
+        answers = [spec.elements for spec in specs]
+        found.append((sum(tensor.numel() for _, tensor in inputs.tensors()) + sum(answers), max(answers), shape, inputs.values, specs))
     found.sort(key=lambda each: each[0])
     small = [each for each in found if each[0] <= MOST_ELEMENTS] or found[:1]
     telling = [each for each in small if each[1] >= SHARE] or small
-    return [Case(workload, shape, values, answer(workload, shape, values)) for *_, shape, values in telling]
+    return [Case(workload, shape, values, answer(workload, shape, values), specs) for *_, shape, values, specs in telling]
 
 
 def taken(workload: Workload, side: str, options: Options, shapes: Sequence[Shape] = ()) -> list[str]:
@@ -114,23 +121,20 @@ def taken(workload: Workload, side: str, options: Options, shapes: Sequence[Shap
         with TemporaryDirectory() as folder:
             cases = cases_of(workload, shapes or workload.check_at, Path(folder))
             wrong = dict(_wrong_answers(workload, side, options, cases))
-            return [label for label, make in wrong.items() if not _is_refused(make, cases, workload.tolerance(side))]
+            return [label for label, make in wrong.items() if not _is_refused(make, cases, side)]
     finally:
         torch.set_num_threads(threads)
 
 
-def _is_refused(make: Wrong, cases: list[Case], tolerance: Any) -> bool:
-    for case in cases:
-        found = make(case)
-        if found is not None and any(compare("", *both, tolerance)[1] for both in zip(found, case.right, strict=True)):
-            return True
-    return False
+def _is_refused(make: Wrong, cases: list[Case], side: str) -> bool:
+    answers = ((case, make(case)) for case in cases)
+    return any(found is not None and case.refuses(found, side) for case, found in answers)
 
 
 def _wrong_answers(workload: Workload, side: str, options: Options, cases: list[Case]) -> Iterator[tuple[str, Wrong]]:
     largest = cases[-1]
-    for position, output in enumerate(largest.right):
-        for label, spoil in _spoilers(workload.tolerance(side).rtol, output):
+    for position, (output, spec) in enumerate(zip(largest.right, largest.specs, strict=True)):
+        for label, spoil in _spoilers(workload.tolerance(side, spec).rtol, output):
             yield f"{label} in output {position}", _spoiling(position, spoil)
     yield from _less_work(largest, cases, options)
     if any(output.dtype.is_floating_point for output in largest.right):

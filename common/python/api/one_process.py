@@ -120,11 +120,12 @@ class _Function:
 
     def judge(self, taken: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor], inputs: Inputs) -> None:
         """Raises SideFailure(WRONG_RESULT) for an output outside the tolerance; `inputs` are overwritten then, to find out why."""
-        tolerance = self.workload.tolerance(BASELINE if self.name == BASELINE else OPTIMIZED)
+        side, specs = BASELINE if self.name == BASELINE else OPTIMIZED, inputs.outputs()
         for name, tensor in taken.items():
+            tolerance = self.workload.tolerance(side, specs[name])
             _, mismatch = compare(name, tensor, expected[name], tolerance)
             if mismatch:
-                why = why_wrong({name: tensor}, expected, tolerance, self._others(inputs))
+                why = why_wrong({name: tensor}, expected, {name: tolerance}, self._others(inputs))
                 raise SideFailure(Status.WRONG_RESULT, "; ".join(filter(None, (f"{self.name}: {mismatch}", why))))
 
     def _others(self, inputs: Inputs) -> Iterator[tuple[str, Callable[[], Mapping[str, torch.Tensor]]]]:

@@ -80,7 +80,7 @@ class Referee:
         wrong: dict[str, torch.Tensor] = {}
         for dumped in request.outputs:
             found = read_dump(dumped, specs[dumped.name], torch.device(request.device))
-            tolerance = workload.tolerance(request.side)
+            tolerance = workload.tolerance(request.side, specs[dumped.name])
             errors[dumped.name], mismatch = compare(dumped.name, found, expected.values[dumped.name], tolerance, expected.rows)
             if mismatch:
                 mismatches.append(mismatch)
@@ -146,7 +146,9 @@ class Referee:
         else:
             rows = self._rows(workload, request.shape, inputs) if expected.rows is None else expected.rows.tolist()
             candidates = _others(workload, request, inputs, rows, before)
-        return why_wrong(wrong, expected.values, workload.tolerance(request.side), candidates, expected.rows)
+        specs = inputs.answers()
+        tolerances = {name: workload.tolerance(request.side, specs[name]) for name in wrong}
+        return why_wrong(wrong, expected.values, tolerances, candidates, expected.rows)
 
     def _rows(self, workload: Workload, shape: Shape, inputs: Inputs) -> Sequence[int]:
         """The rows that are asked of `reference_rows` at `shape`, ascending; none where `reference` is asked for everything."""

@@ -19,7 +19,7 @@ from common.python.machine.telemetry import Telemetry
 from common.python.measure.goal_figures import better_of, figures_for, gains_from, unit_of
 from common.python.measure.hidden_work import Span, WallClock, unfinished
 from common.python.measure.stopping import StopRule, Throttle
-from common.python.pairs.goals import MEMORY
+from common.python.pairs.goals import GOALS, MEMORY
 from common.python.pairs.workload import Shape
 from common.python.processes import messages
 from common.python.results import BASELINE, Block, Check, PairTiming, ReportedMetric, StopReason, Unit
@@ -212,6 +212,8 @@ class Measurement:
             turn += 1
 
     def _unit(self, order: tuple[str, ...]) -> Unit:
+        if self._plan.described.goal not in GOALS:  # what `metrics` return may depend on constants: the interval is one over their seeds
+            self._prepare_seed = self._session.new_seed()
         with ExitStack() as stack:
             workers = self._start_all(order, stack)
             warmed = {side: self._warm(workers[side], side) for side in order}

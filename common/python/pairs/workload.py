@@ -41,31 +41,40 @@ def require_where(where: str) -> None:
 
 
 @dataclass(frozen=True)
-class Spec:
-    """One output: its shape in elements, its torch dtype, and where it lies: on the device, or in pinned or pageable memory of the host.
-
-    Where work runs on a CPU, all places are its ordinary memory.
-    """
-
-    shape: tuple[int, ...]
-    dtype: Any
-    where: Where = "device"
-
-    def __post_init__(self) -> None:
-        require_where(self.where)
-
-    @property
-    def elements(self) -> int:
-        """Number of elements."""
-        return math.prod(self.shape)
-
-
-@dataclass(frozen=True)
 class Precision:
     """A tolerance: |x - y| <= atol + rtol |y|, everywhere."""
 
     rtol: float
     atol: float
+
+
+def _require_bounds(bounds: Mapping[str, float]) -> None:
+    for name, bound in bounds.items():
+        if not 0 <= bound < math.inf:
+            raise BenchmarkError(f"{name}={bound}; expected a finite bound that is not negative")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One output: its shape in elements, its torch dtype, and where it lies: on the device, or in pinned or pageable memory of the host.
+
+    Where work runs on a CPU, all places are its ordinary memory. A `tolerance` of its own holds for every side, in place of the workload's.
+    """
+
+    shape: tuple[int, ...]
+    dtype: Any
+    where: Where = "device"
+    tolerance: Precision | None = None
+
+    def __post_init__(self) -> None:
+        require_where(self.where)
+        if self.tolerance is not None:
+            _require_bounds({"tolerance.rtol": self.tolerance.rtol, "tolerance.atol": self.tolerance.atol})
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
 
 
 @dataclass(frozen=True)
@@ -102,7 +111,7 @@ class Workload:
     cpu_at                    the shape timed on a CPU; None: checked there, never timed
     check_at                  awkward shapes, checked and not timed
     work(**shape)             the least any implementation must do, by ceiling: bytes, flops, launches
-    rtol, atol                the tolerance of both sides
+    rtol, atol                the tolerance of both sides, of each output whose Spec has none of its own
     changes                   the tolerance of the optimized side, where it lowers the precision by design
     changed_by                the sides that `changes` holds for: also "library", where the library lowers it in the same way
     reference_in              float64, or float32 with the reason in a comment; integers stay exact
@@ -183,9 +192,7 @@ class Workload:
             if vars(self)[name] is left_out:
                 raise BenchmarkError(f"found no {name}; expected them, or serving=Serving(...)")
         lowered = {} if self.changes is None else {"changes.rtol": self.changes.rtol, "changes.atol": self.changes.atol}
-        for name, bound in {"rtol": self.rtol, "atol": self.atol, **lowered}.items():
-            if not 0 <= bound < math.inf:
-                raise BenchmarkError(f"{name}={bound}; expected a finite bound that is not negative")
+        _require_bounds({"rtol": self.rtol, "atol": self.atol, **lowered})
         self._require_goal()
         self._require_reference()
         self._require_ranks()
@@ -279,8 +286,10 @@ class Workload:
         """Whether a step may change the input tensor of the dotted `name`."""
         return name.partition(".")[0] in self.in_place
 
-    def tolerance(self, side: str) -> Precision:
-        """The tolerance that `side` (baseline, optimized, library) is held to."""
+    def tolerance(self, side: str, spec: Spec | None = None) -> Precision:
+        """The tolerance that `side` (baseline, optimized, library) is held to, in an output of that `spec`."""
+        if spec is not None and spec.tolerance is not None:
+            return spec.tolerance
         if self.changes is not None and side in self.changed_by:
             return self.changes
         return Precision(self.rtol, self.atol)

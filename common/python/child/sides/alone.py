@@ -6,6 +6,7 @@ import math
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from common.python.child.sides.loader import load_side, load_workload
 from common.python.child.sides.triton import mend_interpreter
 from common.python.errors import BenchmarkError
 from common.python.machine.description import set_compile_environment
-from common.python.pairs.workload import Shape, call_by_name
+from common.python.pairs.workload import Precision, Shape, call_by_name
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def run_alone(file: Path, shape: Shape, device: torch.device, calls: int = 5) ->
 
     The L2 is not flushed between calls, so a time here is no benchmark's. Raises BenchmarkError where the pair has no `reference`.
     """
-    pair = file.stem.split("_", 1)[1]
+    role, pair = file.stem.split("_", 1)
     workload = load_workload(file.with_name(f"workload_{pair}.py"))
     if workload.reference is None:
         raise BenchmarkError(f"{pair}: found no reference; expected one to compare {file.name} with")
@@ -52,7 +53,7 @@ def run_alone(file: Path, shape: Shape, device: torch.device, calls: int = 5) ->
         expected = call_by_name(workload.reference, {**shape, **upcast(inputs.values, torch.float64)}, f"{pair}: reference")
         side = load_side(file, workload, None)
         step = side.prepare(inputs.values, shape)
-        error = _worst(step(), expected, workload.rtol, workload.atol)
+        error = _worst(step(), expected, [workload.tolerance(role, spec) for spec in inputs.outputs().values()])
         times = []
         for _ in range(calls):
             _finish(device)
@@ -69,14 +70,14 @@ def _finish(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def _worst(found: Any, expected: Any, rtol: float | None, atol: float | None) -> float:
+def _worst(found: Any, expected: Any, tolerances: Sequence[Precision]) -> float:
     """The worst error over `atol + rtol * |expected|`; infinite where one is not a number. Takes a tensor, or a tuple of them."""
     if isinstance(found, torch.Tensor):
         found, expected = (found,), (expected,)
     worst = 0.0
-    for one, other in zip(found, expected, strict=True):
+    for one, other, tolerance in zip(found, expected, tolerances, strict=True):
         wanted = other.double()
-        room = (atol or 0.0) + (rtol or 0.0) * wanted.abs()
+        room = tolerance.atol + tolerance.rtol * wanted.abs()
         ratio = ((one.double() - wanted).abs() / room.clamp(min=1e-300)).max().item()
         worst = max(worst, float("inf") if math.isnan(ratio) else ratio)
     return worst

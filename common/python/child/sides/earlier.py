@@ -22,13 +22,14 @@ _MOST_NAMED = 3
 def why_wrong(
     found: Answers,
     expected: Answers,
-    tolerance: Precision,
+    tolerances: Mapping[str, Precision],
     candidates: Iterable[tuple[str, Callable[[], Answers]]],
     rows: torch.Tensor | None = None,
 ) -> str:
     """The sentence of the first of `candidates`, sentences and answers, that `found` agrees with in all tensors; "" if it is none of them.
 
-    `found` are tensors that disagree with `expected`; of `rows` alone, unless that is None. Candidates that take long are not tried.
+    `found` are tensors that disagree with `expected`, each by its own of `tolerances`; of `rows` alone, unless that is None. Candidates
+    that take long are not tried.
     """
     begin = time.monotonic()
     try:
@@ -36,8 +37,9 @@ def why_wrong(
             if time.monotonic() - begin > _SEARCH_S:
                 break
             other = answer()
-            agrees = all(not compare(name, tensor, other[name], tolerance, rows)[1] for name, tensor in found.items())
-            if agrees and sum(_bits(tensor.dtype, expected[name], other[name], tolerance) for name, tensor in found.items()) >= _BITS:
+            agrees = all(not compare(name, tensor, other[name], tolerances[name], rows)[1] for name, tensor in found.items())
+            told = (_bits(tensor.dtype, expected[name], other[name], tolerances[name]) for name, tensor in found.items())
+            if agrees and sum(told) >= _BITS:
                 return sentence
     except torch.OutOfMemoryError:  # the answer is wrong whether or not there is room to find out why
         return ""

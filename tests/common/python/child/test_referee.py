@@ -167,6 +167,28 @@ def judge(tmp_path):
 BOTH = {"reference": "lambda x: 2 * x", "reference_rows": "lambda rows, x: -x[rows]", "check_at": '({"n": 3}, {"n": 4096})'}
 
 
+SCALED = {
+    "reference": "lambda x: (x, x.abs().amax(0, keepdim=True))",
+    "rtol": "0.1",
+}
+
+
+@pytest.mark.parametrize(("factors", "told"), [((1.09, 1.001), ""), ((1.0, 1.02), "scale"), ((1.2, 1.0), "y")])
+def test_an_output_is_held_to_the_tolerance_of_its_spec(judge, factors, told):
+    """A scale that is off by 2 % would pass at the tolerance of the values."""
+
+    def answer(x):
+        return {"y": factors[0] * x, "scale": factors[1] * x.abs().amax(0, keepdim=True)}
+
+    def mismatch(tolerance):
+        scale = f"Spec((1,), torch.float32, tolerance={tolerance})"
+        return judge(answer, 5, **SCALED, outputs=f'lambda n: {{"y": Spec((n,), torch.float32), "scale": {scale}}}').mismatch
+
+    found = mismatch("__import__('common').Precision(0.01, 0.0)")
+    assert found.startswith(f"output {told}: ") if told else not found
+    assert mismatch("None") == ("" if told != "y" else found)
+
+
 @pytest.mark.parametrize(("n", "factor"), [(3, 2), (4096, 2), (512, -1), (1026, -1), (1027, -1), (9999, -1)])
 def test_where_a_workload_has_both_the_rows_are_for_shapes_that_are_timed(judge, n, factor):
     judged = judge(lambda x: {"y": factor * x}, n, **BOTH)

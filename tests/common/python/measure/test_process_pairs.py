@@ -50,6 +50,7 @@ class Worker(AbstractContextManager):
 
     def begin_prepare(self, shape, seed, live_seed, copies):
         self.session.prepared.append(copies)
+        self.session.prepare_seeds.append(seed)
 
     def finish_prepare(self):
         return messages.Prepared(nonce="", seconds=self.session.prepare_s)
@@ -101,6 +102,7 @@ class Session:
         self.forked, self.ended, self.blocks, self.told, self.seeds = [], [], [], [], 0
         self.calls_per_sample = {}
         self.outside, self.held_sides, self.launch_ns = 0, math.inf, 0.0
+        self.prepare_seeds, self.judged_seeds = [], []
         self.prepared, self.events, self.step_s, self.queued_ns, self.behind_ns = [], [], {}, {}, {}
         self.numa_nodes, self.cores = {}, []
         self.tell = self.told.append
@@ -130,6 +132,7 @@ class Judging:
         self.session = session
 
     def judge(self, side, shape, prepare_seed, calls, timed):
+        self.session.judged_seeds.append(prepare_seed)
         error = OutputError(max_abs=0.0, max_rel=0.0, mismatched=0.0, rms_rel=self.session.figures[side])
         return [Check(shape=shape, seed=call.seed, timed_call=timed, outputs={"y": error}) for call in calls]
 
@@ -144,6 +147,19 @@ def measured(tmp_path):
         return Measurement(session, plan, "default", standards_for(plan, **choices), Judging(session)).run(), session
 
     return run
+
+
+def test_process_pairs_of_a_self_reported_figure_have_constants_of_their_own(measured):
+    found, session = measured(goal="tokens")
+    of_units = dict.fromkeys(session.prepare_seeds)
+    assert len(of_units) == len(found.timing.units)
+    assert all(session.prepare_seeds.count(seed) % 2 == 0 for seed in of_units)  # the same for both sides
+    assert list(dict.fromkeys(session.judged_seeds)) == list(of_units)
+
+
+def test_process_pairs_of_a_time_have_the_same_constants(measured):
+    _, session = measured()
+    assert len({*session.prepare_seeds, *session.judged_seeds}) == 1
 
 
 def test_roles_swap_within_a_unit_and_between_units(measured):

@@ -73,6 +73,19 @@ def test_a_lowered_precision_is_the_optimized_sides_alone():
     assert a_workload().tolerance("optimized") == Precision(1e-6, 0.0)
 
 
+def test_a_tolerance_of_an_output_is_every_sides():
+    workload, own = a_workload(changes=Precision(0.1, 0.2)), Precision(0.01, 0.0)
+    for side in ("baseline", "optimized", "library"):
+        assert workload.tolerance(side, Spec((3,), "float32", tolerance=own)) == own
+        assert workload.tolerance(side, Spec((3,), "float32")) == workload.tolerance(side)
+
+
+@pytest.mark.parametrize(("bound", "named"), [(Precision(-1, 0), "tolerance.rtol=-1"), (Precision(0, float("nan")), "tolerance.atol=nan")])
+def test_a_tolerance_of_an_output_is_a_bound(bound, named):
+    with pytest.raises(BenchmarkError, match=f"{named}; expected a finite bound that is not negative"):
+        Spec((3,), "float32", tolerance=bound)
+
+
 def test_an_output_counts_its_elements():
     assert [Spec(shape, None).elements for shape in ((3, 4), (), (5, 0))] == [12, 1, 0]
 
