@@ -17,7 +17,7 @@ FORMATS = {"fp8": recent_of, "int4": old_of}
 def restored(precision, x):
     """`x`, [tokens, DIM], through the format `precision`, in float32, and the bytes that a token takes in it."""
     codes, scale = FORMATS[precision](x)
-    values = codes.float() if precision == "fp8" else torch.cat((codes & 15, codes >> 4), dim=-1).float() - 8
+    values = codes.float() if precision == "fp8" else torch.cat([codes >> 4 * quarter & 15 for quarter in range(4)], -1).float() - 8
     return values * scale.unsqueeze(-1), codes.shape[-1] * codes.itemsize + scale.itemsize
 
 

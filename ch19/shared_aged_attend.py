@@ -1,28 +1,22 @@
-"""One part of a sequence's attention over a cache of two formats: a part is of the ring of new tokens, or of the old ones."""
+"""One part of a sequence's attention over the ring of its new tokens, in e4m3 or BF16."""
 
 import triton
 import triton.language as tl
 
 
 @triton.jit
-def halves(cache, slot, inside, DIM: tl.constexpr, OLD: tl.constexpr):
+def halves(cache, slot, inside, DIM: tl.constexpr):
     """Elements 0 to DIM / 2 and the others of rows `slot`, [tokens, DIM / 2] each, without their scales."""
-    lane = tl.arange(0, DIM // 2)
-    if OLD:
-        byte = tl.load(cache + slot[:, None] * (DIM // 2) + lane[None, :], mask=inside[:, None], other=0).to(tl.int32)
-        first, second = (byte & 15) - 8, (byte >> 4) - 8
-    else:
-        at = cache + slot[:, None] * DIM + lane[None, :]
-        first, second = tl.load(at, mask=inside[:, None], other=0.0), tl.load(at + DIM // 2, mask=inside[:, None], other=0.0)
-    return first, second
+    at = cache + slot[:, None] * DIM + tl.arange(0, DIM // 2)[None, :]
+    return tl.load(at, mask=inside[:, None], other=0.0), tl.load(at + DIM // 2, mask=inside[:, None], other=0.0)
 
 
 @triton.jit
 def attend_part(q, keys, key_scales, values, value_scales, parts, tops, sums, row, first, last, hole, length, at_part, splits, unit,
-                DIM: tl.constexpr, GROUP: tl.constexpr, TILE: tl.constexpr, SCALED: tl.constexpr, OLD: tl.constexpr):  # fmt: skip
+                DIM: tl.constexpr, GROUP: tl.constexpr, TILE: tl.constexpr, SCALED: tl.constexpr):  # fmt: skip
     """The GROUP query heads of a key head over slots `first` to `last` but `hole`; rows up to 16 are padding, for the tensor cores."""
-    DOT: tl.constexpr = tl.float16 if SCALED else tl.bfloat16  # every e4m3 and every 4-bit integer is a float16
-    UPPER: tl.constexpr = 7.0 if OLD else 448.0  # times a scale: the largest element of a row, within float16's range
+    DOT: tl.constexpr = tl.float16 if SCALED else tl.bfloat16  # every e4m3 is a float16
+    UPPER: tl.constexpr = 448.0  # times a scale: the largest element of a row, within float16's range
     member, lane = tl.arange(0, 16), tl.arange(0, DIM // 2)
     at_query = q + (row * GROUP + member)[:, None] * DIM + lane[None, :]
     query_0 = tl.load(at_query, mask=(member < GROUP)[:, None], other=0.0).to(DOT)
@@ -33,7 +27,7 @@ def attend_part(q, keys, key_scales, values, value_scales, parts, tops, sums, ro
         at = start + tl.arange(0, TILE)
         inside = (at < last) & (at != hole)
         slot = row * length + at
-        key_0, key_1 = halves(keys, slot, inside, DIM, OLD)
+        key_0, key_1 = halves(keys, slot, inside, DIM)
         scores = (tl.dot(query_0, tl.trans(key_0.to(DOT))) + tl.dot(query_1, tl.trans(key_1.to(DOT)))) * unit
         if SCALED:
             scores = scores * tl.load(key_scales + slot, mask=inside, other=0.0)[None, :]
@@ -43,7 +37,7 @@ def attend_part(q, keys, key_scales, values, value_scales, parts, tops, sums, ro
         total = total * fade + tl.sum(share, 1)
         if SCALED:
             share = share * (tl.load(value_scales + slot, mask=inside, other=0.0) * UPPER)[None, :]
-        value_0, value_1 = halves(values, slot, inside, DIM, OLD)
+        value_0, value_1 = halves(values, slot, inside, DIM)
         sums_0 = sums_0 * fade[:, None] + tl.dot(share.to(DOT), value_0.to(DOT))
         sums_1 = sums_1 * fade[:, None] + tl.dot(share.to(DOT), value_1.to(DOT))
         top = higher

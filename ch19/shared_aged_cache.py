@@ -1,6 +1,7 @@
 """A cache whose tokens lose precision as they age: the newest in e4m3 or BF16, in a ring; older ones as integers of 4 bits.
 
-Both formats have a scale for each token and head. A byte of 4-bit codes has the elements i and i + dim / 2 of a row, each plus 8.
+Both formats have a scale for each token and head. A 16-bit word has four codes: word i of a row has element i + j * dim / 4, plus 8, in
+bits 4j to 4j + 3.
 """
 
 import torch
@@ -15,24 +16,22 @@ def recent_of(x):
 
 
 def old_of(x):
-    """`x`, [..., dim], as bytes [..., dim / 2], and the float32 scales that map each row's largest element to 7."""
+    """`x`, [..., dim], as words [..., dim / 4] in int16, and the float32 scales that map each row's largest element to 7."""
     scale = x.abs().amax(-1).float().clamp(min=1e-12) / 7
-    low, high = ((x / scale.unsqueeze(-1)).round().int() + 8).chunk(2, dim=-1)
-    return (low | high << 4).to(torch.uint8), scale
+    first, second, third, fourth = ((x / scale.unsqueeze(-1)).round().int() + 8).chunk(4, dim=-1)
+    return (first | second << 4 | third << 8 | fourth << 12).to(torch.int16), scale
 
 
 @triton.jit
 def renew(x, recent, recent_scales, old, old_scales, row, context, ring, DIM: tl.constexpr, FP8: tl.constexpr, AGES: tl.constexpr):
     """The token that leaves the ring is rounded to 4 bits; the newest, `context - 1`, enters the ring."""
-    lane = tl.arange(0, DIM // 2)
     if AGES:
         slot, token = row * ring + context % ring, row * (context - ring + 1) + context - ring
-        scale = tl.load(recent_scales + slot)
-        low = tl.load(recent + slot * DIM + lane).to(tl.float32) * scale
-        high = tl.load(recent + slot * DIM + DIM // 2 + lane).to(tl.float32) * scale
-        scale = tl.maximum(tl.maximum(tl.max(tl.abs(low), 0), tl.max(tl.abs(high), 0)), 1e-12) / 7
-        codes = tl.floor(low / scale + 8.5).to(tl.int32) | tl.floor(high / scale + 8.5).to(tl.int32) << 4
-        tl.store(old + token * (DIM // 2) + lane, codes.to(tl.uint8))
+        quarter, lane = tl.arange(0, 4)[:, None], tl.arange(0, DIM // 4)
+        value = tl.load(recent + slot * DIM + quarter * (DIM // 4) + lane[None, :]).to(tl.float32) * tl.load(recent_scales + slot)
+        scale = tl.maximum(tl.max(tl.abs(value)), 1e-12) / 7
+        words = tl.sum(tl.floor(value / scale + 8.5).to(tl.int32) << 4 * quarter, 0)  # no two have a bit in common
+        tl.store(old + token * (DIM // 4) + lane, words.to(tl.int16))
         tl.store(old_scales + token, scale)
     slot = row * ring + (context - 1) % ring
     lane = tl.arange(0, DIM)

@@ -3,6 +3,7 @@
 import triton
 import triton.language as tl
 from shared_aged_attend import attend_part
+from shared_aged_int4 import attend_old
 
 
 @triton.jit
@@ -14,10 +15,10 @@ def attend(q, keys, key_scales, old_keys, old_key_scales, values, value_scales, 
     first = part - tl.cdiv(ring, span)
     if first < 0:
         attend_part(q, keys, key_scales, values, value_scales, parts, tops, sums, row, part * span, min(part * span + span, ring),
-                    context % ring, ring, part, splits, unit, DIM, GROUP, TILE, FP8, False)  # fmt: skip
-    if AGES and first >= 0:
-        attend_part(q, old_keys, old_key_scales, old_values, old_value_scales, parts, tops, sums, row, first * span,
-                    min(first * span + span, old), -1, old, part, splits, unit, DIM, GROUP, TILE, True, True)  # fmt: skip
+                    context % ring, ring, part, splits, unit, DIM, GROUP, TILE, FP8)  # fmt: skip
+    if AGES and first >= 0:  # twice the tokens are as many bytes
+        attend_old(q, old_keys, old_key_scales, old_values, old_value_scales, parts, tops, sums, row, first * span,
+                   min(first * span + span, old), old, part, splits, unit, DIM, GROUP, 2 * TILE)  # fmt: skip
 
 
 @triton.jit

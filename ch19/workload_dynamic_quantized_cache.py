@@ -42,9 +42,9 @@ WORKLOAD = Workload(
     time_at={"sequences": 8, "context": 32768, "hot": 1024, "heads": 32, "kv_heads": 8, "dim": 128},  # 1.07 GB in BF16
     cpu_at=None,  # Triton's interpreter checks a kernel, it does not race
     check_at=(
-        {"sequences": 1, "context": 1, "hot": 16, "heads": 1, "kv_heads": 1, "dim": 32},
+        {"sequences": 1, "context": 1, "hot": 16, "heads": 1, "kv_heads": 1, "dim": 64},
         {"sequences": 4, "context": 17, "hot": 16, "heads": 8, "kv_heads": 2, "dim": 64},  # one old token
-        {"sequences": 2, "context": 200, "hot": 70, "heads": 6, "kv_heads": 2, "dim": 32},  # parts of unequal lengths
+        {"sequences": 2, "context": 200, "hot": 70, "heads": 6, "kv_heads": 2, "dim": 64},  # parts of unequal lengths
     ),
     # In the precision that `changes` admits: 4 bits an element and a scale per token.
     work=lambda sequences, context, hot, heads, kv_heads, dim: {

@@ -48,9 +48,9 @@ WORKLOAD = Workload(
     time_at={"sequences": 8, "context": 32768, "heads": 32, "kv_heads": 8, "dim": 128},  # 1.07 GB in bf16
     cpu_at=None,  # Triton's interpreter checks a kernel, it does not race
     check_at=(
-        {"sequences": 1, "context": 1, "heads": 1, "kv_heads": 1, "dim": 32},
+        {"sequences": 1, "context": 1, "heads": 1, "kv_heads": 1, "dim": 64},
         {"sequences": 4, "context": 17, "heads": 8, "kv_heads": 2, "dim": 64},  # a page with one token
-        {"sequences": 4, "context": 72, "heads": 24, "kv_heads": 2, "dim": 32},  # parts of unequal lengths
+        {"sequences": 4, "context": 136, "heads": 24, "kv_heads": 2, "dim": 64},  # parts of unequal lengths
     ),
     # In the precision that `changes` admits: half a byte an element, and a byte per 16 of them.
     work=lambda sequences, context, heads, kv_heads, dim: {
