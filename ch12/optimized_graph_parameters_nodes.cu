@@ -19,7 +19,7 @@ __global__ void smooth(const float* __restrict__ from, float* __restrict__ to, i
 }
 
 struct Replay {
-    cudaGraph_t graph;  // its nodes identify those of the instantiated graph
+    cudaGraph_t graph;                   // its nodes identify those of the instantiated graph
     std::vector<cudaGraphNode_t> nodes;  // a kernel each, in order
     cudaGraphExec_t request;
 };
