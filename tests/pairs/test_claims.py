@@ -32,6 +32,7 @@ PROVES_NOTHING = {
     "ch13:custom_allocator",  # and how free memory is joined
     "ch13:dataloader",  # which process counts words
     "ch13:fp8_per_channel",  # how many scales a product has
+    "ch13:fp8_per_channel_in_norm",  # nor that nobody applies them
     "ch14:dynamic_shapes",  # for which sizes something is compiled
     "ch14:regional_compile",  # what is compiled at once
     "ch15:continuous_batching",  # when a request starts
