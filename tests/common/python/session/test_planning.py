@@ -345,11 +345,11 @@ BROKEN = {
     "outputs are a Spec": ({"outputs": "lambda n: Spec((n,), torch.float32)"}, "{W}: outputs returned Spec("),
     "an extent is no tuple": (
         {"outputs": 'lambda n: {"y": Spec(n, torch.float32)}'},
-        "{W}: output y is Spec(shape=3, dtype=torch.float32, where='device')",
+        "{W}: output y is Spec(shape=3, dtype=torch.float32, where='device',",
     ),
     "a dtype is a word": (
         {"outputs": 'lambda n: {"y": Spec((n,), "float32")}'},
-        "{W}: output y is Spec(shape=(3,), dtype='float32', where='device')",
+        "{W}: output y is Spec(shape=(3,), dtype='float32', where='device',",
     ),
     "nothing is checked": (
         {"outputs": 'lambda n: {"y": Spec((n, n - 3), torch.float32)}'},
