@@ -122,7 +122,7 @@ class Measurement:
         for side, behind_ns in self._behind_ns.items():
             call_ns = statistics.median(median_ns(unit, side) for unit in everything)
             held = self._hold and self._plan.ranks == 1  # how long NCCL's last work may take behind a held stream, nothing has told yet
-            if left := unfinished(behind_ns, call_ns, held=held):
+            if left := unfinished(behind_ns, call_ns, held=held, gpus=len(self._plan.gpus)):
                 raise SideFailure(Status.STREAM_ESCAPE, f"{self._plan.file(side).name}: {left}")
         settings = self._session.settings
         each = [speedups_of(units) for units in repetitions] if settings.repeat > 1 else []

@@ -35,3 +35,8 @@ def test_the_sentence_says_what_was_found_and_what_was_expected():
 )
 def test_a_long_call_may_end_in_a_copy_to_the_host_that_takes_a_while_to_be_seen(behind_us, call_us, is_over):
     assert bool(unfinished([1e3 * behind_us] * 16, 1e3 * call_us, held=True)) is is_over
+
+
+@pytest.mark.parametrize(("behind_us", "gpus", "is_over"), [(6.7, 1, True), (6.7, 2, False), (11.0, 2, True)])
+def test_what_another_gpu_finished_takes_longer_to_be_seen(behind_us, gpus, is_over):
+    assert bool(unfinished([1e3 * behind_us] * 26, 1e6, held=True, gpus=gpus)) is is_over
