@@ -10,9 +10,12 @@ from shared_fp8_cast import cast
 E4M3 = torch.float8_e4m3fn  # for gradients, too, as DeepSeek-V3 has it (arXiv:2412.19437); e5m2 has more range and less precision
 
 
-def product(a, scale_a, b, scale_b):
-    """a b^T in BF16; a and b are FP8 with rows along the dimension that is summed, as Hopper's FP8 products need them."""
-    return torch._scaled_mm(a, b.T, scale_a, scale_b, out_dtype=torch.bfloat16)
+def product(a, scale_a, b, scale_b, fast=False):
+    """a b^T in BF16; a and b are FP8 with rows along the dimension that is summed, as Hopper's FP8 products need them.
+
+    `fast` adds up in the tensor cores alone, in fewer bits: torchao and Transformer Engine do so forward, and not for gradients.
+    """
+    return torch._scaled_mm(a, b.T, scale_a, scale_b, out_dtype=torch.bfloat16, use_fast_accum=fast)
 
 
 class Fp8Linear(torch.autograd.Function):
@@ -23,7 +26,7 @@ class Fp8Linear(torch.autograd.Function):
         flat = x.flatten(0, -2)
         (x8, x8_t, x_scale), (w8, w8_t, w_scale) = cast(flat, E4M3), cast(w, E4M3)
         ctx.save_for_backward(x8_t, x_scale, w8_t, w_scale)
-        return product(x8, x_scale, w8, w_scale).view(*x.shape[:-1], -1)
+        return product(x8, x_scale, w8, w_scale, fast=True).view(*x.shape[:-1], -1)
 
     @staticmethod
     def backward(ctx, dy):
