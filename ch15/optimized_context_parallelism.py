@@ -5,14 +5,7 @@
 
 import torch
 import torch.distributed as dist
-from shared_ring import attend
-
-
-def urgent_group():
-    """All ranks in a group whose kernels get the next free SMs, before the blocks of attention that wait for one. Collective."""
-    if dist.get_backend() != "nccl":
-        return dist.group.WORLD
-    return dist.new_group(backend="nccl", pg_options=dist.ProcessGroupNCCL.Options(is_high_priority_stream=True))
+from shared_ring import attend, urgent_group
 
 
 def pass_on(block, rank, ranks, group):
