@@ -27,7 +27,7 @@ def attend(q, k, v, causal):
 
 @functools.cache
 def urgent_group():
-    """All ranks in a group whose kernels get the next free SMs, before blocks of attention that wait for one. Collective when first called."""
+    """All ranks in a group whose kernels get the next free SMs, before waiting blocks of attention. Collective when first called."""
     if dist.get_backend() != "nccl":
         return dist.group.WORLD
     return dist.new_group(backend="nccl", pg_options=dist.ProcessGroupNCCL.Options(is_high_priority_stream=True))
