@@ -18,12 +18,13 @@ def prepare(x, w, shard, rank, ranks):
 
     def push():
         """Into the same place on each rank, the next one first: a copy between contiguous tensors is a cudaMemcpyAsync, no kernel."""
-        memory.barrier()  # all have begun this step: what the last one gathered may be overwritten
         for i in range(ranks):
             memory.of[(rank + 1 + i) % ranks][rank].copy_(shard)
         memory.barrier()  # all shards have arrived
 
     def step():
+        # All have begun this step: what the last one gathered may be overwritten. Beside the product the barrier might find no SM free.
+        memory.barrier()
         if side:
             side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side) if side else contextlib.nullcontext():

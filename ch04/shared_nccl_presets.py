@@ -4,6 +4,8 @@ NCCL_ALGO and NCCL_PROTO are in none: a list of algorithms excludes all others, 
 support it. Source: NCCL's user guide, ncclConfig_t and environment variables.
 """
 
+import functools
+
 import torch.distributed as dist
 
 DEFAULTS = "defaults"
@@ -20,8 +22,9 @@ ENVIRONMENTS = {  # read when a process makes its first communicator, so they ar
 }
 
 
+@functools.cache
 def communicators():
-    """A group of all ranks for each preset, by its name; gloo has no presets. Collective."""
+    """A group of all ranks for each preset, by its name, the same in every call; gloo has none. Collective when first called."""
     if dist.get_backend() != "nccl":
         return {DEFAULTS: dist.group.WORLD}
     groups = {}

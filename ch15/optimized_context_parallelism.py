@@ -5,14 +5,14 @@
 
 import torch
 import torch.distributed as dist
-from shared_ring import attend
+from shared_ring import attend, urgent_group
 
 
-def pass_on(block, rank, ranks):
+def pass_on(block, rank, ranks, group):
     """Start to send the block to the next rank and to receive one from the rank before: where it arrives, and the works to wait for."""
     incoming = [torch.empty_like(x) for x in block]
-    sends = [dist.P2POp(dist.isend, x, (rank + 1) % ranks) for x in block]
-    receives = [dist.P2POp(dist.irecv, x, (rank - 1) % ranks) for x in incoming]
+    sends = [dist.P2POp(dist.isend, x, (rank + 1) % ranks, group) for x in block]
+    receives = [dist.P2POp(dist.irecv, x, (rank - 1) % ranks, group) for x in incoming]
     return incoming, dist.batch_isend_irecv(sends + receives)
 
 
@@ -23,11 +23,13 @@ def merge(out, sums, part, part_sums):
 
 
 def prepare(q, k, v, rank, ranks, chunk):
+    group = urgent_group()
+
     def step():
         block = [k, v]
         for hop in range(ranks):
             if hop < ranks - 1:
-                incoming, works = pass_on(block, rank, ranks)
+                incoming, works = pass_on(block, rank, ranks, group)
             if hop == 0:
                 out, sums = (x.float() for x in attend(q, *block, causal=True))
             elif hop <= rank:  # from a rank before this one: all queries see its first chunk, none its last

@@ -4,7 +4,10 @@ The sequence is cut into 2 x ranks chunks. Rank r has chunk r and chunk 2 x rank
 Tensors are tokens x heads x dim.
 """
 
+import functools
+
 import torch
+import torch.distributed as dist
 
 
 def chunks_of(rank, ranks):
@@ -20,3 +23,11 @@ def attend(q, k, v, causal):
     flash = torch.ops.aten._scaled_dot_product_flash_attention if q.is_cuda else torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
     out, log_sum, *_ = flash(*(x.transpose(0, 1)[None] for x in (q, k, v)), is_causal=causal)
     return out[0].transpose(0, 1), log_sum[0].transpose(0, 1)
+
+
+@functools.cache
+def urgent_group():
+    """All ranks in a group whose kernels get the next free SMs, before waiting blocks of attention. Collective when first called."""
+    if dist.get_backend() != "nccl":
+        return dist.group.WORLD
+    return dist.new_group(backend="nccl", pg_options=dist.ProcessGroupNCCL.Options(is_high_priority_stream=True))

@@ -47,3 +47,12 @@ def test_what_the_environment_has_stays(monkeypatch, capsys):
     monkeypatch.delenv("NCCL_NET_GDR_LEVEL", raising=False)
     assert config.main(["--preset", "nvl72"]) == 0
     assert capsys.readouterr().out.splitlines() == ["export NCCL_MNNVL_ENABLE=1", "export NCCL_NET_GDR_LEVEL=SYS"]
+
+
+def test_communicators_are_made_once(monkeypatch):
+    made = []
+    monkeypatch.setattr(presets.dist, "get_backend", lambda: made.append(1) or "gloo")
+    presets.communicators.cache_clear()
+    assert presets.communicators() is presets.communicators()  # a short step is set up in many copies, each of which asks
+    assert made == [1]
+    presets.communicators.cache_clear()

@@ -214,12 +214,17 @@ def findings(plan: Plan, evidence: Evidence) -> Iterator[str]:
 
 
 def _work(known: Mapping[str, Seen]) -> dict[str, object]:
-    """What a GPU does in a step, by architecture, where all launches and all machine code are known."""
+    """What a GPU does in a step, by architecture, where that is kernels on one stream, of which all launches and machine code are known."""
     return {
         name: (
             [(launch.kernel, launch.grid, launch.block, launch.in_graph) for launch in seen.launches],
             sorted((kernel.name, kernel.instructions) for kernel in seen.launched_kernels),
         )
         for name, seen in known.items()
-        if seen.launches and not (seen.hidden or seen.no_code)
+        if seen.launches and not (seen.hidden or seen.no_code) and not _has_copies_or_streams(seen)
     }
+
+
+def _has_copies_or_streams(seen: Seen) -> bool:
+    """Whether a step was seen to do more than kernels one after another: sides may differ in how they copy, or in what runs together."""
+    return len(seen.spans) > len(seen.launches) or len({span.stream for span in seen.spans}) > 1

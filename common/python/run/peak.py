@@ -31,6 +31,7 @@ from common.python.processes.fork_server import ANY_CORE, ForkServer
 from common.python.processes.ranks import RankGroup
 from common.python.project import PROJECT_ROOT
 from common.python.session.planning import choose_device
+from common.python.session.session import folder_in_memory
 from common.python.settings import Device, Settings
 from common.python.storage import make_folder
 
@@ -74,8 +75,8 @@ def measure_peaks(
         chosen = _chosen(device, machine, server)
         for index, gpu in enumerate(machine.gpus if chosen == "cuda" else ()):
             found.append(_kept(_survey(server, machine, (index, gpu), tell, deadline, missing=missing)))
-            if len(machine.gpus) > 1 and any(_lacks_all_reduce(ceilings, missing) for ceilings, _ in found):
-                found = [_kept(each) for each in _all_reduced(server, machine, [ceilings for ceilings, _ in found], tell, deadline)]
+        if len(found) > 1 and any(_lacks_all_reduce(ceilings, missing) for ceilings, _ in found):
+            found = [_kept(each) for each in _all_reduced(server, machine, [ceilings for ceilings, _ in found], tell, deadline)]
     if device is not Device.CUDA:
         with ForkServer(child_environment(PROJECT_ROOT, "cpu")) as server:
             found.append(_kept(_survey(server, machine, None, tell, deadline, missing=missing)))
@@ -167,7 +168,8 @@ def _all_reduced(
     with ExitStack() as stack:
         for gpu in machine.gpus:
             stack.enter_context(lock(gpu.uuid, "benchmark_cli peak"))
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="peak_", dir=MACHINES)))
+        # In memory: of a file on a disk the driver may refuse to map the pages by which ranks meet.
+        folder = Path(stack.enter_context(folder_in_memory()))
         found, why = ask_ranks(server, "cuda", len(each), folder)
     return [_and_all_reduce(one, found, why) for one in each]
 

@@ -48,6 +48,11 @@ def sweep(folder: Path = _SHARED_MEMORY) -> None:
             shutil.rmtree(left, ignore_errors=True)
 
 
+def folder_in_memory() -> tempfile.TemporaryDirectory[str]:
+    """A new folder in shared memory. Where a killed run leaves it, `sweep` finds it."""
+    return tempfile.TemporaryDirectory(prefix=f"benchmark_{os.getpid()}_", dir=_SHARED_MEMORY)
+
+
 @dataclass(frozen=True)
 class Sanitized:
     """What one sanitizer found in a row's CUDA sides, in a sentence; or, where it found nothing or did not run, a note of that."""
@@ -79,7 +84,7 @@ class Session:
         self._rendezvous = 0
         sweep()
         # Outputs go to the referee through memory; input files lie on the disk that is being measured.
-        self._memory = tempfile.TemporaryDirectory(prefix=f"benchmark_{os.getpid()}_", dir=_SHARED_MEMORY)
+        self._memory = folder_in_memory()
         self._disk = tempfile.TemporaryDirectory(prefix="inputs_", dir=folder)
 
     def __enter__(self) -> Self:

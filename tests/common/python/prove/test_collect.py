@@ -10,6 +10,7 @@ import pytest
 from common.python import benchmark_harness
 from common.python.pairs.claims import parse_claim
 from common.python.pairs.directives import Directives
+from common.python.processes.messages import Span
 from common.python.prove.collect import findings
 from common.python.prove.proofs import Seen, prove
 from common.python.settings import Settings
@@ -105,6 +106,21 @@ def test_a_side_that_does_what_the_baseline_does_is_a_finding():
         assert [note.startswith("optimized_a.cu: its launches and their machine code are the baseline's") for note in notes] == [
             True
         ] * found
+
+
+@pytest.mark.parametrize(
+    ("spans", "found"),
+    [
+        ([("copy", 7), ("other", 7)], True),
+        ([("copy", 7), ("other", 7), ("Memcpy PtoP", 7)], False),  # one side may stage it, the other not
+        ([("copy", 7), ("other", 13)], False),  # one side may run them together
+    ],
+)
+def test_sides_that_copy_or_use_streams_are_no_such_finding(spans, found):
+    plan = SimpleNamespace(file=lambda side: Path(f"{side}_a.cu"))
+    work = tuple(Span(name=name, start_ns=0, end_ns=1, stream=stream) for name, stream in spans)
+    seen = Seen((a_kernel("copy"), a_kernel("other")), (a_launch("copy"), a_launch("other")), work)
+    assert bool(list(findings(plan, {"baseline": {"90a": seen}, "optimized": {"90a": seen}}))) == found
 
 
 def test_a_triton_side_is_proven_ahead_of_time_and_checked_in_the_interpreter(verified):

@@ -4,6 +4,7 @@ import json
 import re
 from contextlib import nullcontext
 from datetime import datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -214,12 +215,19 @@ def test_each_gpu_keeps_what_all_found_together(monkeypatch, apart, missing, ask
     monkeypatch.setattr(peak, "MACHINES", apart)
     monkeypatch.setattr(peak, "_chosen", lambda *_: "cuda")
     monkeypatch.setattr(peak, "_survey", lambda server, machine, place, *_, missing: each[place[0]])
-    monkeypatch.setattr(peak, "ask_ranks", lambda server, device, ranks, folder: ((a_ceiling("all_reduce", ranks * 1e9, "bytes/s"),), ""))
+    folders = []
+
+    def ask(server, device, ranks, folder):
+        folders.append(folder)
+        return (a_ceiling("all_reduce", ranks * 1e9, "bytes/s"),), ""
+
+    monkeypatch.setattr(peak, "ask_ranks", ask)
 
     found = peak.measure_peaks(Device.CUDA, lambda line: None, missing=missing)
     rates = [{c.name: c.value.estimate for c in ceilings.ceilings}["all_reduce"] for ceilings, _ in found]
     assert rates == [2e9 if asked else 3e9] * 2
     assert not asked or all(ceilings.missing == {} for ceilings, _ in found)
+    assert [folder.parent for folder in folders] == [Path("/dev/shm")] * asked  # the driver maps no page of a file on a disk
     assert sorted(path.name for path in apart.glob("*.json")) == ["GPU-0.json", "GPU-1.json"]
 
 
