@@ -30,7 +30,7 @@ WORKLOAD = Workload(
     outputs=outputs,
     reference=averaged,
     ranks=(2, 4, 8),
-    time_at={"tokens": 1024, "width": 2048, "layers": 12, "loss_scale": 32768.0},  # 403 million weights, 32 MiB each gradient
+    time_at={"tokens": 4096, "width": 2048, "layers": 12, "loss_scale": 32768.0},  # 403 million weights, 32 MiB each gradient
     cpu_at={"tokens": 16, "width": 128, "layers": 2, "loss_scale": 256.0},
     check_at=(
         {"tokens": 9, "width": 32, "layers": 2, "loss_scale": 256.0},

@@ -32,11 +32,11 @@ WORKLOAD = Workload(
     ),
     # The least: what reads BF16 values and writes BF16 values, with the weights packed ahead.
     work=lambda tokens, k, n, spike: {"fp8": 2 * tokens * k * n, "dram_read": 2 * tokens * k + n * k, "dram_write": 2 * tokens * n},
-    # Rows of y have a root mean square of 1. Errors are normal: 0.087 for one scale a tensor, 0.038 for one a row, and the worst of 3e7
-    # some 6 times that.
+    # Rows of y have a root mean square of 1. Errors are normal. On a CPU they have a deviation of 0.0864 with one scale a tensor, and of
+    # 0.0375 with one a row. A run looks at 1e9 answers: 7.5 deviations, which less than one run in 10 000 exceeds.
     rtol=0.02,
-    atol=0.6,
-    changes=Precision(rtol=0.02, atol=0.23),
+    atol=0.65,
+    changes=Precision(rtol=0.02, atol=0.28),
     goal="accuracy",
     constants=("w",),
 )

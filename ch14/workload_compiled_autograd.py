@@ -27,7 +27,7 @@ WORKLOAD = Workload(
     outputs=lambda layers, batches, rows, width: {"gradients": Spec((layers, width, width), torch.float32)},
     reference=reference,
     constants=("weights",),
-    time_at={"layers": 8, "batches": 8, "rows": 8, "width": 4096},
+    time_at={"layers": 8, "batches": 8, "rows": 8, "width": 8192},  # kernels long enough that the host, queueing 500, keeps ahead
     cpu_at={"layers": 3, "batches": 3, "rows": 8, "width": 256},
     check_at=({"layers": 2, "batches": 2, "rows": 3, "width": 65}, {"layers": 1, "batches": 3, "rows": 17, "width": 32}),
     work=lambda layers, batches, rows, width: {
@@ -36,5 +36,5 @@ WORKLOAD = Workload(
         "dram_write": 4 * layers * width * width,
     },
     rtol=1e-4,  # sums of float32 products in another order than float64's, carried on through the layers' derivatives
-    atol=6e-3,  # gradients are of size 11; float32 loses 2e-3 of some at a width of 2048 already
+    atol=8e-3,  # gradients are of size 11; float32 loses 2e-3 of some at a width of 2048, and 3e-3 at 4096
 )

@@ -37,7 +37,10 @@ def entropy_of(logits):
 
 
 def free_share(device):
-    """The share of the device's memory that the driver has free, 1 without a GPU. The host asks; it need not wait for kernels."""
+    """The share of the device's memory that the driver has free, 1 without a GPU.
+
+    The driver can take milliseconds to answer (github.com/sgl-project/sglang, issue 25225): ask where memory is taken, not in every step.
+    """
     if device.type != "cuda":
         return 1.0
     free, total = torch.cuda.mem_get_info(device)

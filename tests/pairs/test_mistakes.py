@@ -93,3 +93,28 @@ def test_a_scale_off_by_more_than_rounding_is_refused(tmp_path):
     assert not case.refuses((y, scale * (1 + 2.0**-8)), "optimized")
     assert case.refuses((y, scale * 1.02), "optimized")
     assert case.refuses((y, scale.float().to(torch.float8_e4m3fn)), "optimized")
+
+
+def in_e4m3(values, dim):
+    """`values` rounded to e4m3 by the largest of them along `dim`, and the scales to multiply by."""
+    scale = values.abs().amax(dim, keepdim=True) / 448
+    return (values / scale).to(torch.float8_e4m3fn).double(), scale
+
+
+def test_mistakes_of_scales_are_refused(tmp_path):
+    workload = load_workload(ROOT / "ch13/workload_fp8_per_channel.py")
+    (case,) = cases_of(workload, [workload.check_at[0]], tmp_path)
+    x, w = (case.values[name].double() for name in "xw")
+
+    def is_refused(x, w):
+        found = torch.nn.functional.rms_norm((x @ w.T).to(torch.bfloat16), (len(w),))
+        return refused((found,), case, workload.tolerance("optimized"))
+
+    rows, scales = in_e4m3(x, 1)
+    channels, scales_of_channels = in_e4m3(w, 1)
+    whole, scale = in_e4m3(x, (0, 1))
+    assert not is_refused(rows * scales, channels * scales_of_channels)
+    assert not is_refused(rows, channels * scales_of_channels)  # the norm cancels a token's scale
+    assert is_refused(whole * scale, channels * scales_of_channels)  # a spike spoils all tokens
+    assert is_refused(rows * scales, channels)  # a channel's scale is left out
+    assert is_refused(rows * scales, channels * scales_of_channels.roll(1, 0))  # the channel before's

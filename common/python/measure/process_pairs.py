@@ -137,7 +137,7 @@ class Measurement:
             clock=self._plan.clock,
             cache=self._plan.described.cache,
             mode="cold_start" if self._session.is_cold(self._plan) else "sustained" if self._sustained else "burst",
-            launch_latency_hidden=self._plan.clock == "device" and self._hold,
+            launch_latency_hidden=self._is_held,
             calls_per_sample=self._copies,
             buffer_sets=self._sets,
             places=self._plan.described.places if self._plan.device == "cuda" else {},
@@ -159,6 +159,11 @@ class Measurement:
             ranks=self._plan.ranks,
         )
         return Measured(timing, self._checks, self._peaks, self._metrics)
+
+    @property
+    def _is_held(self) -> bool:
+        """Whether no launch latency is in the times."""
+        return self._plan.clock == "device" and self._hold
 
     def _rank_notes(self) -> list[str]:
         """What is to be known of the times of several ranks."""
@@ -204,7 +209,7 @@ class Measurement:
             if held and not self._hold:  # from this unit on launch latency is in the times, and none is in those before
                 units, already_s = units[-1:], before_s
             self._session.tell(self._running_estimate(units))
-            reason = self._rule.reason(units, self._timed_s - already_s, self._prepare_s)
+            reason = self._rule.reason(units, self._timed_s - already_s, self._prepare_s, is_held=self._is_held)
             if self._throttle.is_unfit and (reason or (self._throttle.is_hopeless and len(units) >= FEWEST_UNITS)):
                 return units, StopReason.THROTTLED
             if reason:

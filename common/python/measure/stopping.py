@@ -53,15 +53,18 @@ class StopRule:
         self._accepting = settings.accept_regressions and not standards.refuses(plan, shape)
         self._standard = None if self._accepting else standards.of(plan, shape)
 
-    def reason(self, units: Sequence[Unit], timed_s: float, prepare_s: float) -> StopReason | None:
-        """Why these are enough units, or None; `timed_s` were spent on them, `prepare_s` on the last unit's slowest `prepare`."""
+    def reason(self, units: Sequence[Unit], timed_s: float, prepare_s: float, *, is_held: bool) -> StopReason | None:
+        """Why these are enough units, or None; `timed_s` were spent on them, `prepare_s` on the last unit's slowest `prepare`.
+
+        `is_held`: no launch latency is in their times.
+        """
         count = len(units)
         if self._fixed:
             return StopReason.FIXED if count >= LEAST_UNITS else None
         if count < self._least(units, prepare_s) or count % LOOK_EVERY:
             return None
         if self._accepting:
-            return self._accepting_reason(units, timed_s + count * prepare_s)
+            return self._accepting_reason(units, timed_s + count * prepare_s, is_held=is_held)
         if self._standard and gated_logs(units, self._standard.goal):
             if reason := self._gated_reason(self._standard, units, timed_s):
                 return reason
@@ -73,7 +76,7 @@ class StopRule:
             return StopReason.UNIT_CAP
         return StopReason.TIME_BUDGET if _ends_by_the_next_look(self._budget_s, timed_s, count) else None
 
-    def _accepting_reason(self, units: Sequence[Unit], spent_s: float) -> StopReason | None:
+    def _accepting_reason(self, units: Sequence[Unit], spent_s: float, *, is_held: bool) -> StopReason | None:
         """Why these are enough units to accept, or None: ten that are narrow, or six of a dear row that may be accepted as it is."""
         count, allowance = len(units), self._standards.allowance(self._plan, units)
         half_width = self._half_width_percent(units, allowance.known)
@@ -82,7 +85,7 @@ class StopRule:
         if count >= MOST_UNITS:
             return StopReason.UNIT_CAP
         is_late = _ends_by_the_next_look(ACCEPTING_BUDGET_S, spent_s, count)
-        widest = max(allowance.band_percent, widest_accepted(self._plan, is_held=self._plan.clock == "device"))
+        widest = max(allowance.band_percent, widest_accepted(self._plan, is_held=is_held))
         return StopReason.TIME_BUDGET if is_late and half_width <= widest / 2 else None
 
     @property

@@ -167,7 +167,7 @@ def stopped(standards, plan, seed, deviation, **changes):
     standard = Standard(own, TIME, len(RUNGS) + 1, rungs)
     standards.of = lambda *_: standard
     rule = StopRule(Settings(), standards, plan, "default")
-    count = next(count for count in range(LEAST_UNITS, MOST_UNITS + 1) if rule.reason(measured[:count], 1.0, 0.0))
+    count = next(count for count in range(LEAST_UNITS, MOST_UNITS + 1) if rule.reason(measured[:count], 1.0, 0.0, is_held=True))
     return standard.changes(measured[:count], 0.5, None), count
 
 

@@ -80,8 +80,8 @@ def test_a_serving_row_stops_once_its_goal_is_precise(tmp_path):
     plan = a_serving_plan(tmp_path)
     rule = StopRule(Settings(), standards_for(plan), plan, "default")
     units = served_units(2.0, count=24)
-    assert rule.reason(units[: FEW_UNITS - 1], 5.0, 0.1) is None
-    assert any(rule.reason(units[:count], 5.0, 0.1) for count in range(FEW_UNITS, 13))
+    assert rule.reason(units[: FEW_UNITS - 1], 5.0, 0.1, is_held=True) is None
+    assert any(rule.reason(units[:count], 5.0, 0.1, is_held=True) for count in range(FEW_UNITS, 13))
 
 
 def test_any_figure_of_served_requests_can_be_predicted(tmp_path):

@@ -12,14 +12,14 @@ from tests.support.factories import a_provenance, an_expectation, recorded_ladde
 from tests.support.plans import SHAPE, a_plan, standards_for
 
 
-def stops(plan, units, *, unit_s=0.1, prepare_s=0.0, noise=None, **choices):
+def stops(plan, units, *, unit_s=0.1, prepare_s=0.0, noise=None, is_held=True, **choices):
     """After how many of `units`, each of `unit_s`, a measurement stops, and why; None if it would go on after the last."""
     standards = standards_for(plan, **choices)
     if noise:
         standards.noise = noise
     rule = StopRule(Settings(**choices), standards, plan, "default")
     for count in range(1, len(units) + 1):
-        if reason := rule.reason(units[:count], count * unit_s, prepare_s):
+        if reason := rule.reason(units[:count], count * unit_s, prepare_s, is_held=is_held):
             return count, reason
     return None
 
@@ -118,10 +118,11 @@ def test_accepting_a_dear_row_ends_once_it_may_be_accepted_as_it_is(expecting, u
     assert stops(expecting, wild, **dear) == (24, StopReason.UNIT_CAP)
 
 
-def test_accepting_what_a_host_paces_ends_at_a_wider_interval(tmp_path):
+@pytest.mark.parametrize(("is_held", "found"), [(False, (6, StopReason.TIME_BUDGET)), (True, (24, StopReason.UNIT_CAP))])
+def test_accepting_what_a_host_paces_ends_at_a_wider_interval(tmp_path, is_held, found):
     wild = recorded_units(2.0, count=24, deviation=0.1)
 
-    assert stops(a_plan(tmp_path, clock="launch"), wild, unit_s=7.0, accept_regressions=True) == (6, StopReason.TIME_BUDGET)
+    assert stops(a_plan(tmp_path), wild, unit_s=7.0, accept_regressions=True, is_held=is_held) == found
 
 
 @pytest.mark.parametrize("choices", [{"iterations": 3}, {"cold_start": True}])
