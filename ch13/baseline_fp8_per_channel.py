@@ -13,9 +13,10 @@ def quantized(values):
 
 def prepare(x, w, n):
     weights, scale_w = quantized(w)
+    compiled = torch.compile(quantized, fullgraph=True, dynamic=False)
 
     def step():
-        values, scale_x = quantized(x)
+        values, scale_x = compiled(x)
         product = torch._scaled_mm(values, weights.T, scale_x, scale_w.T, out_dtype=torch.bfloat16, use_fast_accum=True)
         return F.rms_norm(product, (n,))
 

@@ -1,8 +1,8 @@
 """One scale a token that nobody applies: the norm cancels it."""
 # predicts: baseline error 0.0861 = ((2**-9 / 12**0.5 * spike / 448)**2 + (2**-4 / 3**0.5)**2 / 2.164)**0.5  (x below e4m3's normal range)
 # predicts: optimized error 0.0347 = (2 * (2**-4 / 3**0.5)**2 / 2.164)**0.5  (x and w rounded to 3 bits of mantissa)
-# predicts: baseline 1.11 ms = 2 * tokens * k * n / fp8 + (17 * tokens * k + 4 * tokens * n) / dram_copy  (product, quantizing, norm)
-# predicts: optimized 1.11 ms = 2 * tokens * k * n / fp8 + (17 * tokens * k + 4 * tokens * n) / dram_copy  (as many passes)
+# predicts: baseline 0.785 ms = 2 * tokens * k * n / fp8 + (5 * tokens * k + 4 * tokens * n) / dram_copy  (product, quantizing, norm)
+# predicts: optimized 0.730 ms = 2 * tokens * k * n / fp8 + (3 * tokens * k + 4 * tokens * n) / dram_copy  (a row is read once)
 
 import torch
 import torch.nn.functional as F
@@ -18,9 +18,10 @@ def quantized(values, dim):
 def prepare(x, w, n):
     weights, scale_w = quantized(w, (0, 1))
     one = torch.ones_like(scale_w)
+    compiled = torch.compile(quantized, fullgraph=True, dynamic=False)
 
     def step():
-        values, _ = quantized(x, 1)  # a token's scale is a factor of its row of the product, and a norm divides by those
+        values, _ = compiled(x, 1)  # a token's scale is a factor of its row of the product, and a norm divides by those
         product = torch._scaled_mm(values, weights.T, one, scale_w.T, out_dtype=torch.bfloat16, use_fast_accum=True)
         return F.rms_norm(product, (n,))
 
