@@ -1,4 +1,4 @@
-// Optimized: threads counted over the whole table: full warps.
+// Optimized: the occupancy API chooses the size of the block.
 // predicts: optimized = 0.781 x baseline  (100 lanes have work of 128 that are issued)
 // proves: block > baseline
 // proves: counter smsp__thread_inst_executed_per_inst_executed.ratio > 1.2 x baseline

@@ -1,4 +1,4 @@
-"""Baseline: queries are multiplied by the key matrix; PyTorch's attention takes all heads as queries of one shared key."""
+"""Baseline: PyTorch's attention: heads are queries of one key."""
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention

@@ -1,5 +1,6 @@
-"""Library: two batched products by cuBLAS and PyTorch's softmax between them, in fp16; scores are written to memory.
+"""Library: cuBLAS's two batched products, and a softmax, in fp16.
 
+Scores are written to memory between them.
 Scores that are written in bf16 cost most of the tolerance. fp16 has three bits more in the same bytes, and the range suffices.
 """
 

@@ -30,13 +30,13 @@ WORKLOAD = Workload(
     reference=lambda x, w, dy: (x @ w.T, dy @ w, dy.T @ x * len(x) ** -0.5),
     time_at={"tokens": 2048, "k": 1024, "n": 1024, "steps": 100, "sequences": 16, "length": 256},
     check_at=(
-        {"tokens": 16, "k": 48, "n": 64, "steps": 1, "sequences": 1, "length": 16},
+        {"tokens": 48, "k": 48, "n": 64, "steps": 1, "sequences": 1, "length": 16},
         {"tokens": 80, "k": 32, "n": 32, "steps": 1, "sequences": 1, "length": 16},
-        {"tokens": 32, "k": 128, "n": 16, "steps": 1, "sequences": 1, "length": 16},
+        {"tokens": 64, "k": 128, "n": 96, "steps": 1, "sequences": 1, "length": 16},
     ),
     work=lambda tokens, k, n, steps, sequences, length: {"fp32": 6 * tokens * k * n},
     rtol=0.05,
-    atol=1.0,  # a product of two rounded matrices is off by 0.14 of its deviation, 1 or less; 7 of these
+    atol=1.0,  # on a CPU errors have a deviation of 0.134, at the check shapes at most 0.145; a call has 5e6 answers. 6.9 of these
     constants=("start", "texts", "signs"),
     goal="loss",
     metrics=metrics,

@@ -21,7 +21,6 @@ PROVES_NOTHING = {
     "ch03:numa_unaware",  # and on which node
     "ch04:nccl_config",  # which communicator an all-reduce runs in
     "ch05:dataloader",  # which process decodes
-    "ch05:gpu_input_engine",  # which part of the GPU decompresses
     "ch05:gpudirect_storage",  # which way a file's bytes take to the device
     "ch05:gpudirect_storage_compat",
     "ch05:io_uring",  # how many reads are in flight

@@ -33,6 +33,7 @@ Written by `tools/checks/pages.py` from the expectations files of this folder. T
 - **speedup**: the baseline's time divided by that of the side.
 - **of library**: the library's time divided by that of the side; above 1x the side is faster than the library.
 - **share of ceiling**: the time that the least possible work takes at the ceiling measured on the same machine, divided by the side's time.
+  The ceiling is named: `fp32` is torch's FP32 product, `fp32_fma` are multiply-adds, which reach more.
 - **peak memory**: the most device memory that the side's process held at once.
 - **proves**: holds in the optimized side and not in the baseline. **has**: holds in the optimized side.
 - **fewer**, **more**: compared with the baseline. **launches**: what the host starts in one step."""
@@ -81,7 +82,7 @@ def _timings(measured: MeasuredPair) -> Iterator[str]:
         entries = ", ".join(f"{key} = {value}" for key, value in expected.shape.items())
         goal = "" if expected.goal == TIME else f" Goal `{expected.goal}`: {speedup_text(expected.ratio)} as good as the baseline."
         head = f"**{place(model, shape)}**: {entries}; clock `{expected.clock}`, caches {expected.cache}.{goal}"
-        yield f"{head}\n\n{_table(measured, expected)}"
+        yield "\n\n".join([f"{head}\n\n{_table(measured, expected)}", *_metrics(expected)])
     for model, known in measured.models.items():
         if measured.shapes and not known:
             yield f"**{place(model, 'default')}**: {NOT_MEASURED}."
@@ -104,7 +105,7 @@ def _table(measured: MeasuredPair, expected: Expectation) -> str:
                 _speedup(expected, side),
                 *([_over_step(expected, before[side], side) if side in before else ""] if before else []),
                 speedup_text(library) if library else "",
-                share_text(own.share) if own.share else NOT_MEASURED,
+                f"{share_text(own.share)} of `{own.share.key}`" if own.share else NOT_MEASURED,
                 bytes_text(own.peak_memory_bytes) if own.peak_memory_bytes is not None else NOT_MEASURED,
                 *([figure_interval_text(own.figure, expected.unit) if own.figure else NOT_MEASURED] if has_figures else []),
             ]
@@ -113,6 +114,18 @@ def _table(measured: MeasuredPair, expected: Expectation) -> str:
     if before:
         head.insert(3, OVER_STEP)
     return rows(tuple(head), body)
+
+
+def _metrics(expected: Expectation) -> Iterator[str]:
+    """A list of the workload's own figures, side by side, but for the goal, which the table has."""
+    names = {name: metric for own in expected.metrics.values() for name, metric in own.items() if name != expected.goal}
+    if not names:
+        return
+    lines = ["Figures of the workload itself, self-reported:\n"]
+    for name, metric in names.items():
+        values = [f"{side} {own[name].value:.5g}" for side, own in expected.metrics.items() if name in own]
+        lines.append(f"- `{name}`, {metric.unit}: {', '.join(values)}; {metric.better} is better")
+    yield "\n".join(lines)
 
 
 def _speedup(expected: Expectation, side: str) -> str:

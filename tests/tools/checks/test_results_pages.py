@@ -6,7 +6,7 @@ import pytest
 
 from common.python.gate.expectations import keep_expectations
 from common.python.gate.statistics import median_ns, ratio_interval
-from common.python.results import Share
+from common.python.results import ReportedMetric, Share
 from common.python.wording import interval_text, speedup_text
 from tests.support.factories import a_provenance, an_expectation, recorded_ladder
 from tests.tools.checks.conftest import LADDER_NS
@@ -54,11 +54,26 @@ def test_a_timing_has_a_table_with_intervals_shares_and_memory(chapter):
         "side": ["time", "speedup", "of library", "share of ceiling", "peak memory"],
         "---": ["---"] * 5,
         "baseline": [interval_text(first.sides["baseline"].time_ns), "", "", "not measured yet", "3.00 MiB"],
-        "optimized": [interval_text(first.sides["optimized"].time_ns), speedup_text(first.speedup), "", "92 %", "3.00 MiB"],
+        "optimized": [interval_text(first.sides["optimized"].time_ns), speedup_text(first.speedup), "", "92 % of `dram`", "3.00 MiB"],
     }
     assert "clock `device`, caches hot. Goal `memory`: 1.50x [1.50, 1.50] as good as the baseline.\n" in section
     assert "H200: predicted 3x, measured 2.31x: missed, 1.30 times apart." in section
     assert "Not measured yet" not in section
+
+
+def test_figures_of_the_workload_stand_below_the_table_and_the_goal_in_it_alone(chapter):
+    def told(**values):
+        return {name: ReportedMetric(value=value, unit="nats", better="lower") for name, value in values.items()}
+
+    found = {"baseline": told(loss=1.0204, regret=3.0), "optimized": told(loss=1.0351, regret=2.0, best=8192.0)}
+    keep(chapter, default=an_expectation(3.0).model_copy(update={"metrics": found, "goal": "regret"}))
+    section = section_of(chapter)
+    assert (
+        "\n- `loss`, nats: baseline 1.0204, optimized 1.0351; lower is better\n- `best`, nats: optimized 8192; lower is better\n" in section
+    )
+    assert "`regret`, nats" not in section
+    keep(chapter, default=an_expectation(3.0))
+    assert "self-reported" not in section_of(chapter)
 
 
 def test_a_model_with_a_file_that_lacks_the_pair_says_so(chapter):
