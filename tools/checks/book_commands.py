@@ -188,7 +188,7 @@ def planner(root: Path, server: ForkServer | None = None) -> Iterator[Planner]:
     with tempfile.TemporaryDirectory() as folder:
 
         def plans_of(settings: Settings) -> tuple[Plan, ...]:
-            key = repr((settings.targets, settings.kwargs, settings.ranks))
+            key = repr((settings.targets, settings.kwargs, settings.sweep, settings.ranks))
             if key not in known:
                 selections = select(discover(root), settings.targets).selections
                 on_cpu = settings.model_copy(update={"device": Device.CPU})
