@@ -15,7 +15,7 @@ from pathlib import Path
 
 from common.python.command import Arguments, exit_with
 from common.python.errors import BenchmarkError
-from common.python.pairs.discovery import discover
+from common.python.pairs.discovery import Tree, discover
 from common.python.pairs.sources import with_imports
 from common.python.pairs.targets import select
 from common.python.processes.fork_server import ForkServer
@@ -56,23 +56,23 @@ def printed_in(page: Path) -> Iterator[Command]:
         yield Command(page, text.count("\n", 0, match.start(1)) + 1, tuple(words), frozenset(made))
 
 
-def complaint(command: Command, root: Path, plans_of: Planner) -> str:
-    """Why a command below `root` would be refused, in one sentence; "" where it would run, or is of another program."""
+def complaint(command: Command, tree: Tree, plans_of: Planner) -> str:
+    """Why a command at the root of `tree` would be refused, in one sentence; "" where it would run, or is of another program."""
     program, *arguments = command.words
     try:
         if program == "benchmark_cli":
-            _try_command(arguments, command.made, root, plans_of)
+            _try_command(arguments, command.made, tree, plans_of)
         elif program == "python" and arguments[:1] and arguments[0].endswith(".py"):
-            return _complaint_of_script(arguments, root)
+            return _complaint_of_script(arguments, tree.root)
     except BenchmarkError as error:
         return str(error)
     return ""
 
 
-def _try_command(arguments: list[str], made: frozenset[str], root: Path, plans_of: Planner) -> None:
+def _try_command(arguments: list[str], made: frozenset[str], tree: Tree, plans_of: Planner) -> None:
     """Raises BenchmarkError for what `benchmark_cli` would refuse. What lies below a --root of the reader's own is not looked for."""
     name, flags = parsed(arguments)
-    settings = settings_of(name, {**flags, "root": root}) if name in _SUITE else None
+    settings = settings_of(name, {**flags, "root": tree.root}) if name in _SUITE else None
     target = flags.get("target")
     targets = settings.targets if settings else (target,) if target and name != "new" else ()
     if flags.get("root") or not targets or made.issuperset(targets):
@@ -80,7 +80,7 @@ def _try_command(arguments: list[str], made: frozenset[str], root: Path, plans_o
     if settings and (settings.kwargs or settings.sweep or settings.ranks):
         plans_of(settings)
     else:
-        select(discover(root), targets)
+        select(tree, targets)
 
 
 def _complaint_of_script(arguments: list[str], root: Path) -> str:
@@ -95,9 +95,10 @@ def _complaint_of_script(arguments: list[str], root: Path) -> str:
 def findings(root: Path, server: ForkServer | None = None) -> Iterator[str]:
     """A sentence for each command of a page below `root` that would not run. Runs share `server`, or one of their own."""
     pages = sorted({page for pattern in PAGES for page in root.glob(pattern)})
+    tree = discover(root)
     with planner(root, server) as plans_of:
         for command in (each for page in pages for each in printed_in(page)):
-            if wrong := complaint(command, root, plans_of):
+            if wrong := complaint(command, tree, plans_of):
                 yield f"{command.page.relative_to(root)}:{command.line}: `{' '.join(command.words)}`: {wrong}"
 
 
