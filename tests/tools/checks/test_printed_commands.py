@@ -1,4 +1,4 @@
-"""A command that a page prints is found where the command line, the planner or a script would refuse it, and passes where they would not."""
+"""A command of a page is found where the command line, the planner or a script would refuse it, and passes where they would not."""
 
 import pytest
 
