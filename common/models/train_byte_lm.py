@@ -113,7 +113,7 @@ def train(
     groups = [{"params": matrices, "weight_decay": WEIGHT_DECAY}, {"params": vectors, "weight_decay": 0.0}]
     optimizer = torch.optim.AdamW(groups, lr=PEAK_RATE, betas=(0.9, 0.95), fused=device.type == "cuda")
     training, held_out = corpus.training.to(device), corpus.validation.to(device)
-    step = _training_step(weights, config, optimizer, compiled=options.compile)
+    step = _training_step(weights, config, optimizer, compiled=device.type == "cuda")
 
     def tokens() -> torch.Tensor:
         starts = torch.randint(len(training) - options.context - 1, (options.batch,), generator=generator, device=device)
@@ -175,7 +175,6 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="the folder to write to")
     parser.add_argument("--batch", type=int, default=32, help="sequences a step")
     parser.add_argument("--context", type=int, default=2048, help="bytes a sequence")
-    parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=torch.cuda.is_available())
     options = parser.parse_args()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     config = PRESETS[options.preset]()

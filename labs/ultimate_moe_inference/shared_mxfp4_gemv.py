@@ -1,4 +1,4 @@
-"""Vectors times the MXFP4 matrices of the experts that they go to: weights are unpacked in registers."""
+"""Vectors times MXFP4 matrices of the experts that they go to: unpacked in registers. A copy of ch16/shared_mxfp4_gemv.py."""
 
 import torch
 import triton

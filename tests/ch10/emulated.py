@@ -120,6 +120,13 @@ def is_right(workload, c, values):
     return accepts(workload.tolerance("optimized"), [c], [reference])
 
 
+def assert_right_however_late(side, workload, shape, **how):
+    """Copies and products may end at once, as late as they may, or by chance: the side's answer is right."""
+    values = inputs_of(workload, shape)
+    for laziness in LAZINESS:
+        assert is_right(workload, side.run(values, shape, laziness=laziness, **how), values), laziness
+
+
 def waits(file, pattern):
     """The lines of a file of the chapter that wait, as file:line and their text."""
     lines = (CHAPTER / file).read_text().splitlines()

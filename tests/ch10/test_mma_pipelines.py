@@ -12,7 +12,7 @@ from common.python.pairs.directives import read_directives
 from common.python.session.session import BUILD_CACHE
 from tests.ch07.sides import wavefronts
 from tests.ch10 import emulated
-from tests.ch10.emulated import CHAPTER, LAZINESS, inputs_of, is_right, skip_without_compiler
+from tests.ch10.emulated import CHAPTER, assert_right_however_late, inputs_of, is_right, skip_without_compiler
 from tests.emulation import emulate
 from tests.support.cuda_sides import constants_of, listing_of
 from tests.support.teeth import ROOT
@@ -132,9 +132,7 @@ def ever_wrong(side, skipped=""):
 
 @pytest.mark.parametrize("shape", [*SHAPES, TMA_ROUNDS], ids=str)
 def test_the_tma_side_is_right_however_late_its_copies_are(tma, shape):
-    values = inputs_of(WORKLOAD, shape)
-    for laziness in LAZINESS:
-        assert right(tma.run(values, shape, laziness=laziness), values), laziness
+    assert_right_however_late(tma, WORKLOAD, shape)
 
 
 TMA_WAITS = [

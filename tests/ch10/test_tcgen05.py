@@ -6,7 +6,7 @@ import pytest
 
 from common.python.child.sides.loader import load_workload
 from common.python.pairs.directives import read_directives
-from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
+from tests.ch10.emulated import CHAPTER, assert_right_however_late, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
 
 pytestmark = pytest.mark.slow
 
@@ -29,9 +29,7 @@ def right(c, values):
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_it_is_right_however_late_its_copies_and_products_are(side, shape):
-    values = inputs_of(WORKLOAD, shape)
-    for laziness in LAZINESS:
-        assert right(side.run(values, shape, laziness=laziness), values), laziness
+    assert_right_however_late(side, WORKLOAD, shape)
 
 
 def test_all_waits_were_found():

@@ -7,7 +7,17 @@ import torch
 
 from common.python.child.sides.loader import load_workload
 from common.python.pairs.directives import read_directives
-from tests.ch10.emulated import CHAPTER, LAZINESS, SKELETON, build, inputs_of, is_right, shapes_of, skip_without_compiler, waits
+from tests.ch10.emulated import (
+    CHAPTER,
+    SKELETON,
+    assert_right_however_late,
+    build,
+    inputs_of,
+    is_right,
+    shapes_of,
+    skip_without_compiler,
+    waits,
+)
 from tests.support.cuda_sides import built
 
 pytestmark = pytest.mark.slow
@@ -35,9 +45,7 @@ def right(c, values):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("side", SIDES)
 def test_a_side_is_right_however_late_its_copies_and_products_are(emulated, side, shape):
-    values = inputs_of(WORKLOAD, shape)
-    for laziness in LAZINESS:
-        assert right(emulated[side].run(values, shape, laziness=laziness), values), laziness
+    assert_right_however_late(emulated[side], WORKLOAD, shape)
 
 
 WAIT = r"\b(barrier_wait|warpgroup_sync|wait_until_stores_have_read|__syncthreads|wgmma_wait<\d>)\("

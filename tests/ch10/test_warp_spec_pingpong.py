@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from common.python.child.sides.loader import load_workload
-from tests.ch10.emulated import CHAPTER, LAZINESS, build, inputs_of, is_right, shapes_of, skip_without_compiler
+from tests.ch10.emulated import CHAPTER, LAZINESS, assert_right_however_late, build, inputs_of, is_right, shapes_of, skip_without_compiler
 from tests.support.cuda_sides import built
 
 pytestmark = pytest.mark.slow
@@ -33,9 +33,7 @@ def right(c, values):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("side", SIDES)
 def test_a_side_is_right_however_late_its_copies_and_products_are(emulated, side, shape):
-    values = inputs_of(WORKLOAD, shape)
-    for laziness in LAZINESS:
-        assert right(emulated[side].run(values, shape, laziness=laziness), values), laziness
+    assert_right_however_late(emulated[side], WORKLOAD, shape)
 
 
 def test_whoever_does_not_wait_for_a_turn_takes_stages_that_are_not_his(emulated):

@@ -184,13 +184,14 @@ def _becomes(printed: Printed, resolve: Callable[[str], Resolved]) -> Resolved:
 def planner(root: Path, server: ForkServer | None = None) -> Iterator[Planner]:
     """Plans a run below `root` as --dry-run does where there is no GPU; all runs share `server`, or one of their own."""
     machine = describe_machine(root).model_copy(update={"gpus": ()})
+    tree = discover(root)
     known: dict[str, tuple[Plan, ...]] = {}
     with tempfile.TemporaryDirectory() as folder:
 
         def plans_of(settings: Settings) -> tuple[Plan, ...]:
-            key = repr((settings.targets, settings.kwargs, settings.ranks))
+            key = repr((settings.targets, settings.kwargs, settings.sweep, settings.ranks))
             if key not in known:
-                selections = select(discover(root), settings.targets).selections
+                selections = select(tree, settings.targets).selections
                 on_cpu = settings.model_copy(update={"device": Device.CPU})
                 known[key] = make_plans(selections, on_cpu, machine, used, Path(folder))
             return known[key]

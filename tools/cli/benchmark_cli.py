@@ -443,13 +443,20 @@ def run_command_line(arguments: list[str]) -> int:
         gc.enable()
 
 
+@functools.cache
+def _commands() -> dict[str, Any]:
+    """By name; typer needs as long to make them as `discover` to read the tree."""
+    _add_suite_commands()
+    made: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
+    return made
+
+
 def parsed(arguments: list[str]) -> tuple[str, dict[str, Any]]:
     """The command and its flags, as `run_command_line` reads them; nothing is run.
 
     Raises BenchmarkError for what it would refuse, and for no command.
     """
-    _add_suite_commands()
-    commands = vars(typer.main.get_command(app))["commands"]
+    commands = _commands()
     name, *rest = arguments or [""]
     if name not in commands:
         raise BenchmarkError(f"No such command {name!r}; expected one of {', '.join(commands)}")

@@ -33,11 +33,11 @@ def find_browser(which: Callable[[str], str | None] = shutil.which) -> str:
     raise BenchmarkError(f"found none of {', '.join(BROWSERS)} on the PATH; expected one, for example from `apt-get install chromium`")
 
 
-def draw(page: Path, picture: Path, browser: str, size: tuple[int, int] = (WIDTH, HEIGHT)) -> None:
-    """Write what `browser` shows of the file `page` in a window of `size` pixels. Raises BenchmarkError if it writes nothing."""
+def draw(page: Path, picture: Path, browser: str) -> None:
+    """Write what `browser` shows of the file `page` in a window of its first screen. Raises BenchmarkError if it writes nothing."""
     with tempfile.TemporaryDirectory() as profile:
         command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-device-scale-factor=1"]
-        command += [f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1]}", f"--screenshot={picture}", page.resolve().as_uri()]
+        command += [f"--user-data-dir={profile}", f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={picture}", page.resolve().as_uri()]
         ended = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=_LIMIT_S, check=False)
     if ended.returncode or not picture.is_file():
         said = ended.stderr.strip().splitlines()
@@ -49,8 +49,6 @@ def main(arguments: list[str] | None = None) -> int:
     parser = Arguments(description=__doc__)
     parser.add_argument("run", nargs="?", type=Path, default=RUN, help="a run's folder")
     parser.add_argument("picture", nargs="?", type=Path, default=PICTURE, help="the PNG to write")
-    parser.add_argument("--width", type=int, default=WIDTH, help="of the window, in pixels")
-    parser.add_argument("--height", type=int, default=HEIGHT, help="of the window, in pixels")
     chosen = parser.parse_args(arguments)
     try:
         browser = find_browser()
@@ -58,10 +56,10 @@ def main(arguments: list[str] | None = None) -> int:
         with tempfile.TemporaryDirectory() as place:
             page, drawn = Path(place) / "report.html", Path(place) / "report.png"
             write_whole(page, html(run, rows))
-            draw(page, drawn, browser, (chosen.width, chosen.height))
+            draw(page, drawn, browser)
             size = drawn.stat().st_size
             if size > MOST_BYTES:
-                raise BenchmarkError(f"found a picture of {size} bytes; expected at most {MOST_BYTES}: choose a smaller window")
+                raise BenchmarkError(f"found a picture of {size} bytes; expected at most {MOST_BYTES}")
             chosen.picture.write_bytes(drawn.read_bytes())
     except BenchmarkError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -37,7 +37,6 @@ TOLERANCE = 0.02
 """How far a written value may be from what its equation comes to, as a share of it."""
 
 CARDS = Path(__file__).with_name("cards")
-GUESS = "speedup"
 _TECHNIQUES = Path(__file__).with_name("techniques.tsv")
 
 TIME = "time"

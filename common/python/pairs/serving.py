@@ -10,7 +10,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, get_args
 
 from common.python.errors import BenchmarkError
 
@@ -146,27 +146,6 @@ class Request:
     id: int
     prompt: list[int]
     most_tokens: int
-
-
-class Incoming(Protocol):
-    """What `prepare` gets as `arrivals`."""
-
-    def poll(self) -> list[Request]:
-        """What arrived since the last call."""
-
-    def wait(self) -> list[Request]:
-        """The same, asleep until there is one; [] when none will come any more."""
-
-
-class Emit(Protocol):
-    """What `prepare` gets as `emit`."""
-
-    def __call__(self, requests: Sequence[Request], tokens: Any, logits: Any) -> set[int]:
-        """Send a token for each of `requests`, copied behind the current stream; the ids of those that now have all their tokens.
-
-        `tokens` is a tensor or a list, `logits` the rows that they were chosen from, of which a few columns are copied. A request may be
-        named several times, for tokens in a row.
-        """
 
 
 def is_latency(goal: str) -> bool:

@@ -51,7 +51,7 @@ def test_the_digest_is_of_names_and_of_contents(library):
 def test_training_learns_and_keeps_what_did_best_on_files_held_out(library, monkeypatch):
     monkeypatch.setattr(train_byte_lm, "VALIDATE_EVERY", 20)
     corpus = read_corpus(library)
-    options = argparse.Namespace(steps=60, batch=8, context=64, compile=False)
+    options = argparse.Namespace(steps=60, batch=8, context=64)
     weights, done = train(options, SMALL, corpus, CPU)
     assert done["kept_step"] in (20, 40, 60)
     assert {tensor.dtype for tensor in weights.values()} == {SMALL.dtype}
