@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.commands import shared_server, write_pair
+from tests.support.commands import ROOT, shared_server, write_pair
 from tools.checks import printed_commands
 from tools.checks.printed_commands import printed_in
 
@@ -77,3 +77,8 @@ def test_a_command_is_made_before_it_is_there(tmp_path):
         (3, "benchmark_cli", {"ch07:mine"}),
         (4, "python", {"ch07:mine"}),
     ]
+
+
+def test_the_commands_of_this_tree_would_run(capsys):
+    code = printed_commands.main([str(ROOT)], shared_server())
+    assert (code, capsys.readouterr().out) == (0, "printed commands: 0 findings\n")
