@@ -74,6 +74,9 @@ TRAINED = dict.fromkeys(
     ),
     "sides train from it while they prepare, and no answer depends on it",
 )
+STREAMS = Options(
+    small={(name, 0): "bytes that were zeroed, or looked for elsewhere, are no stream" for name in ("packed", "starts", "sizes")}
+)
 OPTIONS = {
     "ch02:grace_coherent_memory": Options(small={("crossing", 0): "a side writes there what it measured, and no answer depends on it"}),
     "ch04:nccl": Options(bits=4),  # each rank rounds its part to BF16, then the sum is rounded, then the residual is added
@@ -81,9 +84,8 @@ OPTIONS = {
     "ch04:nvl72": Options(small={("crossed", 0): "the ranks count there what they send, and no answer depends on it"}),
     "ch04:nvshmem_pipeline_parallel": Options(bits=4),  # eight stages round their stream to BF16 one after the other
     "ch04:symmetric_memory": Options(bits=4),  # sums of eight ranks in BF16 are rounded seven times
-    "ch05:gpu_input": Options(
-        small={(name, 0): "bytes that were zeroed, or looked for elsewhere, are no stream" for name in ("packed", "starts", "sizes")}
-    ),
+    "ch05:gpu_input": STREAMS,
+    "ch05:gpu_input_engine": STREAMS,
     "ch10:flash_attention": Options(bits=3),  # e4m3: scores of BF16 are off by as much as inputs of a bit less
     "ch11:green_contexts": STAMPED,
     "ch11:stream_priority": STAMPED,
