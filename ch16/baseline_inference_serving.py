@@ -4,22 +4,26 @@ import torch
 import torch.distributed as dist
 from shared_replica import Decoding, config_of, views
 
+from common.rank_graph import RankGraph
+
 
 def prepare(weights, tokens, rank, ranks, sequences, steps, **model):
     config = config_of(weights.dtype, **model)
     decoding = Decoding(config, ranks * sequences, steps, tokens.device)
     mine = torch.empty(steps, sequences, config.vocabulary, dtype=config.dtype, device=tokens.device)
-    asked = [torch.empty_like(tokens) for _ in range(ranks)]
+    asked = [torch.zeros_like(tokens) for _ in range(ranks)] if rank == 0 else None
 
-    def step():
-        if rank:
-            dist.gather(tokens)
-            dist.scatter(mine)
-            return mine
-        dist.gather(tokens, asked)
+    def decode():
+        """Logits of each rank's sequences."""
         decoding.begin()
         logits = torch.stack(decoding.run(views(weights, config), torch.cat(asked, dim=1)))
-        dist.scatter(mine, [part.contiguous() for part in logits.split(sequences, dim=1)])
+        return [part.contiguous() for part in logits.split(sequences, dim=1)]
+
+    replay = RankGraph(decode, tokens.device) if rank == 0 else lambda: None
+
+    def step():
+        dist.gather(tokens, asked)
+        dist.scatter(mine, replay())
         return mine
 
     return step

@@ -9,12 +9,14 @@ def prepare(serving, fresh, tokens, sequences, before, after, **model):
     config = config_of(serving.dtype, **model)
     decoding = Decoding(config, sequences, before + after, serving.device)
     incoming = torch.empty_like(serving)
-    old, new = views(serving, config), views(incoming, config)
+    logits = torch.empty(before + after, sequences, config.vocabulary, dtype=config.dtype, device=serving.device)
+    old = decoding.graph(views(serving, config), tokens, (0, before), logits)
+    new = decoding.graph(views(incoming, config), tokens, (before, before + after), logits)
 
     def step():
-        decoding.begin()
-        logits = decoding.run(old, tokens[:before])
+        old()
         dist.all_gather_into_tensor(incoming, fresh)
-        return torch.stack(logits + decoding.run(new, tokens[before:]))
+        new()
+        return logits
 
     return step

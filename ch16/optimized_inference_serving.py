@@ -1,7 +1,7 @@
 """Tensor parallel: each GPU reads its share of every matrix."""
 # predicts: baseline 2.89 ms = steps * 2.236e9 / dram_read + 2 * 50e-6 on h100  (two GPUs; a gather and a scatter, 50 us each: assumed)
 # predicts: optimized 1.65 ms = steps * (2.236e9 / 2 / dram_read + 2 * 20e-6) + 2 * 50e-6 on h100  (two GPUs; an all-reduce takes 20 us)
-# proves: launches in nccl > 2 x baseline
+# proves: kernels in nccl > 2 x baseline
 # proves: counter dram__bytes_read.sum < 0.7 x baseline
 
 from dataclasses import replace
@@ -14,6 +14,7 @@ from torch.nn.functional import embedding
 
 from common.models.decoder import attention
 from common.models.layers import feed_forward, rms_norm, rotation
+from common.rank_graph import RankGraph
 from common.serving.dense_cache import DenseCache
 
 
@@ -23,7 +24,7 @@ def prepare(weights, tokens, rank, ranks, sequences, steps, **model):
     share = share_of(views(weights, config), rank, ranks)
     cache = DenseCache(local, sequences=ranks * sequences, capacity=steps, device=tokens.device)
     attend = attend_to(cache, config)
-    asked = tokens.new_empty(ranks * steps, sequences)
+    asked = tokens.new_zeros(ranks * steps, sequences)
 
     def normed(x):
         return rms_norm(x, None, config.norm_eps)
@@ -32,8 +33,7 @@ def prepare(weights, tokens, rank, ranks, sequences, steps, **model):
         dist.all_reduce(part)
         return part
 
-    def decode(now):
-        """This rank's part of the vocabulary: logits of all ranks' sequences."""
+    def decode(now):  # this rank's part of the vocabulary: logits of all ranks' sequences
         x = embedding(now[:, None], share["embedding"])
         turn = rotation(config, torch.full((1,), cache.length, device=now.device), x.dtype)
         for layer in range(config.layers):
@@ -42,13 +42,19 @@ def prepare(weights, tokens, rank, ranks, sequences, steps, **model):
         cache.length += 1
         return normed(x[:, 0]) @ share["head"].T
 
-    def step():
+    def decode_all():
         cache.length = 0
-        dist.all_gather_into_tensor(asked, tokens)
         parts = torch.stack([decode(now) for now in asked.unflatten(0, (ranks, steps)).transpose(0, 1).flatten(1)])
-        sent = parts.unflatten(1, (ranks, sequences)).transpose(0, 1).contiguous()  # each rank gets its sequences
+        return parts.unflatten(1, (ranks, sequences)).transpose(0, 1).contiguous()  # each rank gets its sequences
+
+    replay = RankGraph(decode_all, tokens.device)
+
+    def step():
+        dist.all_gather_into_tensor(asked, tokens)
+        sent = replay()
         come = torch.empty_like(sent)  # [parts of the vocabulary, steps, sequences, ...]
         dist.all_to_all_single(come, sent)
         return come.permute(1, 2, 0, 3).flatten(2)
 
-    return step
+    yield step
+    replay.close()

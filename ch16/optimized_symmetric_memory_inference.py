@@ -12,7 +12,9 @@ def prepare(serving, fresh, tokens, rank, ranks, sequences, before, after, **mod
     config = config_of(serving.dtype, **model)
     decoding = Decoding(config, sequences, before + after, serving.device)
     incoming, peers, barrier = peer_memory(len(serving), serving.dtype, serving.device, rank, ranks)
-    old, new = views(serving, config), views(incoming, config)
+    logits = torch.empty(before + after, sequences, config.vocabulary, dtype=config.dtype, device=serving.device)
+    old = decoding.graph(views(serving, config), tokens, (0, before), logits)
+    new = decoding.graph(views(incoming, config), tokens, (before, before + after), logits)
     parts = [slice(peer * len(fresh), (peer + 1) * len(fresh)) for peer in range(ranks)]
     aside = torch.cuda.Stream() if serving.is_cuda else None
 
@@ -25,16 +27,16 @@ def prepare(serving, fresh, tokens, rank, ranks, sequences, before, after, **mod
         barrier()  # all have read this rank's part
 
     def step():
-        decoding.begin()
         if aside:
-            aside.wait_stream(torch.cuda.current_stream())
+            aside.wait_stream(torch.cuda.current_stream())  # the call before reads `incoming` to its end
             with torch.cuda.stream(aside):
                 pull()
         else:
             pull()
-        logits = decoding.run(old, tokens[:before])
+        old()  # beside the copies
         if aside:
             torch.cuda.current_stream().wait_stream(aside)
-        return torch.stack(logits + decoding.run(new, tokens[before:]))
+        new()
+        return logits
 
     return step

@@ -2,8 +2,11 @@
 
 import math
 
+import torch
+
 from common.models.config import Config
 from common.models.decoder import shapes
+from common.rank_graph import RankGraph
 from common.serving.dense_cache import DenseCache, dense_step
 
 
@@ -32,9 +35,20 @@ class Decoding:
     def __init__(self, config, sequences, steps, device):
         self.config, self.cache = config, DenseCache(config, sequences=sequences, capacity=steps, device=device)
 
-    def begin(self):
-        self.cache.length = 0
+    def begin(self, at=0):
+        """The next step is number `at`."""
+        self.cache.length = at
 
     def run(self, weights, tokens):
         """Logits behind each row of `tokens`, [steps, sequences]: a list of [sequences, vocabulary]."""
         return [dense_step(weights, self.config, self.cache, row[:, None])[:, 0] for row in tokens]
+
+    def graph(self, weights, tokens, steps, logits):
+        """One CUDA graph of the `steps` from one number to another: each reads its row of `tokens` and writes its row of `logits`."""
+        rows = slice(*steps)
+
+        def call():
+            self.begin(rows.start)  # a graph's steps stand where they stood when it was captured
+            torch.stack(self.run(weights, tokens[rows]), out=logits[rows])
+
+        return RankGraph(call, tokens.device)

@@ -5,16 +5,19 @@ import torch.distributed as dist
 from shared_layers import new_cache, run
 from shared_weights import config_of
 
+from common.rank_graph import RankGraph
+
 
 def prepare(x, weights, rank, ranks, sequences, tokens, layers, hidden, heads, ffn):
     config = config_of(layers // ranks, hidden, heads, ffn)
     cache = new_cache(config, sequences, tokens, x)
-    incoming = torch.empty_like(x)
+    incoming = torch.empty_like(x) if rank else x
+    stage = RankGraph(lambda: run(weights, config, incoming, cache, 0), x.device)
 
     def step():
         if rank > 0:
             dist.recv(incoming, rank - 1)
-        out = run(weights, config, x if rank == 0 else incoming, cache, 0)
+        out = stage()
         if rank + 1 < ranks:
             dist.send(out, rank + 1)
         y = out[:, -1].contiguous()

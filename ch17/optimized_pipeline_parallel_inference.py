@@ -8,24 +8,29 @@ import torch.distributed as dist
 from shared_layers import new_cache, run
 from shared_weights import config_of
 
+from common.rank_graph import RankGraph
+
 
 def prepare(x, weights, rank, ranks, sequences, tokens, layers, hidden, heads, ffn):
     config = config_of(layers // ranks, hidden, heads, ffn)
-    caches = [new_cache(config, 1, tokens, x) for _ in range(sequences)]
-    incoming = torch.empty_like(x)
+    incoming = (torch.empty_like(x) if rank else x).split(1)
+
+    def stage_of(sequence):
+        """The stage's layers on one sequence, which has a cache of its own."""
+        cache = new_cache(config, 1, tokens, x)
+        return RankGraph(lambda: run(weights, config, sequence, cache, 0), x.device)
+
+    stages = [stage_of(sequence) for sequence in incoming]
 
     def step():
-        last, sent = [], []
-        for number, cache in enumerate(caches):
-            part = slice(number, number + 1)
+        last = []
+        for sequence, stage in zip(incoming, stages, strict=True):
             if rank > 0:
-                dist.recv(incoming[part], rank - 1)
-            out = run(weights, config, (x if rank == 0 else incoming)[part], cache, 0)
+                dist.recv(sequence, rank - 1)
+            out = stage()
             if rank + 1 < ranks:
-                sent.append((dist.isend(out, rank + 1), out))  # `out` must live until it has been sent
+                dist.send(out, rank + 1)  # an isend would keep SMs from the next sequence while it waits for its receiver
             last.append(out[:, -1])
-        for work, _ in sent:
-            work.wait()
         y = torch.cat(last)
         dist.broadcast(y, ranks - 1)
         return y
