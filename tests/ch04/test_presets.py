@@ -56,3 +56,18 @@ def test_communicators_are_made_once(monkeypatch):
     assert presets.communicators() is presets.communicators()  # a short step is set up in many copies, each of which asks
     assert made == [1]
     presets.communicators.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("rounds", "preset"),
+    [
+        ([{"defaults": 10.0, "few_sms": 9.0}, {"defaults": 10.0, "few_sms": 9.1}], "few_sms"),
+        ([{"defaults": 10.0, "few_sms": 9.0}, {"defaults": 10.0, "few_sms": 9.9}], "defaults"),  # the first win was chance
+        ([{"defaults": 10.0, "few_sms": 9.0, "nvl72": 9.9}, {"defaults": 10.0, "few_sms": 9.9, "nvl72": 9.0}], "defaults"),
+    ],
+)
+def test_a_preset_must_win_twice(monkeypatch, rounds, preset):
+    found = iter([{}, *rounds])  # the first only connects ranks
+    monkeypatch.setattr(config, "communicators", lambda: {name: name for name in rounds[0]})
+    monkeypatch.setattr(config, "measured", lambda groups, buffer: next(found))
+    assert config.fastest_for(None) == preset

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from common.python.gate.expectations import Expectation
+from common.python.gate.expectations import Expectation, is_of_several
 from common.python.gate.statistics import geometric_interval
 from common.python.pairs.claims import IN_CODE, INSTRUCTIONS, Claim, read_claims
 from common.python.pairs.directives import read_directives
@@ -83,8 +83,9 @@ def _timings(measured: MeasuredPair) -> Iterator[str]:
         goal = "" if expected.goal == TIME else f" Goal `{expected.goal}`: {speedup_text(expected.ratio)} as good as the baseline."
         head = f"**{place(model, shape)}**: {entries}; clock `{expected.clock}`, caches {expected.cache}.{goal}"
         yield "\n\n".join([f"{head}\n\n{_table(measured, expected)}", *_metrics(expected)])
+    kinds = {is_of_several(model) for model, known in measured.models.items() if known}  # a pair of ranks is none for one GPU
     for model, known in measured.models.items():
-        if measured.shapes and not known:
+        if not known and is_of_several(model) in kinds:
             yield f"**{place(model, 'default')}**: {NOT_MEASURED}."
 
 

@@ -162,9 +162,14 @@ def gpu_key(gpus: Sequence[Gpu]) -> str:
     return f"{len(gpus)}x{model}" if len(gpus) > 1 else model
 
 
+def is_of_several(key: str) -> bool:
+    """Whether a key names several GPUs, as that of a row of ranks does."""
+    return re.match(r"\d+x", key) is not None
+
+
 def key_text(key: str) -> str:
     """A key as people write the model: `H200`, `2xH200`."""
-    count, times, model = key.rpartition("x") if re.match(r"\d+x", key) else ("", "", key)
+    count, times, model = key.rpartition("x") if is_of_several(key) else ("", "", key)
     return f"{count}{times}{model.upper().replace('_', ' ')}"
 
 

@@ -11,6 +11,7 @@ from common.python.wording import interval_text, speedup_text
 from tests.support.factories import a_provenance, an_expectation, recorded_ladder
 from tests.tools.checks.conftest import LADDER_NS
 from tools.checks import pages
+from tools.checks.measured_pairs import place
 
 
 def page_of(chapter):
@@ -82,6 +83,13 @@ def test_a_model_with_a_file_that_lacks_the_pair_says_so(chapter):
     section = section_of(chapter)
     assert "\n\n**H200**: not measured yet.\n\n" in section
     assert "H100: predicted 3x, measured 3.10x: within 1.25 times." in section
+
+
+@pytest.mark.parametrize(("own", "other"), [("h200", "2xh100"), ("2xh200", "h100")])
+def test_nothing_is_said_of_a_model_whose_number_of_gpus_is_not_the_pairs(chapter, own, other):
+    keep(chapter, own, default=an_expectation(3.1))
+    keep_expectations(chapter / f"expectations_{other}.json", "transpose_wide", {"default": an_expectation(4.0)})
+    assert f"**{place(other, 'default')}**" not in section_of(chapter)
 
 
 def test_it_says_how_many_times_as_fast_as_the_library_a_side_is_by_the_units_of_the_same_run(chapter):
