@@ -8,6 +8,14 @@ from shared_peer_memory import PeerMemory
 PEER = ("one_shot_all_reduce", "two_shot_all_reduce", "pushed_all_gather")
 
 
+def reach_each_other(here):
+    """Whether all ranks are on this host, and each GPU can address every other's memory."""
+    if here.ranks != here.local_ranks or not here.on_gpu:
+        return here.ranks == here.local_ranks
+    pairs = [(one, other) for one in range(here.ranks) for other in range(here.ranks) if one != other]
+    return all(torch.cuda.can_device_access_peer(one, other) for one, other in pairs)
+
+
 def prepared(name, here, count):
     """A call of collective `name` on `count` floats, whose rank r sends r + 1; what it fills, and the values of its equal parts."""
     n, r = here.ranks, here.rank
