@@ -170,14 +170,13 @@ def main(arguments=None):
             raise ValueError("found 1 rank; expected at least 2, as `torchrun --nproc-per-node 2` starts")
         rows = measured(here, FULL if flags.full else QUICK, flags)
         found = document(here, flags.calls, rows)
+        if here.rank == 0 and flags.json:
+            flags.json.write_text(json.dumps(found, indent=1))
+        if here.rank == 0 and flags.plot:
+            flags.plot.write_text(drawn(found))
         words, close = compared(rows, theirs) if theirs else ("", True)
-        if here.rank == 0:
-            if words:
-                print(words)
-            if flags.json:
-                flags.json.write_text(json.dumps(found, indent=1))
-            if flags.plot:
-                flags.plot.write_text(drawn(found))
+        if here.rank == 0 and words:
+            print(words)
         return 1 if any(each["wrong"] for each in rows) or not close else 0
 
 

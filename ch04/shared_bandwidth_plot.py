@@ -31,9 +31,8 @@ def drawn(found):
     def y_of(busbw):
         return round(TOP + HEIGHT * (1 - busbw / most), 1)
 
-    parts = [
-        f'<text x="{LEFT}" y="22" font-weight="bold">Bus bandwidth by message size: {found["ranks"]} ranks, {escape(found["device"])}</text>'
-    ]
+    title = f"Bus bandwidth by message size: {found['ranks']} ranks, {escape(found['device'])}"
+    parts = [f'<text x="{LEFT}" y="22" font-weight="bold">{title}</text>']
     parts.append(f'<text x="{LEFT}" y="44">GB/s, 1e9 bytes, as nccl-tests define it; bars from the slowest to the fastest round</text>')
     for tick in range(5):
         y = y_of(most * tick / 4)

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 def started(ranks, script, *arguments, status=0):
     """What the script prints in so many processes."""
     words = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}", str(CHAPTER / script), *arguments]
-    environment = os.environ | {"PYTHONPATH": str(PROJECT_ROOT), "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
+    environment = os.environ | {"PYTHONPATH": f"{PROJECT_ROOT}{os.pathsep}{CHAPTER}", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(words, cwd=PROJECT_ROOT, env=environment, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == status, done.stderr[-3000:]
     return done.stdout + done.stderr
@@ -71,9 +71,7 @@ def test_bandwidth_suite(ranks, tmp_path):
 
 SPOILED = """
 import runpy
-import sys
 
-sys.path.insert(0, "{folder}")
 import shared_peer_collectives
 
 {change}
