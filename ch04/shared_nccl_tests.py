@@ -13,7 +13,7 @@ def busbw_of(text, name):
 
 
 def compared(rows, theirs):
-    """A line on the all-reduce of the largest size that both have, and whether its busbw is close to theirs. Raises ValueError if none is."""
+    """A line on the all-reduce of the largest size that both have, and whether its busbw is close. Raises ValueError if there is none."""
     ours = {row["bytes"]: row["busbw"] for row in rows if row["collective"] == "all_reduce"}
     if not (sizes := ours.keys() & theirs.keys()):
         raise ValueError(f"--nccl-tests: found sizes {sorted(theirs)}; expected one of {sorted(ours)}")
