@@ -19,6 +19,5 @@ def compared(rows, theirs):
         raise ValueError(f"--nccl-tests: found sizes {sorted(theirs)}; expected one of {sorted(ours)}")
     size = max(sizes)
     ratio = ours[size] / theirs[size]
-    return f"# all_reduce of {size} bytes: busbw {ours[size]:.2f}, nccl-tests {theirs[size]:.2f}, {100 * ratio:.1f} %", abs(
-        ratio - 1
-    ) <= CLOSE
+    words = f"# all_reduce of {size} bytes: busbw {ours[size]:.2f}, nccl-tests {theirs[size]:.2f}, {100 * ratio:.1f} %"
+    return words, abs(ratio - 1) <= CLOSE
