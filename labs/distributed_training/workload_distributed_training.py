@@ -9,6 +9,8 @@ from shared_replicas import HIDDEN, NAMES, averaged, draw
 
 from common import Precision, Spec, Workload
 
+BF16 = Precision(rtol=0.02, atol=0.1)  # the stream, the products and the gradients' sum are rounded to BF16
+
 
 def inputs(rand, rank, ranks, micro, tokens, width, layers, loss_scale):
     return draw(rand, rank, ranks, micro, tokens, width, layers)
@@ -16,7 +18,7 @@ def inputs(rand, rank, ranks, micro, tokens, width, layers, loss_scale):
 
 def outputs(ranks, micro, tokens, width, layers, loss_scale):
     shard = Spec((HIDDEN * width // ranks, width), torch.bfloat16)
-    return {"loss": Spec((), torch.float32)} | {f"grad.{i}.{name}": shard for i in range(layers) for name in NAMES}
+    return {"loss": Spec((), torch.float32, tolerance=BF16)} | {f"grad.{i}.{name}": shard for i in range(layers) for name in NAMES}
 
 
 def work(micro, tokens, width, layers, loss_scale):
@@ -29,17 +31,19 @@ WORKLOAD = Workload(
     outputs=outputs,
     reference=averaged,
     ranks=(2, 4, 8),
-    time_at={"micro": 2, "tokens": 256, "width": 2048, "layers": 12, "loss_scale": 32768.0},  # 403 million weights
-    cpu_at={"micro": 2, "tokens": 16, "width": 128, "layers": 2, "loss_scale": 1024.0},
+    time_at={"micro": 2, "tokens": 256, "width": 2048, "layers": 12, "loss_scale": 8192.0},  # 403 million weights
+    cpu_at={"micro": 2, "tokens": 16, "width": 128, "layers": 2, "loss_scale": 256.0},
     check_at=(
-        {"micro": 2, "tokens": 9, "width": 32, "layers": 2, "loss_scale": 256.0},
-        {"micro": 1, "tokens": 3, "width": 16, "layers": 3, "loss_scale": 32.0},
-        {"micro": 3, "tokens": 33, "width": 64, "layers": 1, "loss_scale": 1024.0},
+        {"micro": 2, "tokens": 9, "width": 32, "layers": 2, "loss_scale": 64.0},
+        {"micro": 1, "tokens": 3, "width": 16, "layers": 3, "loss_scale": 8.0},
+        {"micro": 3, "tokens": 33, "width": 64, "layers": 1, "loss_scale": 256.0},
     ),
     work=work,
-    rtol=0.02,  # by the loss scale gradients are about 1; the stream, the products and the gradients' sum are rounded to BF16
-    atol=0.1,
-    # e4m3 has 3 bits of mantissa: half a step is at most 2^-4 of a value. Ranks' gradients of 4 or so may cancel: 2^-4 of them remains.
-    changes=Precision(rtol=2.0**-4 + 0.02, atol=0.3),
+    rtol=BF16.rtol,
+    atol=BF16.atol,
+    # By the loss scale gradients of `down` deviate by 0.3 to 1, those of `up` by less. e4m3 has 3 bits of mantissa: half a step is 2^-4
+    # of a rank's own gradient, however large its block's largest is. Where gradients cancel, rtol sees only their small mean. In 8000
+    # emulated runs of the first check shape the most that atol had to cover was 0.15, and ten times the runs need some 0.025 more.
+    changes=Precision(rtol=2.0**-4 + BF16.rtol, atol=0.25),
     constants=("weights",),
 )

@@ -4,13 +4,15 @@ import pytest
 import torch
 
 from common.python.child.sides.compare import compare
+from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_workload
 from tests.pairs.wrong_answers import cases_of
-from tests.support.teeth import ROOT
+from tests.support.teeth import CPU, ROOT
 
 MIXTURES = ("ch16/workload_gpt_oss_120b_inference.py", "labs/ultimate_moe_inference/workload_layer1_basics.py")
 HEAD = "labs/fast_nanochat/workload_fast_nanochat_warp_specialized.py"
 FP8_TRAINING = "ch19/workload_fp8_training.py"
+DISTRIBUTED_TRAINING = "labs/distributed_training/workload_distributed_training.py"
 
 
 def with_scales(values, change):
@@ -118,3 +120,71 @@ def test_mistakes_of_scales_are_refused(tmp_path):
     assert is_refused(whole * scale, channels * scales_of_channels)  # a spike spoils all tokens
     assert is_refused(rows * scales, channels)  # a channel's scale is left out
     assert is_refused(rows * scales, channels * scales_of_channels.roll(1, 0))  # the channel before's
+
+
+class Replicas:
+    """Each rank's own gradients at a check shape of distributed_training, and what rank 0 has after they travelled as e4m3 blocks."""
+
+    def __init__(self, position, ranks, folder):
+        self.workload = load_workload(ROOT / DISTRIBUTED_TRAINING)
+        self.shape, self.ranks = self.workload.check_at[position], ranks
+        self.inputs = [Inputs(self.workload, self.shape, 1, CPU, folder, (rank, ranks)) for rank in range(ranks)]
+        self.x = [inputs.values["x"].double() for inputs in self.inputs]
+        self.right = self.averaged(self.x)
+        self.parts = [self.averaged([x if rank == peer else torch.zeros_like(x) for rank, x in enumerate(self.x)]) for peer in range(ranks)]
+
+    def averaged(self, xs):
+        """Rank 0's loss, and the mean of all ranks' gradients where rank by rank `xs` are the micro-batches; a rank of zeros adds none."""
+
+        def shards(peer):
+            layers = [{name: weight.double() for name, weight in layer.items()} for layer in self.inputs[peer].values["weights"]]
+            return {"x": xs[peer], "weights": layers}
+
+        return self.workload.reference(shards, self.ranks, 0, self.shape["micro"], self.shape["loss_scale"])
+
+    def reduced(self, change=lambda rank, scales: scales):
+        """The right loss, and the mean of e4m3 blocks, of whose scales `change` makes others."""
+
+        def mean(nth):
+            total = 0
+            for rank, part in enumerate(self.parts):
+                values, scales = in_e4m3(part[nth].to(torch.bfloat16).view(-1, 128).double(), 1)
+                total = total + values * change(rank, scales)
+            return total.to(torch.bfloat16).view_as(self.right[nth])
+
+        return (self.right[0], *(mean(nth) for nth in range(1, len(self.right))))
+
+    def refuses(self, found):
+        specs = self.inputs[0].answers().values()
+        tolerances = (self.workload.tolerance("optimized", spec) for spec in specs)
+        return any(compare("", *each)[1] for each in zip(found, self.right, tolerances, strict=True))
+
+
+def of_last(change):
+    """`change` made to the last rank's scales alone."""
+    return lambda own: lambda rank, scales: change(scales) if rank == own.ranks - 1 else scales
+
+
+def first_block(scales, times):
+    return torch.cat((scales[:1] * times, scales[1:]))
+
+
+WRONG_SCALES = {
+    "a rank is left out": of_last(torch.zeros_like),
+    "a rank's scales are half": of_last(lambda scales: scales / 2),
+    "a rank's scales are double": of_last(lambda scales: scales * 2),
+    "a block's scale is double": of_last(lambda scales: first_block(scales, 2)),
+    "a rank's scales are those of the block before": of_last(lambda scales: scales.roll(1, 0)),
+    "a sum, not a mean": lambda own: lambda rank, scales: own.ranks * scales,
+}
+
+
+@pytest.mark.parametrize(("position", "ranks"), [(0, 2), (1, 2), (2, 2), (0, 4)])
+def test_mistakes_of_a_reduction_in_e4m3_are_refused(position, ranks, tmp_path):
+    own = Replicas(position, ranks, tmp_path)
+    assert not own.refuses(own.reduced())
+    assert [label for label, change in WRONG_SCALES.items() if not own.refuses(own.reduced(change(own)))] == []
+    if own.shape["micro"] > 1:
+        without_last = own.averaged([torch.cat((x[:-1], torch.zeros_like(x[-1:]))) for x in own.x])
+        assert own.refuses((own.right[0], *without_last[1:]))
+        assert own.refuses((without_last[0], *own.right[1:]))
