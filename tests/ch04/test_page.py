@@ -1,4 +1,4 @@
-"""The sections of the pairs: their form, their length, and that their equations are the pairs' `predicts:` lines."""
+"""The sections of the pairs: their form, and that their equations are the pairs' `predicts:` lines."""
 
 import re
 
@@ -10,7 +10,6 @@ CHAPTER = ROOT / "ch04"
 ALL = sorted(path.stem.removeprefix("workload_") for path in CHAPTER.glob("workload_*.py"))
 PAIRS = ("nccl", "nccl_config", "no_overlap", "tensor_parallel_async", "nvl72")
 LABELS = ["What changes.", "Why it should help.", "Measured.", "If it missed.", "Try."]
-MOST_WORDS = 200
 
 
 def sections():
@@ -23,8 +22,6 @@ def sections():
 def test_a_section_is_of_the_form(name):
     section = sections()[name]
     assert re.findall(r"^\*\*(.+?)\*\*", section, re.MULTILINE) == LABELS
-    seen = re.sub(r"\]\([^)]*\)|<!--.*?-->[^<]*<!--.*?-->|\*\*", " ", section)
-    assert len(seen.split()) <= MOST_WORDS
 
 
 @pytest.mark.parametrize("name", PAIRS)

@@ -11,7 +11,6 @@ CHAPTER = ROOT / "ch12"
 PAIRS = {pair.name: pair for pair in discover(ROOT).pairs if pair.workload.parent == CHAPTER}
 PAGE = (CHAPTER / "README.md").read_text()
 LABELS = ["What changes.", "Why it should help.", "Measured.", "If it missed.", "Try."]
-MOST_WORDS = 200
 
 
 def sections():
@@ -32,8 +31,6 @@ def test_every_pair_has_its_section_and_no_other():
 def test_a_section_is_of_the_form(name):
     section = sections()[name]
     assert re.findall(r"^\*\*(.+?)\*\*", section, re.MULTILINE) == LABELS
-    seen = re.sub(r"\]\([^)]*\)|<!--.*?-->[^<]*<!--.*?-->|\*\*", " ", section)
-    assert len(seen.split()) <= MOST_WORDS
     assert re.search(rf"\*\*Try\.\*\* `\./setup\.sh benchmark_cli \w+ .*\bch12:{name}\b", section)
     assert f"measured: ch12:{name} speedup" in section
 

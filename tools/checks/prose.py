@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from pathlib import Path
 
 from common.python.command import Arguments, exit_with
@@ -17,6 +17,7 @@ from tools.checks.written_tables import NOT_MEASURED, shown
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 FRONT_LINES, FRONT_WORDS = 120, 1000
+SECTION_WORDS = 200
 SENTENCE_WORDS = 25
 SENTENCES_TOLD = 5
 PREDICTED = re.compile(r"\*\*(why it should help|predicted|guess|hypothesis)\b", re.IGNORECASE)
@@ -151,6 +152,15 @@ def long_sentences(path: str, found: Iterable[Paragraph]) -> Iterator[Finding]:
         yield Finding(path, line, "sentence", f"{words_in(text)} words", f"at most {SENTENCE_WORDS}")
 
 
+def long_sections(path: str, found: Iterable[Paragraph]) -> Iterator[Finding]:
+    """Sections that are too long: equations, tables and code are not counted."""
+    for _, parts in groupby(found, key=lambda paragraph: paragraph.section):
+        section = list(parts)
+        count = sum(words_in(text) for paragraph in section for _, text in sentences(paragraph))
+        if count > SECTION_WORDS:
+            yield Finding(path, section[0].line, "section", f"{count} words", f"at most {SECTION_WORDS}")
+
+
 def typed_figures(path: str, found: Iterable[Paragraph]) -> Iterator[Finding]:
     """Where a section has a generated figure, ratios and percentages beside it are generated too, but for predictions and code."""
     found = list(found)
@@ -209,6 +219,7 @@ def findings_in(root: Path) -> list[Finding]:
         if is_converted(text):
             prose = paragraphs(text)
             found += [
+                *long_sections(path, prose),
                 *long_sentences(path, prose),
                 *typed_figures(path, prose),
                 *denied_measurements(path, prose),

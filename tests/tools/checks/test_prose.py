@@ -66,7 +66,16 @@ def test_a_page_that_was_not_written_anew_is_left_alone_but_for_its_table(chapte
 def test_of_long_sentences_the_first_five_are_told_with_their_lines(chapter):
     text = HONEST.replace("A reader learns", f"{LONG}\n{LONG} A reader learns")
     assert found(chapter, text) == [f"ch07/README.md:{line}: sentence: found 35 words; expected at most 25" for line in (4, 5)]
-    assert len(found(chapter, HONEST + f"\n- {LONG}" * 7)) == 5
+    assert len(found(chapter, HONEST + f"\n\n## gather\n\n- {LONG}\n- {LONG}\n- {LONG}\n\n## scatter\n" + f"\n- {LONG}" * 4)) == 5
+
+
+def test_a_section_has_at_most_200_words_without_its_equations_tables_and_code(chapter):
+    filler = "\n\n".join(["A warp has thirty-two lanes which compute in step."] * 20)  # 9 words each
+    equations = "\n\n".join(["    baseline = 36 * n / (1.5 * l2)"] * 30)
+    section = f"# Chapter 7: memory\n{FORM}\n\nOne.\n\n## copy\n\n{filler}\n\n{equations}\n\n| a | b |\n| - | - |\n"
+    twenty = f"{'Each lane moves one word. ' * 4}\n"
+    assert found(chapter, f"{section}\n{twenty}\n## transpose\n\n{twenty}") == []
+    assert found(chapter, f"{section}\n{twenty} More.\n") == ["ch07/README.md:8: section: found 201 words; expected at most 200"]
 
 
 def test_a_sentence_is_counted_as_it_is_shown():
