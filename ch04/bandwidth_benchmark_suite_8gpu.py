@@ -164,10 +164,18 @@ def main(arguments=None):
     parser.add_argument("--plot", type=Path, help="draw bus bandwidth by message size there, as SVG")
     parser.add_argument("--nccl-tests", type=Path, help="compare with what all_reduce_perf printed there")
     flags = parser.parse_args(arguments)
-    theirs = busbw_of(flags.nccl_tests.read_text(), flags.nccl_tests) if flags.nccl_tests else None
+    if flags.calls < 1:
+        parser.error(f"--calls: found {flags.calls}; expected at least 1")
+    for option, path in (("--json", flags.json), ("--plot", flags.plot)):
+        if path and not path.parent.is_dir():
+            parser.error(f"{option} {path}: found no folder {path.parent}; expected one that exists")
+    try:
+        theirs = busbw_of(flags.nccl_tests.read_text(), flags.nccl_tests) if flags.nccl_tests else None
+    except (OSError, ValueError) as error:
+        parser.error(f"--nccl-tests: {error}")
     with joined() as here:
         if here.ranks < 2:
-            raise ValueError("found 1 rank; expected at least 2, as `torchrun --nproc-per-node 2` starts")
+            parser.error("found 1 rank; expected at least 2, as `torchrun --nproc-per-node 2` starts")
         rows = measured(here, FULL if flags.full else QUICK, flags)
         found = document(here, flags.calls, rows)
         if here.rank == 0 and flags.json:

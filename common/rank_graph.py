@@ -1,4 +1,4 @@
-"""What one of several ranks launches in a call, captured as a CUDA graph; collectives may be within."""
+"""What one of several ranks launches in a call, captured as a CUDA graph; collectives may be within. `graph` captures for one process."""
 
 from __future__ import annotations
 

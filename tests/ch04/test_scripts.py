@@ -129,6 +129,24 @@ def test_what_is_not_of_nccl_tests_is_refused(tmp_path):
     assert re.search(r"# all_reduce of 4096 bytes: busbw \S+, nccl-tests 0.50, \S+ %", out)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--nccl-tests", "gone.txt"], "--nccl-tests: [Errno 2] No such file or directory: 'gone.txt'"),
+        (["--nccl-tests", "ch04/README.md"], "--nccl-tests: ch04/README.md: found no row of 13 columns; expected the table"),
+        (["--plot", "gone/plot.svg"], "--plot gone/plot.svg: found no folder gone; expected one that exists"),
+        (["--json", "gone/all.json"], "--json gone/all.json: found no folder gone; expected one that exists"),
+        (["--calls", "0"], "--calls: found 0; expected at least 1"),
+    ],
+)
+def test_bad_input_is_a_sentence_before_anything_is_measured(arguments, told, monkeypatch, capsys):
+    monkeypatch.chdir(PROJECT_ROOT)
+    with pytest.raises(SystemExit) as ended:
+        suite.main(arguments)
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err
+
+
 def test_bandwidth_suite_alone_is_refused():
     assert "found 1 rank; expected at least 2" in started(1, "bandwidth_benchmark_suite_8gpu.py", status=1)
 
