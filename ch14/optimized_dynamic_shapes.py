@@ -1,6 +1,6 @@
 """Optimized: mark_dynamic: one graph with a symbol for the length."""
-# predicts: baseline 23 s = 3 + 2.5 * lengths on h100  (the compiler's first call; trace, lower and compile a length: assumed)
-# predicts: optimized 6 s = 3 + 3 on h100  (one graph; a symbol takes longer to trace and lower than a constant: assumed)
+# predicts: baseline 13 s = 3 + 2.5 * lengths on h200  (the compiler's first call; trace, lower and compile a length: assumed)
+# predicts: optimized 6 s = 3 + 3 on h200  (one graph; a symbol takes longer to trace and lower than a constant: assumed)
 
 import torch
 from torch.nn.functional import rms_norm, silu

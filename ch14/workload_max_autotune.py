@@ -9,8 +9,8 @@ from common import Spec, Workload
 def inputs(rand, layers, rows, width):
     return {
         "x": rand.normal(rows, width, dtype=torch.bfloat16),
-        "weights": rand.normal(layers, width, width, dtype=torch.bfloat16, std=width**-0.5),
-        "biases": rand.normal(layers, width, dtype=torch.bfloat16),
+        "weights": [rand.normal(width, width, dtype=torch.bfloat16, std=width**-0.5) for _ in range(layers)],
+        "biases": [rand.normal(width, dtype=torch.bfloat16) for _ in range(layers)],
     }
 
 

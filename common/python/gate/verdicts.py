@@ -299,9 +299,9 @@ class Standards:
 def widest_accepted(plan: Plan, *, is_held: bool) -> float:
     """The band, in percent, up to which a row that scatters is accepted; `is_held`: no launch latency is in its times.
 
-    What a host paces scatters with the host.
+    What a host paces scatters with the host, and a cold start does nothing else: imports, compilers, files.
     """
-    is_paced_by_host = plan.described.goal not in (MEMORY, ACCURACY) and not is_held
+    is_paced_by_host = plan.is_cold or (plan.described.goal not in (MEMORY, ACCURACY) and not is_held)
     return OF_A_HOST_PERCENT if is_paced_by_host else SCATTERED_PERCENT
 
 

@@ -1,5 +1,7 @@
 """A measurement goes on for as long as more units would help, and no longer: on synthetic units."""
 
+import math
+
 import pytest
 
 from common.python.gate.expectations import keep_expectations
@@ -123,6 +125,23 @@ def test_accepting_what_a_host_paces_ends_at_a_wider_interval(tmp_path, is_held,
     wild = recorded_units(2.0, count=24, deviation=0.1)
 
     assert stops(a_plan(tmp_path), wild, unit_s=7.0, accept_regressions=True, is_held=is_held) == found
+
+
+def wild_units():
+    return recorded_units(2.0, count=24)
+
+
+def wild_gains(deviation):
+    """Of 24 units, in turn above and below 2 by that much."""
+    return [2.0 * math.exp(deviation * (-1) ** number) for number in range(24)]
+
+
+@pytest.mark.parametrize(("goal", "deviation", "found"), [("setup", 0.1, 6), ("setup", 0.5, 24), ("memory", 0.1, 24)])
+def test_accepting_a_cold_start_of_half_a_minute_ends_at_the_interval_of_what_a_host_paces(tmp_path, goal, deviation, found):
+    units = [unit.model_copy(update={"gains": {"optimized": gain}}) for unit, gain in zip(wild_units(), wild_gains(deviation), strict=True)]
+
+    count, _ = stops(a_plan(tmp_path, goal=goal), units, unit_s=35.0, accept_regressions=True)
+    assert count == found
 
 
 @pytest.mark.parametrize("choices", [{"iterations": 3}, {"cold_start": True}])
