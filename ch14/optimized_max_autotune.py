@@ -6,7 +6,6 @@
 import torch
 from torch.nn.functional import silu
 
-
 # The first two options are mode="max-autotune-no-cudagraphs". By default only the product that is fastest by itself is then timed with its
 # epilogue, and if that one loses to cuBLAS and a kernel, nothing is fused. Here the eight fastest are.
 AUTOTUNED = {"max_autotune": True, "coordinate_descent_tuning": True, "max_epilogue_benchmarked_choices": 8}

@@ -46,7 +46,7 @@ class Describer:
     def _describe(self, request: messages.Describe) -> Answer:
         path = Path(request.workload)
         workload = load_workload(path)
-        timed = {name: with_kwargs(shape, request.kwargs, path.name) for name, shape in workload.timed_shapes.items()}
+        timed = distinct({name: with_kwargs(shape, request.kwargs, path.name) for name, shape in workload.timed_shapes.items()})
         cpu_at = {} if workload.cpu_at is None else with_kwargs(workload.cpu_at, request.kwargs, path.name)
         for shape in [*workload.check_at, *timed.values(), *([cpu_at] if cpu_at else [])]:
             _try_shape(workload, shape, path.name)
@@ -203,6 +203,15 @@ def _try_shape(workload: Workload, shape: Shape, file: str) -> None:
     for name, amount in work.items():
         if not 0 <= amount < math.inf:
             raise BenchmarkError(f"{file}: work gives {name}={amount} {where}; expected a finite amount that is not negative")
+
+
+def distinct(shapes: Mapping[str, ShapeEntries]) -> dict[str, ShapeEntries]:
+    """Each of `shapes` once, by its first name: several that `--kwargs` made equal would be timed as often."""
+    found: dict[str, ShapeEntries] = {}
+    for name, shape in shapes.items():
+        if shape not in found.values():
+            found[name] = shape
+    return found
 
 
 def with_kwargs(shape: Shape, kwargs: Mapping[str, str], file: str) -> ShapeEntries:

@@ -6,7 +6,7 @@ import tempfile
 import pytest
 import torch
 
-from common.python.child.describer import Describer, with_kwargs
+from common.python.child.describer import Describer, distinct, with_kwargs
 from common.python.errors import BenchmarkError
 from common.python.processes import messages
 from tests.support.commands import write_pair
@@ -160,3 +160,12 @@ def test_inputs_are_not_tried_where_a_package_that_the_workload_needs_is_not_ins
     workload.write_text("# needs: package no_such_package\n" + workload.read_text())
     described = describe(tmp_path)
     assert (list(described.timed), described.assets, described.mismatch, described.places) == (["default"], {}, "", {})
+
+
+def test_shapes_that_kwargs_make_equal_are_timed_once_and_others_stay():
+    shapes = {"large": {"m": 8, "n": 8}, "wide": {"m": 2, "n": 8}, "small": {"m": 2, "n": 4}}
+    assert distinct(shapes) == shapes
+    assert distinct({name: with_kwargs(shape, {"n": "4"}, "w.py") for name, shape in shapes.items()}) == {
+        "large": {"m": 8, "n": 4},
+        "wide": {"m": 2, "n": 4},
+    }
