@@ -6,8 +6,9 @@
 # allows: sync
 
 import torch
-from shared_dispatch import all_to_all, plan
+from shared_dispatch import all_to_all
 from shared_experts import combine, run_experts, swiglu
+from shared_tiles import plan_tiles
 from torch.distributed import group
 
 TILES = 2
@@ -21,7 +22,7 @@ def prepare(x, chosen, gates, up, down, shared_up, shared_down, top):
     def step():
         # Every rank has as many tiles, or one would wait for a transfer that no other enters: a tile may be empty.
         first, *others = tiles = x.tensor_split(TILES)
-        batches = [plan(choices, len(up), group.WORLD) for choices in chosen.tensor_split(TILES)]
+        batches = plan_tiles(chosen, TILES, len(up), group.WORLD)  # the host waits once, as often as in the baseline
         flights = [dispatch(tile, batch) for tile, batch in zip(tiles, batches, strict=True)]  # what is sent must live until it has been
         shared = [swiglu(first, shared_up, shared_down)]  # while the first tile travels
         back = []
