@@ -1,6 +1,6 @@
 """Optimized: half of the tokens travels while the other computes."""
-# predicts: baseline 3.96 ms = tokens * hidden * (top * (ffn / 78.8e12 + 22 / 3e12 + 2 / 300e9) + shared_ffn / 105e12) + 0.3e-3 on h100
-# predicts: optimized 3.39 ms = tokens * hidden * (top * (ffn / 78.8e12 + 22 / 3e12) + shared_ffn / 105e12) + 0.4e-3 on h100
+# predicts: baseline 20.9 ms = tokens * hidden * ((10 * top * ffn + 7.5 * shared_ffn) / bf16 + top * (23e-12 + 2 / 320e9)) + 242e-6 on h200
+# predicts: optimized 18.5 ms = tokens * hidden * ((10 * top * ffn + 7.5 * shared_ffn) / bf16 + top * 23e-12 + 1e-12) + 350e-6 on h200
 # proves: overlap >= 0.3
 # proves: launches in nccl > 1.5 x baseline
 # allows: sync
