@@ -1,4 +1,4 @@
-"""ch15:moe_overlap_tiles: what its order hides on two streams, by the proof that a run makes, which orders that proof refuses, its plans."""
+"""ch15:moe_overlap_tiles: what its order hides on two streams by the proof of a run, which orders that refuses, and its plans."""
 
 from types import SimpleNamespace
 
