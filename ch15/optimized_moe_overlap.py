@@ -1,6 +1,6 @@
 """Optimized: the shared expert computes while tokens travel."""
-# predicts: baseline 3.96 ms = tokens * hidden * (top * (ffn / 78.8e12 + 22 / 3e12 + 2 / 300e9) + shared_ffn / 105e12) + 0.3e-3 on h100
-# predicts: optimized 3.62 ms = tokens * hidden * (top * (ffn / 78.8e12 + 22 / 3e12 + 1 / 300e9) + shared_ffn / 105e12) + 0.3e-3 on h100
+# predicts: baseline 20.9 ms = tokens * hidden * ((10 * top * ffn + 7.5 * shared_ffn) / bf16 + top * (23e-12 + 2 / 320e9)) + 242e-6 on h200
+# predicts: optimized 19.6 ms = tokens * hidden * ((10 * top * ffn + 7.5 * shared_ffn) / bf16 + top * (23e-12 + 1 / 320e9)) + 242e-6 on h200
 # proves: overlap >= 0.2
 # allows: sync
 

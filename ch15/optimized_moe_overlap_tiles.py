@@ -1,13 +1,14 @@
 """Optimized: half of the tokens travels while the other computes."""
-# predicts: baseline 3.96 ms = tokens * hidden * (top * (ffn / 78.8e12 + 22 / 3e12 + 2 / 300e9) + shared_ffn / 105e12) + 0.3e-3 on h100
-# predicts: optimized 3.39 ms = tokens * hidden * (top * (ffn / 78.8e12 + 22 / 3e12) + shared_ffn / 105e12) + 0.4e-3 on h100
+# predicts: baseline 20.9 ms = tokens * hidden * ((10 * top * ffn + 7.5 * shared_ffn) / bf16 + top * (23e-12 + 2 / 320e9)) + 242e-6 on h200
+# predicts: optimized 18.5 ms = tokens * hidden * ((10 * top * ffn + 7.5 * shared_ffn) / bf16 + top * 23e-12 + 1e-12) + 350e-6 on h200
 # proves: overlap >= 0.3
 # proves: launches in nccl > 1.5 x baseline
 # allows: sync
 
 import torch
-from shared_dispatch import all_to_all, plan
+from shared_dispatch import all_to_all
 from shared_experts import combine, run_experts, swiglu
+from shared_tiles import plan_tiles
 from torch.distributed import group
 
 TILES = 2
@@ -21,7 +22,7 @@ def prepare(x, chosen, gates, up, down, shared_up, shared_down, top):
     def step():
         # Every rank has as many tiles, or one would wait for a transfer that no other enters: a tile may be empty.
         first, *others = tiles = x.tensor_split(TILES)
-        batches = [plan(choices, len(up), group.WORLD) for choices in chosen.tensor_split(TILES)]
+        batches = plan_tiles(chosen, TILES, len(up), group.WORLD)  # the host waits once, as often as in the baseline
         flights = [dispatch(tile, batch) for tile, batch in zip(tiles, batches, strict=True)]  # what is sent must live until it has been
         shared = [swiglu(first, shared_up, shared_down)]  # while the first tile travels
         back = []

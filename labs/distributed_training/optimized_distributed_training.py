@@ -1,6 +1,6 @@
 """Optimized: gradients travel as e4m3 blocks, added in float32."""
-# predicts: baseline 5.76 ms = 8 * layers * width**2 * (3.125 / 300e9 + 12 * tokens / bf16) on h100  (four GPUs; 300 GB/s: a guess)
-# predicts: optimized 5.37 ms = 8 * layers * width**2 * (2.34 / 300e9 + 12 * tokens / bf16 + 5 / dram_copy) on h100
+# predicts: baseline 20.4 ms = 8 * width**2 * (layers * (7.33e-12 + 10 / dram_copy) + 12 * (layers + 1) * tokens / bf16 + 1.4e-12) on h200
+# predicts: optimized 19.2 ms = 8 * width**2 * (layers * (5.38e-12 + 15 / dram_copy) + 12 * (layers + 1) * tokens / bf16 + 1.4e-12) on h200
 # proves: kernel SendRecv
 
 from shared_e4m3_reduction import E4m3ReduceScatter

@@ -53,8 +53,12 @@ def draw(rand, rank, ranks, micro, tokens, width, layers):
 
 def averaged(shards, ranks, rank, micro, loss_scale):
     """What a step must leave on `rank`: its loss, and its units' gradients, the mean over all ranks; in one process, rank after rank."""
-    copies = [[w.clone() for w in named(shards(peer)["weights"]).values()] for peer in range(ranks)]
-    leaves = [torch.cat(parts).requires_grad_() for parts in zip(*copies, strict=True)]
+    leaves = [weight.repeat(ranks, 1) for weight in named(shards(rank)["weights"]).values()]
+    for peer in range(ranks):
+        for leaf, weight in zip(leaves, named(shards(peer)["weights"]).values(), strict=True):
+            leaf.chunk(ranks)[peer].copy_(weight)
+    for leaf in leaves:
+        leaf.requires_grad_()
     losses = []
     for peer in range(ranks):
         losses.append(0)

@@ -1,4 +1,4 @@
-"""ch15:moe_overlap_tiles: what its order hides on two streams, by the proof that a run makes of it, and which orders that proof refuses."""
+"""ch15:moe_overlap_tiles: what its order hides on two streams by the proof of a run, which orders that refuses, and its plans."""
 
 from types import SimpleNamespace
 
@@ -60,7 +60,7 @@ def proven(monkeypatch, transfer, hidden):
     side, streams = import_file(FILE), Streams(transfer, hidden)
     batch = SimpleNamespace(order=torch.arange(2), sent=None, received=None)
     stand_ins = {
-        "plan": lambda *_: batch,
+        "plan_tiles": lambda *_: [batch, batch],
         "all_to_all": streams.all_to_all,
         "swiglu": streams.computes(SHARED, lambda x, *_: x),
         "run_experts": streams.computes(EXPERTS, lambda rows, *_: rows),
@@ -88,3 +88,48 @@ def test_the_side_hides_more_than_it_claims_also_where_transfers_are_slow(monkey
 @pytest.mark.parametrize("hidden", [NONE, ONE], ids=["the baseline's order", "one transfer of four"])
 def test_tiles_whose_transfers_are_waited_for_at_once_are_refused(monkeypatch, transfer, hidden):
     assert proven(monkeypatch, transfer, hidden).state == "failed"
+
+
+class Ranks:
+    """Two ranks in one process, one after the other: what each sends is noted in a first pass, and delivered in the second."""
+
+    def __init__(self, monkeypatch):
+        self.sent, self.exchanges = {}, 0
+        monkeypatch.setattr("torch.distributed.all_to_all_single", self._exchange)
+
+    def size(self):
+        return 2
+
+    def each(self, plan):
+        """What `plan` of a rank gives on both."""
+        for self._rank in (0, 1):
+            plan(self._rank)
+        self.exchanges = 0
+        results = []
+        for self._rank in (0, 1):
+            results.append(plan(self._rank))
+        return results
+
+    def _exchange(self, arrived, parts, group):
+        self.exchanges += 1
+        self.sent[self._rank] = parts.clone()
+        if len(self.sent) == 2:
+            arrived.copy_(torch.cat([self.sent[peer].chunk(2)[self._rank] for peer in (0, 1)]))
+        else:
+            arrived.zero_()
+
+
+@pytest.mark.parametrize("tokens", [1, 2, 37])
+def test_tiles_planned_at_once_are_those_planned_each_on_its_own_with_one_exchange(monkeypatch, tokens):
+    together, alone = (import_file(PROJECT_ROOT / f"ch15/shared_{name}.py") for name in ("tiles", "dispatch"))
+    chosen = [torch.rand(tokens, 6, generator=torch.Generator().manual_seed(rank)).topk(3).indices for rank in (0, 1)]
+    ranks = Ranks(monkeypatch)
+    planned = ranks.each(lambda rank: together.plan_tiles(chosen[rank], 2, 3, ranks))
+    assert ranks.exchanges == 2  # one of each rank
+    for number in (0, 1):
+        expected = Ranks(monkeypatch)
+        plans = expected.each(lambda rank, number=number, group=expected: alone.plan(chosen[rank].tensor_split(2)[number], 3, group))
+        for tiles, plan in zip(planned, plans, strict=True):
+            tile = tiles[number]
+            assert (tile.sent, tile.received) == (plan.sent, plan.received)
+            assert all(torch.equal(getattr(tile, name), getattr(plan, name)) for name in ("order", "by_slot", "ends"))

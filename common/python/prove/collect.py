@@ -24,11 +24,16 @@ from common.python.session.planning import Plan, uses_triton
 from common.python.session.session import Session, SideAtWork
 
 _NOT_RUN = "which kernels a step launches is seen on a GPU"
+_SEEN_ON_GPUS = "what a step of several ranks launches is seen on GPUs"
 
 
 def compilations_of(plan: Plan, session: Session) -> dict[str, list[Compilation]]:
-    """Every Triton side of a row that claims something, for each supported architecture that meets its needs."""
-    if not any(plan.claims.values()):
+    """Every Triton side of a row that claims something, for each supported architecture that meets its needs.
+
+    None of a row of several ranks: a step waits for the others, so nothing is told of it ahead, on any architecture. If each architecture
+    had evidence that says so, what was watched on one could never prove a claim.
+    """
+    if plan.described.ranks or not any(plan.claims.values()):
         return {}
     found = {}
     for side in filter(lambda side: uses_triton(plan.file(side)), plan.sides):
@@ -65,7 +70,7 @@ def read_evidence(plan: Plan, session: Session) -> dict[str, dict[str, Seen]]:
 
 def _read_side(plan: Plan, side: str, session: Session) -> dict[str, Seen]:
     if plan.file(side).suffix != ".cu":
-        return nothing("what PyTorch launches is seen on a GPU")
+        return nothing(_SEEN_ON_GPUS if plan.described.ranks else "what PyTorch launches is seen on a GPU")
     built = session.builds.get(str(plan.file(side)))
     return nothing("it was not built") if built is None else _read_library(Path(built.library), built.log)
 

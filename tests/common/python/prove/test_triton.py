@@ -13,9 +13,9 @@ from common.python.errors import SideFailure, Status
 from common.python.pairs.directives import Directives
 from common.python.processes import messages
 from common.python.prove import triton as triton_compilations
-from common.python.prove.collect import compile_ahead, read_evidence
+from common.python.prove.collect import compile_ahead, proofs_of, read_evidence, watch_evidence
 from tests.support.commands import write_pair
-from tests.support.plans import a_plan
+from tests.support.plans import WITH_GPU, a_plan
 from tests.support.probes import a_launch
 
 SIDE = '''"""Optimized: a kernel."""
@@ -268,6 +268,49 @@ def test_a_row_that_claims_nothing_compiles_nothing(pair, cores):
     compile_ahead([plan], a_session(pair.server, pair.scratch), str)
     read_evidence(plan, a_session(pair.server, pair.scratch))
     assert pair.server.asked == []
+
+
+class Watched:
+    """The processes of a side of several ranks, one step of which is watched."""
+
+    def __init__(self, kernels):
+        self._launches = [a_launch(name) for name in kernels]
+
+    def finish_load(self):
+        pass
+
+    def begin(self, request):
+        pass
+
+    def finish(self, answer, seconds):
+        return messages.Observed(nonce="", launches=self._launches, spans=[], cubins=[], missed="") if answer is messages.Observed else None
+
+    def begin_close(self):
+        pass
+
+
+def of_ranks(plan):
+    return replace(plan, described=plan.described.model_copy(update={"ranks": [2, 4]}), ranks=2)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "optimized", "state", "detail"),
+    [
+        (["nccl_ReduceScatter"], ["scale", "nccl_SendRecv"], "proven", "1 kernel of nccl_SendRecv; baseline: 0 kernels (sm_90a)"),
+        (["nccl_ReduceScatter"], ["scale", "nccl_ReduceScatter"], "failed", "0 kernels (sm_90a)"),
+        (["nccl_SendRecv"], ["scale", "nccl_SendRecv"], "failed", "the same in the baseline: 1 kernel of nccl_SendRecv (sm_90a)"),
+    ],
+    ids=["honest", "a side that sends nothing", "a baseline that sends, too"],
+)
+def test_claims_of_a_triton_side_in_several_ranks_are_checked_by_the_step_that_is_watched(pair, baseline, optimized, state, detail):
+    claims = {"baseline": Directives(), "optimized": Directives(proves=("kernel SendRecv",))}
+    plan, session = of_ranks(plan_in(pair.folder, side_directives=claims)), a_session(pair.server, pair.scratch)
+    session.new_seed = lambda: 0
+    evidence = read_evidence(plan, session)
+    assert [proof.state for proof in proofs_of(plan, evidence)] == ["unchecked"]  # where there is no GPU
+    watch_evidence(plan, session, WITH_GPU, evidence, {"baseline": Watched(baseline), "optimized": Watched(optimized)})
+    assert [(proof.state, proof.detail) for proof in proofs_of(plan, evidence)] == [(state, detail)]
+    assert pair.server.asked == []  # nothing of several ranks is compiled ahead
 
 
 def test_the_second_run_of_a_real_row_forks_nobody_and_finds_the_same(tmp_path, monkeypatch, triton_server):
