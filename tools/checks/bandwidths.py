@@ -29,6 +29,9 @@ def bandwidths(suite: Path) -> tuple[str, dict[Path, str]]:
         printed = recorded.with_name(f"{recorded.stem}_nccl_tests.txt")
         try:
             theirs = nccl_tests["busbw_of"](printed.read_text(encoding="utf-8"), printed) if printed.is_file() else {}
+        except ValueError as error:
+            raise BenchmarkError(str(error)) from error
+        try:
             found = json.loads(recorded.read_text(encoding="utf-8"))
             head, cells = plot["table_of"](found, theirs)
             picture = recorded.with_suffix(".svg")
@@ -39,7 +42,9 @@ def bandwidths(suite: Path) -> tuple[str, dict[Path, str]]:
         except ValueError as error:
             raise BenchmarkError(f"{recorded}: {error}; expected what the `--json` of {suite.name} writes") from error
         image = f"![Bus bandwidth by message size, on logarithmic axes]({picture.name})"
-        note = f"Median time of a call in µs (nccl-tests: mean, in place); the shortest all-reduce of a size is bold.{_ratios(found, theirs)}"
+        note = (
+            f"Median time of a call in µs (nccl-tests: mean, in place); the shortest all-reduce of a size is bold.{_ratios(found, theirs)}"
+        )
         texts.append("\n\n".join([intro, image, rows(head, cells), note]))
     return "\n\n".join(texts) or f"{NOT_MEASURED[0].upper()}{NOT_MEASURED[1:]}.", pictures
 

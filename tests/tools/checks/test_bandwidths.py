@@ -47,7 +47,9 @@ def test_nccl_tests_figures_stand_beside_the_suites_own(suite):
 
 def test_a_factor_is_the_same_length_anywhere_in_the_picture(suite):
     (picture,) = bandwidths(suite)[1].values()
-    lines = [[tuple(map(float, point.split(","))) for point in points.split()] for points in re.findall(r'polyline points="([^"]+)"', picture)]
+    lines = [
+        [tuple(map(float, point.split(","))) for point in points.split()] for points in re.findall(r'polyline points="([^"]+)"', picture)
+    ]
     assert len(lines) == len(TOOK)
     (left, high), (middle, _), (right, _) = lines[0]
     assert (middle - left) / (right - left) == pytest.approx(4 / 18, abs=0.01)  # of 18 doublings
@@ -64,7 +66,9 @@ def test_without_a_recording_nothing_is_claimed(suite):
     assert bandwidths(suite) == ("Not measured yet.", {})
 
 
-@pytest.mark.parametrize(("text", "found"), [("[", "Expecting value"), ("{}", "found no 'rows'"), ('{"rows": [{}]}', "found no 'collective'")])
+@pytest.mark.parametrize(
+    ("text", "found"), [("[", "Expecting value"), ("{}", "found no 'rows'"), ('{"rows": [{}]}', "found no 'collective'")]
+)
 def test_a_recording_that_is_none_is_named(suite, text, found):
     suite.with_name("bandwidth_2xtest.json").write_text(text)
     with pytest.raises(BenchmarkError, match=rf"bandwidth_2xtest.json: {found}.*expected what the `--json` of {suite.name} writes"):
@@ -73,5 +77,8 @@ def test_a_recording_that_is_none_is_named(suite, text, found):
 
 def test_a_table_of_something_else_is_named(suite):
     suite.with_name("bandwidth_2xtest_nccl_tests.txt").write_text("nothing\n")
-    with pytest.raises(BenchmarkError, match=r"bandwidth_2xtest_nccl_tests.txt: found no row of 13 columns"):
+    with pytest.raises(
+        BenchmarkError,
+        match=r"bandwidth_2xtest_nccl_tests.txt: found no row of 13 columns; expected the table that all_reduce_perf of nccl-tests prints$",
+    ):
         bandwidths(suite)
