@@ -1,12 +1,12 @@
 """What a chapter's README shows of its bandwidth suite: a picture and a table of each recording that is committed beside the suite.
 
-A recording is what the suite's `--json` wrote: bandwidth_2xh200.json. What nccl-tests printed there may lie in bandwidth_2xh200_nccl_tests.txt.
+A recording is what the suite's `--json` wrote: bandwidth_2xh200.json.
+What nccl-tests printed there may lie beside it: bandwidth_2xh200_nccl_tests.txt.
 """
 
 from __future__ import annotations
 
 import json
-import runpy
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +23,23 @@ SMALL = 64 << 10  # bytes: the size whose ratios are told
 
 def bandwidths(suite: Path) -> tuple[str, dict[Path, str]]:
     """What the README says of all recordings beside `suite`, and their pictures by path. Raises BenchmarkError, naming the file."""
-    plot, nccl_tests = (runpy.run_path(str(CHAPTER / f"shared_{name}.py")) for name in ("bandwidth_plot", "nccl_tests"))
+    from common.python.child.sides.loader import import_file  # it imports torch, for seconds
+
+    names = ("bandwidth_lines", "bandwidth_plot", "nccl_tests")
+    lines, plot, nccl_tests = (import_file(CHAPTER / f"shared_{name}.py") for name in names)
     texts, pictures = [], {}
     for recorded in sorted(suite.parent.glob("bandwidth_*.json")):
         printed = recorded.with_name(f"{recorded.stem}_nccl_tests.txt")
         try:
-            theirs = nccl_tests["busbw_of"](printed.read_text(encoding="utf-8"), printed) if printed.is_file() else {}
+            theirs = nccl_tests.busbw_of(printed.read_text(encoding="utf-8"), printed) if printed.is_file() else {}
         except ValueError as error:
             raise BenchmarkError(str(error)) from error
         try:
             found = json.loads(recorded.read_text(encoding="utf-8"))
-            head, cells = plot["table_of"](found, theirs)
+            head, cells = lines.table_of(found, theirs)
             picture = recorded.with_suffix(".svg")
-            pictures[picture] = plot["drawn"](found, theirs)
-            intro = f"{plot['where'](found)}; {found['rounds']} rounds of {found['calls']} calls:"
+            pictures[picture] = plot.drawn(found, theirs)
+            intro = f"{lines.where(found)}; {found['rounds']} rounds of {found['calls']} calls:"
         except KeyError as error:
             raise BenchmarkError(f"{recorded}: found no {error}; expected what the `--json` of {suite.name} writes") from error
         except ValueError as error:
