@@ -181,7 +181,7 @@ def main(arguments=None):
         if here.rank == 0 and flags.json:
             flags.json.write_text(json.dumps(found, indent=1))
         if here.rank == 0 and flags.plot:
-            flags.plot.write_text(drawn(found))
+            flags.plot.write_text(drawn(found, theirs or {}))
         words, close = compared(rows, theirs) if theirs else ("", True)
         if here.rank == 0 and words:
             print(words)

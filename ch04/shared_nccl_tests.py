@@ -6,7 +6,7 @@ COLUMNS = 13  # size count type redop root, then time algbw busbw #wrong of a ca
 
 def busbw_of(text, name):
     """From what `all_reduce_perf` printed, busbw of a call in place by size in bytes. Raises ValueError if it has no such row."""
-    rows = [words for line in text.splitlines() if len(words := line.split()) == COLUMNS and words[0].isdigit()]
+    rows = [words for line in text.splitlines() if len(words := line.split()) == COLUMNS and "".join(words[:2]).isdigit()]
     if not rows:
         raise ValueError(f"{name}: found no row of {COLUMNS} columns; expected the table that all_reduce_perf of nccl-tests prints")
     return {int(words[0]): float(words[11]) for words in rows}

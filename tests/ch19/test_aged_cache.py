@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.support.teeth import ROOT
+from tests.support.commands import ROOT, ROOT_FIRST
 
 UNPACKED = """
 import sys
@@ -42,7 +42,10 @@ assert torch.equal(unpacked(words).view(4, 64, 16).transpose(0, 1).reshape(64, 6
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def test_every_word_comes_apart_into_its_codes(device):
-    here = {**os.environ, "TRITON_INTERPRET": str(int(device == "cpu")), "PYTHONPATH": f"{ROOT / 'ch19'}:{ROOT}"}
-    done = subprocess.run([sys.executable, "-c", UNPACKED, device], env=here, capture_output=True, text=True, check=False)
+def test_every_word_comes_apart_into_its_codes(device, tmp_path):
+    script = tmp_path / "unpacked.py"  # a file, as Triton reads the source of what it compiles
+    script.write_text(UNPACKED)
+    path = os.pathsep.join([str(ROOT / "ch19"), ROOT_FIRST])
+    here = {**os.environ, "TRITON_INTERPRET": str(int(device == "cpu")), "PYTHONPATH": path}
+    done = subprocess.run([sys.executable, script, device], env=here, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tests.support.teeth import ROOT
+from tests.support.commands import ROOT, ROOT_FIRST
 
 UNPACKED = """
 import sys
@@ -62,8 +62,10 @@ assert bool((off <= x.double().cpu().unflatten(1, (-1, 16)).abs().amax(-1, keepd
 
 
 @pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=pytest.mark.gpu)])
-def test_words_come_apart_into_what_was_packed(device):
-    path = f"{ROOT / 'labs/kv_cache_compression'}:{ROOT}"
+def test_words_come_apart_into_what_was_packed(device, tmp_path):
+    script = tmp_path / "unpacked.py"  # a file, as Triton reads the source of what it compiles
+    script.write_text(UNPACKED)
+    path = os.pathsep.join([str(ROOT / "labs/kv_cache_compression"), ROOT_FIRST])
     here = {**os.environ, "TRITON_INTERPRET": str(int(device == "cpu")), "PYTHONPATH": path}
-    done = subprocess.run([sys.executable, "-c", UNPACKED, device], env=here, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, script, device], env=here, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Writes what is generated of READMEs and docs: the front page's, of bars, adversaries, traced roles, examples; or says what differs."""
+"""Writes what is generated of READMEs and docs: the front page's, of bars, adversaries, traced roles, bandwidths; or says what differs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from common.python.report.role_trace import RoleTrace, lines, read_role_trace, s
 from common.python.run.first_run import newer_than_measured
 from common.python.session.planning import claims_of
 from tools.checks import adversaries, front_page
+from tools.checks.bandwidths import MARKER, SUITES, bandwidths
 from tools.checks.written_tables import NOT_MEASURED, read_readme, rows, with_table, write_or_check
 from tools.noise.bar_figures import by_conditions, read_bars, table
 
@@ -95,6 +96,11 @@ def rewritten(root: Path) -> dict[Path, str]:
         readme = demo.with_name(README)
         text = found.get(readme) or read_readme(readme, "the README of a chapter with a traced demo")
         found[readme] = with_table(readme, text, demo.stem, roles_text(demo))
+    for suite in sorted(root.glob(SUITES)):
+        readme = suite.with_name(README)
+        text = found.get(readme) or read_readme(readme, "the README of a chapter with a bandwidth suite")
+        shown, pictures = bandwidths(suite)
+        found |= {readme: with_table(readme, text, MARKER, shown), **pictures}
     return found
 
 
