@@ -25,7 +25,7 @@ PROFILE = "--profile"
 
 
 def again(tasks: Sequence[Task], share: float, seed: int) -> list[Task]:
-    """The `peak` commands, then `share` of the runs that accept, drawn by `seed`, at least one: longest first, so that lanes end together."""
+    """The `peak` commands, then `share` of the runs that accept, drawn by `seed`, at least one: longest first, so lanes end together."""
     accepting = [task for task in tasks if ACCEPTING & set(_words(task))]
     if not accepting:
         return []
