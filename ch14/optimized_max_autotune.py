@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import silu
 
 
-# Without CUDA graphs, which are another idea. Triton's product takes in the conversion, since that alone needs no FP32; not the scale too.
+# Without CUDA graphs, which are another idea. The compiler fuses the conversion into Triton's product, since it needs no FP32 arithmetic.
 @torch.compile(mode="max-autotune-no-cudagraphs", fullgraph=True, dynamic=False)
 def network(x, weights, scales):
     for weight, scale in zip(weights, scales, strict=True):
