@@ -1,4 +1,4 @@
-"""Layers y = silu((x w) scale) for a few rows, with weights of 8 bits and one scale a column: how a quantized model decodes a small batch."""
+"""Layers y = silu((x w) scale) of a few rows, with 8-bit weights and a scale a column: how a quantized model decodes a small batch."""
 
 import torch
 from torch.nn.functional import silu
