@@ -124,8 +124,8 @@ class Measurement:
 
     def _used_up(self, last: str) -> str:
         limit = f"measuring used up its limit of {self._limit_s:g} s, which --timeout-multiplier raises"
-        begun = f"the first process pair began after {self._before_s:.2g} s" if self._before_s else "no process pair began"
-        done = f"{len(self._units_s)} were done in {sum(self._units_s):.0f} s"
+        begun = f"the first process pair began after {self._before_s:.1f} s" if self._before_s else "no process pair began"
+        done = f"{len(self._units_s)} done in {sum(self._units_s):.1f} s"
         return f"{limit}: {begun}, {done}; then {last}; expected all by then"
 
     def _measured(self) -> Measured:
