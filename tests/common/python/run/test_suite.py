@@ -268,7 +268,7 @@ def test_a_row_whose_limit_is_used_up_says_by_what(tmp_path):
     counted = "calls = []; return lambda: (calls.append(0), __import__('time').sleep({}), x * 2)[-1]"
     hangs = a_side(counted.format("60 if len(calls) > 4 else 0"))
     root = write_pair(tmp_path / "root", "demo:hangs", optimized=hangs)
-    write_pair(root, "demo:slow", optimized=a_side(counted.format("0.05")))
+    write_pair(root, "demo:slow", optimized=a_side(counted.format("0.15")))
     hung, slow = run_here(root, tmp_path / "run", timeout_multiplier=0.02).rows
     begin = r"measuring used up its limit of 4\.8 s, which --timeout-multiplier raises: the first process pair began after 0\.\d s, "
     assert hung.status is slow.status is Status.TIMEOUT
