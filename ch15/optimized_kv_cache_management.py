@@ -1,6 +1,6 @@
 """A request holds the 16-token blocks that it has filled."""
-# predicts: baseline output_tokens_per_s 2987 = requests * 68 / (590 * (6.85e9 / dram_read + 0.3e-3) + 0.02) on h100  (590 steps)
-# predicts: optimized output_tokens_per_s 5478 = requests * 68 / (318 * (6.85e9 / dram_read + 0.3e-3) + 0.02) on h100  (318 steps)
+# predicts: baseline output_tokens_per_s 2875 = requests * 68 / (458 * (6.85e9 / dram_read + 0.3e-3) + 0.02) on h100  (458 steps)
+# predicts: optimized output_tokens_per_s 5272 = requests * 68 / (246 * (6.85e9 / dram_read + 0.3e-3) + 0.02) on h100  (246 steps)
 
 import torch
 

@@ -25,7 +25,7 @@ WORKLOAD = Workload(
     # On a CPU logits are off by 5e-6 at the most. The smallest effect of a stale block in eight prompts of 1568 tokens was 0.0016.
     serving=Serving(traffic, trained_logits, vocabulary=256, atol=5e-4, slo=Slo(ttft_ms=100.0, tpot_ms=5.0)),
     time_at={
-        "requests": 48,
+        "requests": 24,
         "prompt": 640,
         "longest": 64,
         "slots": 16,

@@ -19,7 +19,7 @@ def traffic(requests, prompt, longest, arrival_poisson, **_):
 WORKLOAD = Workload(
     inputs=inputs,
     serving=Serving(traffic, trained_logits, vocabulary=256, atol=ATOL, slo=Slo(ttft_ms=2000.0, tpot_ms=5.0)),
-    time_at={"requests": 48, "prompt": 64, "longest": 96, "slots": 16, "width": 16, "more_layers": 12, "arrival_poisson": 0.0},
+    time_at={"requests": 32, "prompt": 64, "longest": 96, "slots": 16, "width": 16, "more_layers": 12, "arrival_poisson": 0.0},
     cpu_at={"requests": 12, "prompt": 64, "longest": 24, "slots": 4, "width": 1, "more_layers": 0, "arrival_poisson": 0.0},
     check_at=(
         {"requests": 5, "prompt": 32, "longest": 8, "slots": 2, "width": 1, "more_layers": 0, "arrival_poisson": 0.0},

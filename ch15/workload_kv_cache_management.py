@@ -24,7 +24,7 @@ SMALL = {"width": 1, "more_layers": 0, "intermediate": 704}
 WORKLOAD = Workload(
     inputs=inputs,
     serving=Serving(traffic, trained_logits, vocabulary=256, atol=ATOL, slo=Slo(ttft_ms=2000.0, tpot_ms=10.0)),
-    time_at={"requests": 64, "prompt": 32, "longest": 128, "budget": 1280, "arrival_poisson": 0.0, **LARGE},
+    time_at={"requests": 48, "prompt": 32, "longest": 128, "budget": 1280, "arrival_poisson": 0.0, **LARGE},
     cpu_at={"requests": 16, "prompt": 32, "longest": 32, "budget": 256, "arrival_poisson": 0.0, **SMALL},
     check_at=(
         {"requests": 8, "prompt": 32, "longest": 32, "budget": 80, "arrival_poisson": 0.0, **SMALL},  # preempts

@@ -22,7 +22,7 @@ def traffic(requests, prompt, longest, **_):
 WORKLOAD = Workload(
     inputs=inputs,
     serving=Serving(traffic, trained_logits, vocabulary=256, atol=ATOL, slo=Slo(ttft_ms=2000.0, tpot_ms=10.0)),
-    time_at={"requests": 96, "prompt": 32, "longest": 96, "slots": 16, "width": 16, "more_layers": 4},
+    time_at={"requests": 48, "prompt": 32, "longest": 96, "slots": 16, "width": 16, "more_layers": 4},
     cpu_at={"requests": 12, "prompt": 32, "longest": 24, "slots": 4, "width": 1, "more_layers": 0},
     check_at=(
         {"requests": 5, "prompt": 32, "longest": 8, "slots": 2, "width": 1, "more_layers": 0},

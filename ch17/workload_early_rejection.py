@@ -18,7 +18,7 @@ WORKLOAD = Workload(
         atol=ATOL,
         slo=Slo(ttft_ms=100.0, tpot_ms=20.0),
     ),
-    time_at={"requests": 128, "prompt": 64, "longest": 128, "slots": 16, "width": 16, "limit_ms": 100.0, "arrival_poisson": 1.5},
+    time_at={"requests": 96, "prompt": 64, "longest": 128, "slots": 16, "width": 16, "limit_ms": 100.0, "arrival_poisson": 1.5},
     cpu_at={"requests": 24, "prompt": 64, "longest": 24, "slots": 4, "width": 1, "limit_ms": 100.0, "arrival_poisson": 1.5},
     check_at=({"requests": 6, "prompt": 40, "longest": 8, **SMALL}, {"requests": 5, "prompt": 35, "longest": 5, **SMALL}),
     constants=("weights",),

@@ -18,7 +18,7 @@ WORKLOAD = Workload(
         atol=ATOL,
         slo=Slo(ttft_ms=500.0, tpot_ms=20.0),
     ),
-    time_at={"requests": 64, "prompt": 1024, "longest": 64, "slots": 4, "width": 16, "arrival_poisson": 0.9},
+    time_at={"requests": 40, "prompt": 1024, "longest": 64, "slots": 4, "width": 16, "arrival_poisson": 0.9},
     cpu_at={"requests": 16, "prompt": 320, "longest": 24, "slots": 2, "width": 1, "arrival_poisson": 0.9},
     check_at=({"requests": 6, "prompt": 300, "longest": 8, **SMALL}, {"requests": 5, "prompt": 280, "longest": 5, **SMALL}),
     constants=("weights",),

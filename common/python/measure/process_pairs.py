@@ -97,8 +97,11 @@ class Measurement:
         self._spans: dict[str, list[Span]] = {}  # of the unit that is measured
         self._behind_ns: dict[str, list[float]] = {side: [] for side in plan.sides}  # of the calls that were looked at
         self._leaving = ExitStack()  # workers of the last unit, which end while those of the next start
-        self._limit_s = min(len(plan.sides) * session.settings.timeout_s("measure"), session.deadline - time.monotonic())
-        self._deadline = time.monotonic() + self._limit_s
+        self._begin = time.monotonic()
+        self._limit_s = len(plan.sides) * session.settings.timeout_s("measure")
+        self._deadline = min(self._begin + self._limit_s, session.deadline)
+        self._before_s = 0.0  # that passed before the first process pair
+        self._units_s: list[float] = []  # that each took
 
     def _fastest_cores(self) -> list[int]:
         """The core on which the calling thread of each rank stays; none where it has one already, or may use several."""
@@ -111,7 +114,21 @@ class Measurement:
         return [] if plan.clock == "device" else [fastest_core(allowed)]
 
     def run(self) -> Measured:
-        """Time the row, --repeat times over. Raises SideFailure."""
+        """Time the row, --repeat times over. Raises SideFailure: of a request that was cut off at the row's own limit, what used it up."""
+        try:
+            return self._measured()
+        except SideFailure as failure:
+            if failure.status is Status.TIMEOUT and self._begin + self._limit_s <= time.monotonic() < self._session.deadline:
+                raise SideFailure(Status.TIMEOUT, self._used_up(failure.reason.removesuffix("; expected an answer by then"))) from failure
+            raise
+
+    def _used_up(self, last: str) -> str:
+        limit = f"measuring used up its limit of {self._limit_s:g} s, which --timeout-multiplier raises"
+        begun = f"the first process pair began after {self._before_s:.1f} s" if self._before_s else "no process pair began"
+        done = f"{len(self._units_s)} done in {sum(self._units_s):.1f} s"
+        return f"{limit}: {begun}, {done}; then {last}; expected all by then"
+
+    def _measured(self) -> Measured:
         with self._telemetry, self._leaving:
             begin = time.monotonic()
             repetitions, reason = self._repetitions()
@@ -204,12 +221,15 @@ class Measurement:
             forwards = (turn % 2 == 0) is not self._session.reversed
             order = self._plan.sides if forwards else tuple(reversed(self._plan.sides))
             begin, held, before_s = time.monotonic(), self._hold, self._timed_s
+            self._before_s = self._before_s or max(1e-3, begin - self._begin)
             units.append(self._cold_unit(order) if self._session.is_cold(self._plan) else self._unit(order))
-            self._timed_s += time.monotonic() - begin - self._prepare_s
+            self._units_s.append(time.monotonic() - begin)
+            self._timed_s += self._units_s[-1] - self._prepare_s
             if held and not self._hold:  # from this unit on launch latency is in the times, and none is in those before
                 units, already_s = units[-1:], before_s
             self._session.tell(self._running_estimate(units))
-            reason = self._rule.reason(units, self._timed_s - already_s, self._prepare_s, is_held=self._is_held)
+            left_s = self._deadline - time.monotonic()
+            reason = self._rule.reason(units, self._timed_s - already_s, self._prepare_s, is_held=self._is_held, left_s=left_s)
             if self._throttle.is_unfit and (reason or (self._throttle.is_hopeless and len(units) >= FEWEST_UNITS)):
                 return units, StopReason.THROTTLED
             if reason:
@@ -430,7 +450,7 @@ class Measurement:
     def _left(self) -> float:
         left = self._deadline - time.monotonic()
         if left <= 0:
-            raise SideFailure(Status.TIMEOUT, f"measuring took more than {self._limit_s:.0f} s; expected it to end by then")
+            raise SideFailure(Status.TIMEOUT, "the next request had no time left")
         return left
 
     def _running_estimate(self, units: Sequence[Unit]) -> str:

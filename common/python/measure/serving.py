@@ -55,7 +55,7 @@ class ServingMeasurement(Measurement):
         self._hold = False
         self._core = self._cores[0] if self._cores else ANY_CORE
 
-    def run(self) -> Measured:
+    def _measured(self) -> Measured:
         """Measure the pair under its request load. Raises SideFailure.
 
         A load that is stated as a share of saturation needs the baseline's throughput at saturation, in requests per second.
@@ -66,7 +66,7 @@ class ServingMeasurement(Measurement):
             if unloaded not in self._traces.saturations:  # one for all loads of a sweep, or they were shares of different things
                 self._traces.saturations[unloaded] = self._measured_saturation()
             self._saturation_per_s = self._traces.saturations[unloaded]
-        measured = super().run()
+        measured = super()._measured()
         units = measured.timing.units
         each = {side: [figures_of_blocks(unit.blocks[side], *self._slo) for unit in units] for side in self._plan.sides}
         known = {side: set.intersection(*(set(figures) for figures in found)) for side, found in each.items()}

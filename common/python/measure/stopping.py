@@ -5,6 +5,7 @@ A block in which the device ran hot is taken again after a pause, and a device t
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -33,6 +34,7 @@ from common.python.settings import Settings
 
 BUDGET_S = 5.0  # a side
 _SLOWER = 1.02  # than the mean so far may units be that are to come: two of 80 measurements on H200s ended 0.6 and 1.3 % late
+_LIKELY = 1.2  # times as long as those so far units may take that are to end before the row's limit
 FEW_UNITS = 4  # both orders twice: a fresh process may compile for half a minute, joules take seconds, bytes are the same in any
 SERVING_BUDGET_S = 25.0  # a side, whose traces take seconds
 ACCEPTING_BUDGET_S = 40.0  # of a row, each `prepare` included; one that is too wide to be accepted then goes on
@@ -53,18 +55,25 @@ class StopRule:
         self._accepting = settings.accept_regressions and not standards.refuses(plan, shape)
         self._standard = None if self._accepting else standards.of(plan, shape)
 
-    def reason(self, units: Sequence[Unit], timed_s: float, prepare_s: float, *, is_held: bool) -> StopReason | None:
+    def reason(
+        self, units: Sequence[Unit], timed_s: float, prepare_s: float, *, is_held: bool, left_s: float = math.inf
+    ) -> StopReason | None:
         """Why these are enough units, or None; `timed_s` were spent on them, `prepare_s` on the last unit's slowest `prepare`.
 
-        `is_held`: no launch latency is in their times.
+        `is_held`: no launch latency is in their times. `left_s` are left of the row's limit, at which units that are not done are lost.
         """
         count = len(units)
         if self._fixed:
             return StopReason.FIXED if count >= LEAST_UNITS else None
         if count < self._least(units, prepare_s) or count % LOOK_EVERY:
             return None
-        if self._accepting:
-            return self._accepting_reason(units, timed_s + count * prepare_s, is_held=is_held)
+        spent_s = timed_s + count * prepare_s
+        if reason := self._accepting_reason(units, spent_s, is_held=is_held) if self._accepting else self._enough(units, timed_s):
+            return reason
+        return StopReason.TIME_BUDGET if left_s < _LIKELY * spent_s * LOOK_EVERY / count else None
+
+    def _enough(self, units: Sequence[Unit], timed_s: float) -> StopReason | None:
+        count = len(units)
         if self._standard and gated_logs(units, self._standard.goal):
             if reason := self._gated_reason(self._standard, units, timed_s):
                 return reason

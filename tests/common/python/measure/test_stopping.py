@@ -14,14 +14,14 @@ from tests.support.factories import a_provenance, an_expectation, recorded_ladde
 from tests.support.plans import SHAPE, a_plan, standards_for
 
 
-def stops(plan, units, *, unit_s=0.1, prepare_s=0.0, noise=None, is_held=True, **choices):
-    """After how many of `units`, each of `unit_s`, a measurement stops, and why; None if it would go on after the last."""
+def stops(plan, units, *, unit_s=0.1, prepare_s=0.0, noise=None, is_held=True, limit_s=math.inf, **choices):
+    """After how many of `units`, each of `unit_s`, a measurement of at most `limit_s` stops, and why; None if it goes on after the last."""
     standards = standards_for(plan, **choices)
     if noise:
         standards.noise = noise
     rule = StopRule(Settings(**choices), standards, plan, "default")
     for count in range(1, len(units) + 1):
-        if reason := rule.reason(units[:count], count * unit_s, prepare_s, is_held=is_held):
+        if reason := rule.reason(units[:count], count * unit_s, prepare_s, is_held=is_held, left_s=limit_s - count * unit_s):
             return count, reason
     return None
 
@@ -125,6 +125,14 @@ def test_accepting_what_a_host_paces_ends_at_a_wider_interval(tmp_path, is_held,
     wild = recorded_units(2.0, count=24, deviation=0.1)
 
     assert stops(a_plan(tmp_path), wild, unit_s=7.0, accept_regressions=True, is_held=is_held) == found
+
+
+@pytest.mark.parametrize(("limit_s", "found"), [(240.0, (6, StopReason.TIME_BUDGET)), (360.0, (10, StopReason.TIME_BUDGET))])
+def test_accepting_what_stays_too_wide_ends_before_the_limit_would_take_its_units(tmp_path, limit_s, found):
+    wild = recorded_units(2.0, count=24, deviation=0.5)
+
+    assert stops(a_plan(tmp_path), wild, unit_s=30.0, limit_s=limit_s, accept_regressions=True, is_held=False) == found
+    assert stops(a_plan(tmp_path), wild, unit_s=3.0, limit_s=limit_s, accept_regressions=True, is_held=False) == (24, StopReason.UNIT_CAP)
 
 
 def wild_units():

@@ -263,6 +263,19 @@ def test_a_step_that_hangs_is_given_up_at_its_own_limit(tmp_path):
     assert (row.status, row.reason) == (Status.TIMEOUT, "baseline_double.py: check took more than 1.2 s; expected an answer by then")
 
 
+def test_a_row_whose_limit_is_used_up_says_by_what(tmp_path):
+    """One side hangs in its fifth call, after the two of each of two checks; the other is slow in all, and honest."""
+    counted = "calls = []; return lambda: (calls.append(0), __import__('time').sleep({}), x * 2)[-1]"
+    hangs = a_side(counted.format("60 if len(calls) > 4 else 0"))
+    root = write_pair(tmp_path / "root", "demo:hangs", optimized=hangs)
+    write_pair(root, "demo:slow", optimized=a_side(counted.format("0.15")))
+    hung, slow = run_here(root, tmp_path / "run", timeout_multiplier=0.02).rows
+    begin = r"measuring used up its limit of 4\.8 s, which --timeout-multiplier raises: the first process pair began after 0\.\d s, "
+    assert hung.status is slow.status is Status.TIMEOUT
+    assert re.match(begin + r"0 done in 0\.0 s; then optimized_hangs\.py: warm took more than 4\.", hung.reason)
+    assert re.match(begin + r"[1-5] done in [1-5]\.\d s; then .*; expected all by then$", slow.reason)
+
+
 def test_a_disk_that_fills_up_ends_a_run_with_all_its_rows_and_those_before_it_can_be_loaded(three, tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     told: list[str] = []
