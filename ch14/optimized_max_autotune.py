@@ -1,22 +1,20 @@
-"""Optimized: autotuned products fuse bias and SiLU: half the passes."""
-# predicts: baseline 0.499 ms = 8 * layers * rows * width / dram_copy  (a product and a kernel behind it: 2 reads and 2 writes of 2 bytes)
-# predicts: optimized 0.25 ms = 4 * layers * rows * width / dram_copy  (1 read and 1 write; the tensor cores need 0.17 ms)
+"""Optimized: autotuned products convert 8-bit weights on the way in."""
+# predicts: baseline 328 us = layers * (3 * width**2 / dram_copy + 2 * width**2 / dram_read + 3 * 2e-6)  (3 kernels of 2 us: assumed)
+# predicts: optimized 66.2 us = layers * (width**2 / dram_read + 2e-6)  (a byte a weight; a kernel of 2 us: assumed)
 # proves: launches < 0.7 x baseline
+# proves: counter dram__bytes.sum < 0.5 x baseline
 
 import torch
 from torch.nn.functional import silu
 
-# The first two options are mode="max-autotune-no-cudagraphs". By default only the product that is fastest by itself is then timed with its
-# epilogue, and if that one loses to cuBLAS and a kernel, nothing is fused. Here the eight fastest are.
-AUTOTUNED = {"max_autotune": True, "coordinate_descent_tuning": True, "max_epilogue_benchmarked_choices": 8}
 
-
-@torch.compile(options=AUTOTUNED, fullgraph=True, dynamic=False)
-def network(x, weights, biases):
-    for weight, bias in zip(weights, biases, strict=True):
-        x = silu(x @ weight + bias)
+# Without CUDA graphs, which are another idea. The compiler fuses the conversion into Triton's product, since it needs no FP32 arithmetic.
+@torch.compile(mode="max-autotune-no-cudagraphs", fullgraph=True, dynamic=False)
+def network(x, weights, scales):
+    for weight, scale in zip(weights, scales, strict=True):
+        x = silu((x @ weight.to(torch.bfloat16)) * scale)  # the scale behind the product: codes as such are exact in BF16
     return x
 
 
-def prepare(x, weights, biases):
-    return lambda: network(x, weights, biases)
+def prepare(x, weights, scales):
+    return lambda: network(x, weights, scales)
