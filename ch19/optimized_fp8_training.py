@@ -7,6 +7,8 @@ import torch
 from shared_decoder_block import gradients, leaves_of
 from shared_fp8_cast import cast
 
+from common.graph import captured
+
 E4M3 = torch.float8_e4m3fn  # for gradients, too, as DeepSeek-V3 has it (arXiv:2412.19437); e5m2 has more range and less precision
 
 
@@ -38,4 +40,4 @@ class Fp8Linear(torch.autograd.Function):
 
 def prepare(x, weights, heads, loss_scale):
     leaves = leaves_of(weights)
-    return lambda: gradients(x, leaves, heads, loss_scale, Fp8Linear.apply)
+    return captured(lambda: gradients(x, leaves, heads, loss_scale, Fp8Linear.apply))
