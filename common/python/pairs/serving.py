@@ -70,7 +70,7 @@ class Traffic:
                 raise BenchmarkError(f"traffic {name}=({low}, {high}); expected the least and the most, from 1 on")
         low, high = self.output_tokens
         if self.output_mean is not None and not low < self.output_mean < high:
-            raise BenchmarkError(f"traffic output_mean={self.output_mean}; expected a mean between {low} and {high}, the least and the most")
+            raise BenchmarkError(f"traffic output_mean={self.output_mean}; expected one between {low} and {high}, the least and the most")
         groups, tokens = self.shared_prefix
         if tokens >= self.prompt_tokens[0]:
             found = f"found {tokens} shared prefix tokens and prompts of {self.prompt_tokens[0]} tokens"

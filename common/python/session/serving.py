@@ -22,7 +22,7 @@ SURPRISING = 0.01  # the share of rows in which an honest referee may be called 
 
 
 def too_few(refused: int, tried: int) -> bool:
-    """Whether so few were refused that a referee which refuses `REFUSED_SHARE` would do so less than once in 100 rows, or none was tried."""
+    """Whether none was tried, or a referee that refuses `REFUSED_SHARE` would refuse so few less than once in 100 rows."""
     missed = tried - refused
     likely = sum(math.comb(tried, one) * (1 - REFUSED_SHARE) ** one * REFUSED_SHARE ** (tried - one) for one in range(missed))
     return tried == 0 or 1 - likely < SURPRISING
