@@ -4,7 +4,7 @@ from shared_mlp_stack import HIDDEN, named, stack
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, Shard
 
-from common.rank_graph import RankGraph
+from common.graph import captured
 
 
 def prepare(x, weights, mesh, ranks, width, layers, loss_scale):
@@ -22,6 +22,6 @@ def prepare(x, weights, mesh, ranks, width, layers, loss_scale):
         loss.backward()
         return loss.detach(), *(p.grad.to_local().clone() for p in parameters)
 
-    replay = RankGraph(step, x.device)
+    replay = captured(step)
     yield replay
     replay.close()

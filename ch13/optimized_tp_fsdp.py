@@ -9,7 +9,7 @@ from torch.distributed._functional_collectives import all_gather_tensor_autograd
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, Shard
 
-from common.rank_graph import RankGraph
+from common.graph import captured
 
 TP = 2
 
@@ -41,6 +41,6 @@ def prepare(x, weights, mesh, ranks, width, layers, loss_scale):
         (loss / TP).backward()  # TP adds its ranks' gradients up, FSDP takes the mean
         return loss.detach(), *(p.grad.to_local().clone() for p in parameters)
 
-    replay = RankGraph(step, x.device)
+    replay = captured(step)
     yield replay
     replay.close()
