@@ -3,7 +3,13 @@
 `chosen` are a token's experts, all different, `gates` their weights, which sum to 1. An expert takes at most `capacity_factor` times its
 even share of the choices, earlier tokens first. What it drops adds nothing to y, and is counted: `kept` and `dropped` say how many
 choices each expert took and turned away. With a factor of experts / top nothing can be dropped. Timed: Mixtral-8x7B's experts.
+
+DRAM need move weights, x and y once, which is what `work` declares; no side does with so little. A computed row goes from kernel to kernel
+through DRAM: 4 * ffn bytes behind the first product, 4 in SiLU, 6 in its product with the values, 2 before the second product: 16 * ffn.
+Gathers, products and the weighted sum add 12 * hidden. Of top * tokens rows that is 1.14 GB, beside 2.85 GB declared. A sparse side's
+products fetch weights and rows again beyond it: the L2 holds less than one expert's weights, and its rows are more than a tile's.
 """
+# traffic: activations go from kernel to kernel through DRAM, 16 * ffn + 12 * hidden bytes a row, and products fetch some weights again
 
 import torch
 from shared_capacity import balance, capacity_of, taken
