@@ -1,9 +1,10 @@
 """A layer of experts of bounded capacity behind its router: y adds up what a token's `top` experts answer, weighted by its gates.
 
 `chosen` are a token's experts, all different, `gates` their weights, which sum to 1. An expert takes at most `capacity_factor` times its
-even share of the choices, earlier tokens first. What it drops adds nothing to y, and is counted: `kept` and `dropped` say how many
-choices each expert took and turned away. With a factor of experts / top nothing can be dropped. Timed: Mixtral-8x7B's experts.
+even share of the choices, earlier tokens first; `kept` and `dropped` count them. Timed: Mixtral-8x7B's experts. `work` has weights, x and
+y once, 2.85 GB. Kernels hand on 1.14 GB, of top * tokens rows: 16 * ffn bytes (products 4 and 2, SiLU 4, gating 6) and 12 * hidden.
 """
+# traffic: kernels hand activations on through DRAM, 16 * ffn + 12 * hidden bytes a row, and products fetch some weights or rows again
 
 import torch
 from shared_capacity import balance, capacity_of, taken
@@ -26,8 +27,7 @@ def inputs(rand, tokens, experts, top, hidden, ffn, capacity_factor, skew):
 
 def reference(x, chosen, gates, up, down, tokens, experts, top, capacity_factor):
     """Expert after expert, on the first tokens that chose it."""
-    y = torch.zeros_like(x)
-    limit = capacity_of(tokens, experts, top, capacity_factor)
+    y, limit = torch.zeros_like(x), capacity_of(tokens, experts, top, capacity_factor)
     lengths = torch.stack([(chosen == expert).sum() for expert in range(experts)])
     for expert in range(experts):
         token, place = (part[:limit] for part in torch.where(chosen == expert))
