@@ -19,6 +19,7 @@ The amounts, of all kernels that step launches or of those with KERNEL in their 
     grid, block, cluster            blocks in a grid, threads in a block, blocks in a cluster: the most of any launch
     launches                        times that the host starts a kernel or a graph of them
     kernels, graph_nodes            kernels that run, and those of them that a graph started
+    blocks                          the blocks of all their grids
 
 What has to be `has:` must hold in the side; what it `proves:` must hold in it and not in the baseline.
 """
@@ -37,7 +38,7 @@ from common.python.pairs.suggestions import suggestions
 
 IN_CODE = ("registers", "spills")
 IN_A_LAUNCH = ("shared_memory", "grid", "block", "cluster")
-COUNTED = ("launches", "kernels", "graph_nodes")
+COUNTED = ("launches", "kernels", "graph_nodes", "blocks")
 AMOUNTS = (*IN_CODE, *IN_A_LAUNCH, *COUNTED)
 INSTRUCTIONS = "instructions"
 

@@ -515,7 +515,7 @@ _WORD = re.compile(r"^\s*(?://|#)\s*([A-Za-z]+)\b(@[^:]*)?(\s*:(?!:))?\s*(.*?)\s
 _PREDICTED = re.compile(rf"(?:baseline|optimized|library|counter \S+)\s+(?:\S+\s+)?(?:{_NUMBER}\s*(?:\w+\s*)?(?:=|on \w+$)|=\s*{_NUMBER})")
 _PROVED = re.compile(
     r"(?:not |more |fewer )?(?:kernel \S+|/.+/|\w+)(?: in \S+)?"
-    r"|(?:registers|spills|shared_memory|grid|block|cluster|launches|kernels|graph_nodes|counter \S+|overlap \S+ \S+)"
+    r"|(?:registers|spills|shared_memory|grid|block|cluster|launches|kernels|graph_nodes|blocks|counter \S+|overlap \S+ \S+)"
     r"(?: in \S+)? (?:==|<=?|>=?) .+"
     r"|instruction \S+"
 )

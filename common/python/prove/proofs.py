@@ -17,7 +17,7 @@ from common.python.processes.messages import Launch, Span
 from common.python.profile.steps import hidden_share, overlap
 from common.python.results import BASELINE, Proof
 
-_SINGULAR = {"launches": "launch", "kernels": "kernel", "graph_nodes": "graph node"}
+_SINGULAR = {"launches": "launch", "kernels": "kernel", "graph_nodes": "graph node", "blocks": "block"}
 NOWHERE = ""  # the architecture of a side of which nothing could be learnt
 
 
@@ -220,7 +220,8 @@ def _launched(measure: Measure, seen: Seen) -> Amount:
     names = listed(base_name(demangled(launch.kernel)) for launch in launches)
     if measure.kind in COUNTED:
         calls, nodes = len({launch.call for launch in launches}), sum(launch.in_graph for launch in launches)
-        value = {"launches": calls, "kernels": len(launches), "graph_nodes": nodes}[measure.kind]
+        blocks = sum(math.prod(launch.grid) for launch in launches)
+        value = {"launches": calls, "kernels": len(launches), "graph_nodes": nodes, "blocks": blocks}[measure.kind]
         noun = _SINGULAR[measure.kind] if value == 1 else measure.kind.replace("_", " ")
         told = f"{value} {noun}{f' of {names}' if names else ''}"
         if not seen.hidden:

@@ -136,6 +136,8 @@ AMOUNTS = {
     "kernels in first == 3": "proven",
     "graph_nodes == 2": "proven",
     "graph_nodes in first == 1": "proven",
+    "blocks == 32": "proven",
+    "blocks in first < 24": "failed",
     "kernel second": "proven",
     "kernel third": "failed",
     "not kernel third": "proven",
