@@ -143,7 +143,11 @@ def twin(weights, config, attention, device):
     except (ValueError, ImportError) as error:
         why = str(error).partition(". ")[0]
         raise BenchmarkError(f"found --attention {attention}; expected one that transformers has here, which says: {why}") from error
-    names = {"model.embed_tokens.weight": "embedding", "lm_head.weight": "embedding" if config.tied else "head", "model.norm.weight": "norm"}
+    names = {
+        "model.embed_tokens.weight": "embedding",
+        "lm_head.weight": "embedding" if config.tied else "head",
+        "model.norm.weight": "norm",
+    }
     named = {theirs: weights[ours] for theirs, ours in names.items()}
     for layer in range(config.layers):
         ours, theirs = f"layers.{layer}", f"model.layers.{layer}"
@@ -165,7 +169,6 @@ def finish(device):
 
 def timed(engine, trace, device):
     """What `engine` answers, and in how many seconds. Raises BenchmarkError where a length is not the one asked for."""
-    gc.collect()
     finish(device)
     began = time.perf_counter()
     answers = engine.answers(trace)
@@ -196,6 +199,7 @@ def rounds(engines, draw, options, device):
             break
         trace = draw(options.seed + number)
         order = list(range(len(engines)))
+        gc.collect()  # so that it seldom comes within a time
         ran = {i: timed(engines[i], trace, device) for i in (order[::-1] if number % 2 else order)}
         answers = [ran[i][0] for i in order]
         if number:
@@ -250,9 +254,8 @@ def measured(shape, options, device):
     limits = sorted({min(shape["slots"], shape["requests"]), shape["requests"]})
     engines = [Ours(inputs, shape, limit, device) for limit in limits]
     try:
-        for graphs in (False, True)[: 1 + options.graphs]:
-            for limit in limits:
-                engines.append(Theirs(model, shape, limit, graphs))
+        variants = (False, True)[: 1 + options.graphs]
+        engines.extend(Theirs(model, shape, limit, graphs) for graphs in variants for limit in limits)
         rows, trace, answers = rounds(engines, lambda seed: draw_trace(traffic, serving.vocabulary, seed, 0.0), options, device)
     finally:
         for engine in engines:

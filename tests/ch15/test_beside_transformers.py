@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import torch
 
 from common.python.child.sides.loader import import_file
 from common.python.project import PROJECT_ROOT
@@ -15,6 +16,7 @@ SMALL = ["--requests", "4", "--slots", "2", "--longest", "6", "--mean", "3", "--
 @pytest.fixture
 def demo(monkeypatch):
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    torch.set_num_threads(1)
     return import_file(PROJECT_ROOT / "ch15/beside_transformers.py")
 
 
