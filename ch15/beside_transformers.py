@@ -22,6 +22,7 @@ from pathlib import Path
 import torch
 
 from common.models.byte_server import ATOL, grown_inputs, trained_logits
+from common.models.in_transformers import common_fields, dense_names, plain_names
 from common.python.child.sides.inputs import Rand
 from common.python.child.sides.loader import load_side, load_workload
 from common.python.errors import BenchmarkError
@@ -123,19 +124,8 @@ def twin(weights, config, attention, device):
     """transformers' Llama with these weights."""
     import transformers
 
-    fields = {
-        "vocab_size": config.vocabulary,
-        "hidden_size": config.hidden,
-        "intermediate_size": config.intermediate,
-        "num_hidden_layers": config.layers,
-        "num_attention_heads": config.heads,
-        "num_key_value_heads": config.kv_heads,
-        "head_dim": config.head_dim,
-        "rms_norm_eps": config.norm_eps,
-        "tie_word_embeddings": config.tied,
-        "rope_parameters": {"rope_type": "default", "rope_theta": config.rotary.theta},
-        **dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id")),
-    }
+    rotation = {"rope_type": "default", "rope_theta": config.rotary.theta}
+    fields = {**common_fields(config), "head_dim": config.head_dim, "rope_parameters": rotation}
     try:
         with torch.device(device):
             settings = transformers.LlamaConfig(**fields)
@@ -143,21 +133,7 @@ def twin(weights, config, attention, device):
     except (ValueError, ImportError) as error:
         why = str(error).partition(". ")[0]
         raise BenchmarkError(f"found --attention {attention}; expected one that transformers has here, which says: {why}") from error
-    names = {
-        "model.embed_tokens.weight": "embedding",
-        "lm_head.weight": "embedding" if config.tied else "head",
-        "model.norm.weight": "norm",
-    }
-    named = {theirs: weights[ours] for theirs, ours in names.items()}
-    for layer in range(config.layers):
-        ours, theirs = f"layers.{layer}", f"model.layers.{layer}"
-        gate, up = weights[f"{ours}.gate_up"].chunk(2)
-        named |= {f"{theirs}.mlp.gate_proj.weight": gate, f"{theirs}.mlp.up_proj.weight": up}
-        named[f"{theirs}.mlp.down_proj.weight"] = weights[f"{ours}.down"]
-        named[f"{theirs}.input_layernorm.weight"] = weights[f"{ours}.attention_norm"]
-        named[f"{theirs}.post_attention_layernorm.weight"] = weights[f"{ours}.feed_forward_norm"]
-        named |= {f"{theirs}.self_attn.{part}_proj.weight": weights[f"{ours}.{part}"] for part in "qkvo"}
-    model.load_state_dict(named, strict=True)
+    model.load_state_dict(plain_names(weights, config) | dense_names(weights, config), strict=True)
     return model.eval()
 
 

@@ -513,7 +513,7 @@ class JudgeTrace(Request, OfRank):
 class TraceJudged(Answer):
     """Digest of the inputs as the referee makes them, the errors of tokens and logits in deviations of a row, and the first mismatch.
 
-    Of `tried` requests, so many were refused with a swapped context; of `tried_stale` contexts with a stale block, so many too. The
+    Of `tried` contexts of other requests `refused_swapped` were refused; of `tried_stale` contexts with a stale block `refused_stale`. The
     weights are of so many bytes.
     """
 

@@ -8,6 +8,7 @@ import torch
 from common.models import config as presets
 from common.models.config import Config, Experts, Latent, Rotary, Yarn
 from common.models.decoder import forward, init
+from common.models.in_transformers import common_fields, dense_names, plain_names
 from common.models.layers import Weights
 
 transformers = pytest.importorskip("transformers")
@@ -44,57 +45,13 @@ DEEPSEEK = replace(
 )
 
 
-def common_fields(config: Config) -> dict:
-    return {
-        "vocab_size": config.vocabulary,
-        "hidden_size": config.hidden,
-        "intermediate_size": config.intermediate,
-        "num_hidden_layers": config.layers,
-        "num_attention_heads": config.heads,
-        "num_key_value_heads": config.kv_heads,
-        "rms_norm_eps": config.norm_eps,
-        "tie_word_embeddings": config.tied,
-        "attn_implementation": "eager",
-        "pad_token_id": None,
-        "bos_token_id": None,
-        "eos_token_id": None,
-    }
-
-
-def plain_names(weights: Weights, config: Config) -> Weights:
-    """The weights that all of transformers' models name alike."""
-    out = {"model.embed_tokens.weight": weights["embedding"], "lm_head.weight": weights["embedding" if config.tied else "head"]}
-    if config.learned_norms:
-        out["model.norm.weight"] = weights["norm"]
-    for layer in range(config.layers):
-        ours, theirs = f"layers.{layer}", f"model.layers.{layer}"
-        if config.learned_norms:
-            out[f"{theirs}.input_layernorm.weight"] = weights[f"{ours}.attention_norm"]
-            out[f"{theirs}.post_attention_layernorm.weight"] = weights[f"{ours}.feed_forward_norm"]
-        for part in "qkvo":
-            for ours_end, theirs_end in (("", "weight"), ("_bias", "bias")):
-                if f"{ours}.{part}{ours_end}" in weights:
-                    out[f"{theirs}.self_attn.{part}_proj.{theirs_end}"] = weights[f"{ours}.{part}{ours_end}"]
-    return out
-
-
-def dense_names(weights: Weights, config: Config) -> Weights:
-    out = {}
-    for layer in range(config.layers):
-        gate, up = weights[f"layers.{layer}.gate_up"].chunk(2)
-        theirs = f"model.layers.{layer}.mlp"
-        out |= {
-            f"{theirs}.gate_proj.weight": gate,
-            f"{theirs}.up_proj.weight": up,
-            f"{theirs}.down_proj.weight": weights[f"layers.{layer}.down"],
-        }
-    return out
-
-
 def llama(weights: Weights, config: Config):
     theirs = transformers.LlamaForCausalLM(
         transformers.LlamaConfig(
-            **common_fields(config), head_dim=config.head_dim, rope_parameters={"rope_type": "default", "rope_theta": 1e4}
+            **common_fields(config),
+            attn_implementation="eager",
+            head_dim=config.head_dim,
+            rope_parameters={"rope_type": "default", "rope_theta": 1e4},
         )
     )
     return theirs, plain_names(weights, config) | dense_names(weights, config)
@@ -105,6 +62,7 @@ def gpt_oss(weights: Weights, config: Config):
     theirs = transformers.GptOssForCausalLM(
         transformers.GptOssConfig(
             **common_fields(config),
+            attn_implementation="eager",
             head_dim=config.head_dim,
             sliding_window=config.window,
             num_local_experts=config.experts.count,
@@ -133,7 +91,9 @@ def interleaved(gate_up: torch.Tensor) -> torch.Tensor:
 
 def nanochat(weights: Weights, config: Config):
     theirs = transformers.NanoChatForCausalLM(
-        transformers.NanoChatConfig(**common_fields(config), rope_parameters={"rope_type": "default", "rope_theta": 1e4})
+        transformers.NanoChatConfig(
+            **common_fields(config), attn_implementation="eager", rope_parameters={"rope_type": "default", "rope_theta": 1e4}
+        )
     )
     names = plain_names(weights, config)
     for layer in range(config.layers):
@@ -147,6 +107,7 @@ def deepseek(weights: Weights, config: Config):
     theirs = transformers.DeepseekV3ForCausalLM(
         transformers.DeepseekV3Config(
             **common_fields(config),
+            attn_implementation="eager",
             first_k_dense_replace=config.layers,
             kv_lora_rank=latent.rank,
             q_lora_rank=latent.query_rank,
