@@ -4,6 +4,8 @@ from shared_mlp_stack import HIDDEN, named, stack
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import DTensor, Shard
 
+from common.graph import captured
+
 
 def prepare(x, weights, mesh, ranks, width, layers, loss_scale):
     grid = mesh(dp=ranks)
@@ -20,4 +22,6 @@ def prepare(x, weights, mesh, ranks, width, layers, loss_scale):
         loss.backward()
         return loss.detach(), *(p.grad.to_local().clone() for p in parameters)
 
-    return step
+    replay = captured(step)
+    yield replay
+    replay.close()

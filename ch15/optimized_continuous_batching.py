@@ -1,6 +1,6 @@
 """A freed slot takes the next request in the next step."""
-# predicts: baseline output_tokens_per_s 3913 = requests * 36 / (610 * 326 * 2 * launch + 0.020) on h100  (host-bound steps, then prefill)
-# predicts: optimized output_tokens_per_s 6088 = requests * 36 / (389 * 326 * 2 * launch + 0.020) on h100  (the same step, fewer of them)
+# predicts: baseline output_tokens_per_s 523 = requests * 23.4 / (912 * 10.1e-3 + 13 * 7e-3) on h200  (steps: assumed; see the page)
+# predicts: optimized output_tokens_per_s 1075 = requests * 23.4 / (350 * 10.1e-3 + 142 * 7e-3) on h200  (fewer steps; prompts join more)
 
 import torch
 

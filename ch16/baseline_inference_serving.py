@@ -4,7 +4,7 @@ import torch
 import torch.distributed as dist
 from shared_replica import Decoding, config_of, views
 
-from common.rank_graph import RankGraph
+from common.graph import captured
 
 
 def prepare(weights, tokens, rank, ranks, sequences, steps, **model):
@@ -19,7 +19,7 @@ def prepare(weights, tokens, rank, ranks, sequences, steps, **model):
         logits = torch.stack(decoding.run(views(weights, config), torch.cat(asked, dim=1)))
         return [part.contiguous() for part in logits.split(sequences, dim=1)]
 
-    replay = RankGraph(decode, tokens.device) if rank == 0 else lambda: None
+    replay = captured(decode) if rank == 0 else lambda: None
 
     def step():
         dist.gather(tokens, asked)

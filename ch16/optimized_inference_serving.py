@@ -12,9 +12,9 @@ from shared_replica import config_of, views
 from shared_tensor_parallel import attend_to, share_of
 from torch.nn.functional import embedding
 
+from common.graph import captured
 from common.models.decoder import attention
 from common.models.layers import feed_forward, rms_norm, rotation
-from common.rank_graph import RankGraph
 from common.serving.dense_cache import DenseCache
 
 
@@ -47,7 +47,7 @@ def prepare(weights, tokens, rank, ranks, sequences, steps, **model):
         parts = torch.stack([decode(now) for now in asked.unflatten(0, (ranks, steps)).transpose(0, 1).flatten(1)])
         return parts.unflatten(1, (ranks, sequences)).transpose(0, 1).contiguous()  # each rank gets its sequences
 
-    replay = RankGraph(decode_all, tokens.device)
+    replay = captured(decode_all)
 
     def step():
         dist.all_gather_into_tensor(asked, tokens)

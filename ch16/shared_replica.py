@@ -4,9 +4,9 @@ import math
 
 import torch
 
+from common.graph import captured
 from common.models.config import Config
 from common.models.decoder import shapes
-from common.rank_graph import RankGraph
 from common.serving.dense_cache import DenseCache, dense_step
 
 
@@ -51,4 +51,4 @@ class Decoding:
             self.begin(rows.start)  # a graph's steps stand where they stood when it was captured
             torch.stack(self.run(weights, tokens[rows]), out=logits[rows])
 
-        return RankGraph(call, tokens.device)
+        return captured(call)

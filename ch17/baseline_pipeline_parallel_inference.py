@@ -5,14 +5,14 @@ import torch.distributed as dist
 from shared_layers import new_cache, run
 from shared_weights import config_of
 
-from common.rank_graph import RankGraph
+from common.graph import captured
 
 
 def prepare(x, weights, rank, ranks, sequences, tokens, layers, hidden, heads, ffn):
     config = config_of(layers // ranks, hidden, heads, ffn)
     cache = new_cache(config, sequences, tokens, x)
     incoming = torch.empty_like(x) if rank else x
-    stage = RankGraph(lambda: run(weights, config, incoming, cache, 0), x.device)
+    stage = captured(lambda: run(weights, config, incoming, cache, 0))
 
     def step():
         if rank > 0:

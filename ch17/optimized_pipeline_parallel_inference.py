@@ -8,7 +8,7 @@ import torch.distributed as dist
 from shared_layers import new_cache, run
 from shared_weights import config_of
 
-from common.rank_graph import RankGraph
+from common.graph import captured
 
 
 def prepare(x, weights, rank, ranks, sequences, tokens, layers, hidden, heads, ffn):
@@ -18,7 +18,7 @@ def prepare(x, weights, rank, ranks, sequences, tokens, layers, hidden, heads, f
     def stage_of(sequence):
         """The stage's layers on one sequence, which has a cache of its own."""
         cache = new_cache(config, 1, tokens, x)
-        return RankGraph(lambda: run(weights, config, sequence, cache, 0), x.device)
+        return captured(lambda: run(weights, config, sequence, cache, 0))
 
     stages = [stage_of(sequence) for sequence in incoming]
 

@@ -1,7 +1,9 @@
 """Baseline: one layer after the other in one stream, each over all tokens, captured in a CUDA graph."""
 
 import torch
-from shared_stages import advance, captured
+from shared_stages import advance
+
+from common.graph import captured
 
 
 def prepare(x, w, u, layers):
@@ -12,4 +14,4 @@ def prepare(x, w, u, layers):
             advance(states[layer - 1] if layer else x, zero, w[layer], u[layer], states[layer])
         return states[-1]
 
-    return captured(run, x.device)
+    return captured(run)

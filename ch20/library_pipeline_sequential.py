@@ -2,7 +2,8 @@
 # has: launches == 1
 
 import torch
-from shared_stages import captured
+
+from common.graph import captured
 
 
 def prepare(x, w, u, layers):
@@ -12,4 +13,4 @@ def prepare(x, w, u, layers):
             getattr(rnn, f"weight_ih_l{layer}").copy_(w[layer].T)
             getattr(rnn, f"weight_hh_l{layer}").copy_(u[layer].T)
     rnn.requires_grad_(False).eval().flatten_parameters()
-    return captured(lambda: rnn(x)[0], x.device)
+    return captured(lambda: rnn(x)[0])

@@ -4,7 +4,9 @@
 # proves: overlap >= 0.3
 
 import torch
-from shared_stages import advance, captured
+from shared_stages import advance
+
+from common.graph import captured
 
 TOKENS = 4  # of a chunk
 
@@ -31,4 +33,4 @@ def prepare(x, w, u, layers):
             backend.current_stream().wait_stream(stream)
         return states[-1]
 
-    return captured(run, x.device)
+    return captured(run)

@@ -3,46 +3,73 @@
 import pytest
 import torch
 import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.testing._internal.distributed.fake_pg import FakeStore
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from common import rank_graph
+from common import graph
 from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_side, load_workload
 from common.python.project import PROJECT_ROOT
 from tests.support.chapters import modules_of
 
-PAIRS = ("ch16:inference_serving", "ch16:symmetric_memory_inference", "ch17:pipeline_parallel_inference")
-COLLECTIVES = ("all_reduce", "all_gather_into_tensor", "all_to_all_single", "broadcast", "gather", "scatter", "send", "recv")
+# How many ranks each pair needs, and which of its sides capture collectives.
+PAIRS = {
+    "ch13:tp_fsdp": (2, ("baseline", "optimized")),
+    "ch16:inference_serving": (1, ("optimized",)),
+    "ch16:symmetric_memory_inference": (1, ()),
+    "ch17:pipeline_parallel_inference": (1, ()),
+}
 
 
-class Watched(rank_graph.RankGraph):
+class Collectives(TorchDispatchMode):
+    """Notes what is asked of torch.distributed, by whatever name of Python."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        if "c10d" in operator.namespace:
+            self.seen.append(operator)
+        return operator(*args, **(kwargs or {}))
+
+
+class Watched:
     """Makes its call once, as a capture does, and notes whether collectives were in it and whether it was closed."""
 
     made: list["Watched"] = []
 
-    def __init__(self, call, device):
-        super().__init__(call, device)
-        self.closed, self.collectives = False, []
-        with pytest.MonkeyPatch.context() as patch:
-            for name in COLLECTIVES:
-                patch.setattr(dist, name, lambda *_, name=name, **__: self.collectives.append(name))
+    def __init__(self, call):
+        self.call, self.closed = call, False
+        with Collectives() as collectives:
             call()
+        self.collectives = collectives.seen
         self.made.append(self)
+
+    def __call__(self):
+        return self.call()
 
     def close(self):
         self.closed = True
-        super().close()
 
 
 @pytest.fixture
-def alone(tmp_path, monkeypatch):
-    """A group of one rank, and no graph made yet."""
-    monkeypatch.setattr(rank_graph, "RankGraph", Watched)
+def alone(request, monkeypatch):
+    """A group of as many ranks as the pair needs, of which only the first is there, and no graph made yet."""
+    monkeypatch.setattr(graph, "captured", Watched)
     monkeypatch.setattr(Watched, "made", [])
-    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/meeting", rank=0, world_size=1)
-    yield
+    ranks, _ = PAIRS[request.getfixturevalue("pair")]
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=ranks)
+    yield ranks
     dist.destroy_process_group()
 
 
+def mesh(**dims):
+    return init_device_mesh("cpu", tuple(dims.values()), mesh_dim_names=tuple(dims))
+
+
+@pytest.mark.filterwarnings("ignore:.*_autograd:FutureWarning")  # the names of the oldest torch that is supported
 @pytest.mark.parametrize("side", ["baseline", "optimized"])
 @pytest.mark.parametrize("pair", PAIRS)
 def test_a_graph_with_collectives_is_destroyed_with_its_side(pair, side, alone, monkeypatch, tmp_path):
@@ -51,11 +78,11 @@ def test_a_graph_with_collectives_is_destroyed_with_its_side(pair, side, alone, 
     with modules_of(folder, monkeypatch):
         workload = load_workload(folder / f"workload_{name}.py")
         shape = workload.check_at[0]
-        inputs = Inputs(workload, shape, 0, torch.device("cpu"), tmp_path, (0, 1))
+        inputs = Inputs(workload, shape, 0, torch.device("cpu"), tmp_path, (0, alone))
         loaded = load_side(folder / f"{side}_{name}.py", workload, None)
-        loaded.prepare(inputs.values, {**shape, "rank": 0, "ranks": 1})
+        loaded.prepare(inputs.values, {**shape, "rank": 0, "ranks": alone, "mesh": mesh})
         assert Watched.made
         loaded.close()
-    with_collectives = [graph for graph in Watched.made if graph.collectives]
-    assert bool(with_collectives) == ((pair, side) == ("ch16:inference_serving", "optimized"))
-    assert all(graph.closed for graph in with_collectives)
+    with_collectives = [made for made in Watched.made if made.collectives]
+    assert bool(with_collectives) == (side in PAIRS[pair][1])
+    assert all(made.closed for made in with_collectives)

@@ -46,6 +46,8 @@ class Slo:
 class Traffic:
     """One trace of `count` requests, drawn anew for each timed one. Lengths are in tokens, uniform from the first to the second.
 
+    With `output_mean` answers are of mixed lengths, as people's are: most are short and a few long. What is beyond the least is
+    exponential, of that mean before it is cut at the most.
     `shared_prefix` is how many groups of requests there are, and how many first tokens those of a group share.
     `arrivals` is "at_once", or a Poisson process: ("per_s", 40.0) or, as a share of the baseline's closed-loop throughput,
     ("of_saturation", 0.8). `prompts(rng, count)` draws so many tokens of text; None: uniform over the vocabulary.
@@ -54,6 +56,7 @@ class Traffic:
     count: int
     prompt_tokens: tuple[int, int]
     output_tokens: tuple[int, int]
+    output_mean: float | None = None
     shared_prefix: tuple[int, int] = (0, 0)
     arrivals: Arrivals = AT_ONCE
     prompts: Callable[[random.Random, int], Sequence[int]] | None = None
@@ -65,6 +68,9 @@ class Traffic:
             low, high = vars(self)[name]
             if not 1 <= low <= high:
                 raise BenchmarkError(f"traffic {name}=({low}, {high}); expected the least and the most, from 1 on")
+        low, high = self.output_tokens
+        if self.output_mean is not None and not low < self.output_mean < high:
+            raise BenchmarkError(f"traffic output_mean={self.output_mean}; expected one between {low} and {high}, the least and the most")
         groups, tokens = self.shared_prefix
         if tokens >= self.prompt_tokens[0]:
             found = f"found {tokens} shared prefix tokens and prompts of {self.prompt_tokens[0]} tokens"

@@ -31,8 +31,15 @@ def draw_trace(traffic: Traffic, vocabulary: int, seed: int, rate_per_s: float) 
         prefix = rng.choice(prefixes) if prefixes else ()
         length = rng.randint(*traffic.prompt_tokens)
         prompt = (*prefix, *_tokens(traffic, vocabulary, rng, length - len(prefix)))
-        requests.append(Planned(due_s, prompt, rng.randint(*traffic.output_tokens)))
+        requests.append(Planned(due_s, prompt, _answer_length(traffic, rng)))
     return tuple(requests)
+
+
+def _answer_length(traffic: Traffic, rng: random.Random) -> int:
+    low, high = traffic.output_tokens
+    if traffic.output_mean is None:
+        return rng.randint(low, high)
+    return min(high, low + int(rng.expovariate(1 / (traffic.output_mean - low))))
 
 
 def _tokens(traffic: Traffic, vocabulary: int, rng: random.Random, count: int) -> tuple[int, ...]:

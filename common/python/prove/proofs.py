@@ -44,6 +44,14 @@ class Seen:
     uncounted: str = "counters are read by a profiler, and none ran"
     calls: Mapping[str, int] = field(default_factory=dict)
 
+    def tells(self, measure: Measure) -> bool:
+        """Whether this is what `measure` is about: machine code wherever it is, a run only where the side ran."""
+        if measure.technique is not None or measure.kind in IN_CODE:
+            return True
+        if measure.kind == "counter":
+            return self.counters is not None
+        return bool({"calls": self.calls, "overlap": self.spans}.get(measure.kind, self.launches) or not self.hidden)
+
     @cached_property
     def launched_kernels(self) -> tuple[Kernel, ...]:
         """Those of `kernels` that a step launches; all of them if nobody saw what it launches."""
@@ -87,6 +95,7 @@ def prove(claim: Claim, side: str, evidence: Evidence) -> Proof:
     if not mine:
         found = f"exists on {_names(wanted)}; the side was built for {_names(evidence[side])}"
         return Proof(side=side, claim=claim.text, state="unchecked", detail=found)
+    mine = {name: seen for name, seen in mine.items() if seen.tells(claim.measure)} or mine
     answers = {name: _on(claim, seen, _baseline(evidence, name)) for name, seen in mine.items()}
     states = {state for state, _ in answers.values()}
     state = next(state for state in (False, None, True) if state in states)

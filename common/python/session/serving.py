@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -16,7 +17,15 @@ from common.python.session.session import Judging, Session, SideAtWork, entries_
 
 TEETH_REQUESTS = 32  # that are judged, and that the judgement is tried on, before a row is timed
 LOOKS = 8  # requests of a timed trace that are judged
-REFUSED_SHARE = 0.99
+REFUSED_SHARE = 0.99  # of wrong contexts, at least
+SURPRISING = 0.01  # the share of rows in which an honest referee may be called too weak
+
+
+def too_few(refused: int, tried: int) -> bool:
+    """Whether none was tried, or a referee that refuses `REFUSED_SHARE` would refuse so few less than once in 100 rows."""
+    missed = tried - refused
+    likely = sum(math.comb(tried, one) * (1 - REFUSED_SHARE) ** one * REFUSED_SHARE ** (tried - one) for one in range(missed))
+    return tried == 0 or 1 - likely < SURPRISING
 
 
 @dataclass(frozen=True)
@@ -122,7 +131,7 @@ class Traces:
             "answers with a stale block in their context": (judged.refused_stale, judged.tried_stale),
         }
         for how, (refused, tried) in found.items():
-            if refused < REFUSED_SHARE * tried:
+            if too_few(refused, tried):
                 file = self._plan.selection.pair.workload.name
                 what = f"the referee refuses {refused} of {tried} {how} at {entries_text(shape)}"
                 raise SideFailure(Status.UNPROVEN, f"{file}: {what}; expected {REFUSED_SHARE:.0%}, with a smaller atol or other weights")

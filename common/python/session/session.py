@@ -401,7 +401,7 @@ class Judging:
             teeth=teeth,
         )
         judged = self._answers({0: request}, messages.TraceJudged)[0]
-        if self._plan.device == "cuda":
+        if self._plan.device == "cuda" and shape in self._plan.timed.values():
             times = len(self._plan.sides) + 1
             self.notes.add(
                 f"its weights, {bytes_text(judged.weight_bytes)}, lie on the GPU {times} times: a side each, and for the referee"

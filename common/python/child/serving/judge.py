@@ -21,7 +21,7 @@ from common.python.processes.messages import AnsweredRequest
 from common.python.results import OutputError
 
 STALE_TOKENS = 16  # a block of a paged cache
-STALE_CONTEXTS = 128  # so many are tried, over all requests: at a share of 99 % one of them may pass
+WRONG_CONTEXTS = 128  # of each kind so many are tried, over all requests, so that the share that is refused is known
 
 Rows = Callable[[Sequence[int], int], torch.Tensor]
 
@@ -45,8 +45,9 @@ def judge_trace(
     device = torch.device(request.device)
     rows = rows_of(serving, request, inputs, device)
     tokens, logits, mismatch = [], [], ""
-    refused_swapped = refused_stale = 0
-    blocks = -(-STALE_CONTEXTS // max(1, len(request.answers))) if request.teeth else 0
+    tried_swapped = refused_swapped = refused_stale = 0
+    blocks = -(-WRONG_CONTEXTS // max(1, len(request.answers))) if request.teeth else 0
+    prompts = [answer.prompt for answer in request.answers]
     for position, answer in enumerate(request.answers):
         if unknown := _unknown(answer, serving.vocabulary):  # of which the workload's logits say nothing
             mismatch = mismatch or unknown
@@ -57,18 +58,20 @@ def judge_trace(
         tokens.append(off.tokens)
         logits.append(off.logits)
         mismatch = mismatch or _mismatch(answer, off, serving.atol)
-        if request.teeth:
-            other = request.answers[(position + 1) % len(request.answers)].prompt
+        others = [other for other in (*prompts[position + 1 :], *prompts[:position]) if other[:-1] != answer.prompt[:-1]]
+        for other in others[:blocks]:
+            tried_swapped += 1
             refused_swapped += _is_refused(serving, rows, answer, right, swapped(answer.prompt, other))
-            for _ in range(blocks):
-                stale = with_stale_block(answer.prompt, other, serving.vocabulary, rng)
-                refused_stale += _is_refused(serving, rows, answer, right, stale)
+        for turn in range(blocks):
+            other = others[turn % len(others)] if others else answer.prompt
+            stale = with_stale_block(answer.prompt, other, serving.vocabulary, rng)
+            refused_stale += _is_refused(serving, rows, answer, right, stale)
     return messages.TraceJudged(
         nonce=request.nonce,
         digest=digest,
         outputs={name: _error(parts, serving.atol) for name, parts in {"tokens": tokens, "logits": logits}.items() if parts},
         mismatch=mismatch,
-        tried=len(request.answers) if request.teeth else 0,
+        tried=tried_swapped,
         tried_stale=blocks * len(request.answers),
         refused_swapped=refused_swapped,
         refused_stale=refused_stale,

@@ -69,6 +69,7 @@ BAD_TRAFFIC = {
     "groups of nothing": ({"shared_prefix": (2, 0)}, "expected both positive, or (0, 0) for none"),
     "no requests": ({"count": 0}, "expected at least one request"),
     "upside down": ({"output_tokens": (4, 2)}, "expected the least and the most, from 1 on"),
+    "a mean above the most": ({"output_mean": 5.0}, "expected one between 1 and 4, the least and the most"),
     "no answer": ({"output_tokens": (0, 2)}, "expected the least and the most, from 1 on"),
 }
 

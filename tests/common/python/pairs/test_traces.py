@@ -1,7 +1,9 @@
 """Traces: the same from the same seed, another from another, and as the traffic says."""
 
 import itertools
+import math
 import statistics
+from dataclasses import replace
 
 import pytest
 
@@ -29,6 +31,16 @@ def test_a_trace_is_what_the_traffic_says():
     gaps = [after.due_s - before.due_s for before, after in itertools.pairwise(trace)]
     assert statistics.fmean(gaps) == pytest.approx(1 / 50, rel=0.15)
     assert statistics.stdev(gaps) == pytest.approx(1 / 50, rel=0.25)  # of an exponential: as much as its mean
+
+
+def test_answers_of_mixed_lengths_are_mostly_short_and_a_few_long():
+    mixed = replace(TRAFFIC, count=4000, output_tokens=(4, 128), output_mean=24.0)
+    lengths = [planned.output_tokens for planned in draw_trace(mixed, 100, 7, 0.0)]
+    assert (min(lengths), max(lengths)) == (4, 128)
+    assert statistics.fmean(lengths) == pytest.approx(23.4, rel=0.05)  # whole tokens, and none beyond the most
+    assert statistics.median(lengths) == pytest.approx(4 + 20 * math.log(2), abs=1.5)
+    longest = [max(lengths[first : first + 16]) for first in range(0, 4000, 16)]
+    assert statistics.fmean(longest) == pytest.approx(70, rel=0.05)
 
 
 def test_without_a_rate_all_are_due_at_once():

@@ -1,5 +1,7 @@
 """A claim is proven only by what was seen, failed only by what was seen, and in between it is unchecked."""
 
+from dataclasses import replace
+
 import pytest
 
 from common.python.pairs.claims import parse_claim
@@ -203,6 +205,40 @@ def test_overlap_separates_two_streams_from_one():
     assert (proof.state, "the same in the baseline" in proof.detail) == ("failed", True)
     proof = prove(claim, "optimized", {"baseline": ran_on(1, 1), "optimized": ran_on(1, 1)})
     assert (proof.state, "all runs on one stream" in proof.detail) == ("failed", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "worse"),
+    {
+        "counter dram__bytes.sum < 0.4 x baseline": {"counters": {"dram__bytes.sum": 50.0}},
+        "launches < 0.2 x baseline": {"launches": tuple(a_launch(call=call) for call in range(9))},
+        "kernel gemm": {"launches": (a_launch("other"),)},
+        "calls cudaStreamSynchronize == 0": {"calls": {"cudaStreamSynchronize": 1}},
+    }.items(),
+)
+def test_what_a_run_tells_is_decided_by_the_architecture_that_ran(text, worse):
+    """Triton and torch.compile are compiled ahead for two architectures; this machine runs one, and nobody waits for the other."""
+    good = Seen((a_kernel(),), (a_launch(),), counters={"dram__bytes.sum": 30.0}, calls={"cudaLaunchKernel": 1})
+    base = Seen(
+        (a_kernel("other"),),
+        tuple(a_launch("other", call=call) for call in range(10)),
+        counters={"dram__bytes.sum": 100.0},
+        calls={"cudaStreamSynchronize": 1},
+    )
+    ahead = Seen((a_kernel(),), hidden="its kernels are seen on GPUs", no_code="its kernels are seen on GPUs")
+    claim = parse_claim(text, separates=True)
+    for seen, expected in ((good, "proven"), (replace(good, **worse), "failed")):
+        evidence = {"baseline": {"90a": base}, "optimized": {"90a": seen, "100a": ahead}}
+        assert prove(claim, "optimized", evidence).state == expected
+    assert prove(claim, "optimized", {"baseline": {"90a": base}, "optimized": {"100a": ahead}}).state == "unchecked"
+
+
+def test_machine_code_has_to_be_there_on_every_architecture():
+    """A run on one architecture does not excuse the code of another."""
+    ran = Seen((a_kernel(registers=40),), (a_launch(),))
+    ahead = Seen((a_kernel(registers=80),), hidden=NOT_RUN)
+    claim = parse_claim("registers <= 64", separates=False)
+    assert prove(claim, "optimized", {"baseline": {}, "optimized": {"90a": ran, "100a": ahead}}).state == "failed"
 
 
 def test_a_comparison_with_the_baseline_needs_both():

@@ -89,7 +89,17 @@ def test_a_wrong_answer_is_told_with_its_place(change):
 
 def test_a_model_that_reads_its_context_has_teeth():
     found = judged([an_answer(with_memory, prompt) for prompt in prompts(16)], teeth=True)
-    assert (found.tried, found.tried_stale, found.refused_swapped, found.refused_stale) == (16, 128, 16, 128)
+    assert (found.tried, found.tried_stale, found.refused_swapped, found.refused_stale) == (128, 128, 128, 128)
+
+
+def test_a_context_that_is_the_requests_own_is_no_wrong_one():
+    """Requests that share all but their last token, as where many ask the same."""
+    first, second = prompts(2)
+    answers = [an_answer(with_memory, prompt) for prompt in (first, [*first[:-1], 3], second)]
+    found = judged(answers, teeth=True)
+    assert (found.tried, found.refused_swapped) == (4, 4)
+    alone = judged(answers[:2], teeth=True)
+    assert (alone.tried, alone.refused_stale) == (0, alone.tried_stale)
 
 
 def test_a_model_of_its_last_token_alone_has_none():
