@@ -45,8 +45,7 @@ def prepare(weights, config, draft_weights, draft_config, drafts, slots, prompt,
             tokens, counts = (answer.tolist() for answer in accept_greedy(drafted, logits))
             steps, emitted, done = steps + len(running), emitted + sum(counts), set()
             for position in range(drafts + 1):  # a token at a time, for an answer may be complete before its last accepted one
-                rows = [i for i, request in enumerate(running) if position < counts[i] and request.id not in done]
-                if rows:
+                if rows := [i for i, request in enumerate(running) if position < counts[i] and request.id not in done]:
                     done |= emit([running[i] for i in rows], [tokens[i][position] for i in rows], logits[rows, position])
             for request, row, accepted in zip(running, tokens, counts, strict=True):
                 said[request.id] += row[:accepted]
