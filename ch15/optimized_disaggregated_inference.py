@@ -21,8 +21,7 @@ def prepare(weights, config, slots, prompt, longest, decode_sms, arrivals, emit,
         """Queue the prompt's forward, its first token, and the push of its blocks to the decode pool, once these are `freed`."""
         with prefill:
             logits = step(weights, config, prompts, [request.id], [torch.tensor(request.prompt, device=device)])
-            token = logits.argmax(-1)
-            done = emit([request], token, logits)
+            done = emit([request], token := logits.argmax(-1), logits)
             prefill.follow(freed)
             push(prompts, answers, request.id)
             prompts.release(request.id)
