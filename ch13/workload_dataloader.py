@@ -31,7 +31,7 @@ WORKLOAD = Workload(
         "out_grad": Spec((width, classes), torch.float32),
     },
     reference=reference,
-    time_at={"documents": 192, "length": 65536, "features": 4096, "width": 1024, "classes": 16, "batch": 16, "workers": 8},
+    time_at={"documents": 512, "length": 65536, "features": 4096, "width": 1024, "classes": 16, "batch": 16, "workers": 8},
     check_at=(
         {"documents": 3, "length": 600, "features": 32, "width": 16, "classes": 2, "batch": 2, "workers": 1},
         {"documents": 65, "length": 2000, "features": 64, "width": 64, "classes": 5, "batch": 8, "workers": 2},

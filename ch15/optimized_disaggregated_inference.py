@@ -21,8 +21,7 @@ def prepare(weights, config, slots, prompt, longest, decode_sms, arrivals, emit,
         """Queue the prompt's forward, its first token, and the push of its blocks to the decode pool, once these are `freed`."""
         with prefill:
             logits = step(weights, config, prompts, [request.id], [torch.tensor(request.prompt, device=device)])
-            token = logits.argmax(-1)
-            done = emit([request], token, logits)
+            done = emit([request], token := logits.argmax(-1), logits)
             prefill.follow(freed)
             push(prompts, answers, request.id)
             prompts.release(request.id)
@@ -38,7 +37,7 @@ def prepare(weights, config, slots, prompt, longest, decode_sms, arrivals, emit,
     def serve():
         for lane in (decode, prefill):
             lane.follow_caller()
-        waiting, running, last, started, freed = arrivals.wait(), [], {}, None, decode.mark()
+        waiting, running, last, started, freed, queued = arrivals.wait(), [], {}, None, decode.mark(), decode.mark()
         while waiting or running or started:
             if waiting and not started and answers.reserve(waiting[0].id, prompt + longest):
                 started = start(waiting.pop(0), freed)
@@ -50,6 +49,8 @@ def prepare(weights, config, slots, prompt, longest, decode_sms, arrivals, emit,
                 running, started, last[request.id] = [*running, request], None, decode.borrow(token)
             elif running:
                 done = decode_one(running, last)
+                queued.wait()  # for the step before: a prompt that is done would wait for all steps that are queued ahead
+                queued = decode.mark()
             for request_id in done:
                 answers.release(request_id)
                 freed = decode.mark()

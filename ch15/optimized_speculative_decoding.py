@@ -28,9 +28,9 @@ def prepare(weights, config, draft_weights, draft_config, drafts, slots, prompt,
             chunks = drafted[-1].split(1)
         return torch.stack(drafted, dim=1)
 
-    def verify(running, said, drafted):
-        """The target's logits behind the last token and behind each draft: [requests, drafts + 1, vocabulary]."""
-        chunks = [torch.cat([unread(blocks, said, request), row]) for request, row in zip(running, drafted, strict=True)]
+    def verify(running, fresh, drafted):
+        """The target's logits behind the last of `fresh` tokens and behind each draft: [requests, drafts + 1, vocabulary]."""
+        chunks = [torch.cat([tokens, row]) for tokens, row in zip(fresh, drafted, strict=True)]
         logits = step_over_all(weights, config, blocks, [request.id for request in running], chunks)
         return torch.stack([part[-drafts - 1 :] for part in logits.split([len(chunk) for chunk in chunks])])
 
@@ -40,12 +40,12 @@ def prepare(weights, config, draft_weights, draft_config, drafts, slots, prompt,
             free = slots - len(running)
             said |= {request.id: list(request.prompt) for request in waiting[:free]}
             running, waiting = running + waiting[:free], waiting[free:]
-            logits = verify(running, said, drafted := draft(running, said))
+            fresh = [unread(blocks, said, request) for request in running]  # copied before drafts are queued: a copy waits for them
+            logits = verify(running, fresh, drafted := draft(running, said))
             tokens, counts = (answer.tolist() for answer in accept_greedy(drafted, logits))
             steps, emitted, done = steps + len(running), emitted + sum(counts), set()
             for position in range(drafts + 1):  # a token at a time, for an answer may be complete before its last accepted one
-                rows = [i for i, request in enumerate(running) if position < counts[i] and request.id not in done]
-                if rows:
+                if rows := [i for i, request in enumerate(running) if position < counts[i] and request.id not in done]:
                     done |= emit([running[i] for i in rows], [tokens[i][position] for i in rows], logits[rows, position])
             for request, row, accepted in zip(running, tokens, counts, strict=True):
                 said[request.id] += row[:accepted]

@@ -12,6 +12,11 @@ from common.serving.step import step
 BLOCK = 16  # tokens
 
 
+def to_end(waiting, running, slots):
+    """How many answers end before a new request gets a slot."""
+    return max(0, waiting + running + 1 - slots)
+
+
 def prepare(weights, config, slots, prompt, longest, limit_ms, arrivals, emit, report, device):
     blocks = KvBlocks(config, blocks=slots * -(-(prompt + longest) // BLOCK), block_tokens=BLOCK, device=device)
 
@@ -32,7 +37,7 @@ def prepare(weights, config, slots, prompt, longest, limit_ms, arrivals, emit, r
                 pace.ended()
             running = [request for request in running if request.id not in done]
             for request in arrivals.poll() if waiting or running else arrivals.wait():
-                admitted = pace.wait_ms(len(waiting)) <= limit_ms
+                admitted = pace.wait_ms(to_end(len(waiting), len(running), slots)) <= limit_ms
                 (waiting if admitted else refused).append(request)
                 turned += not admitted
         report("refused", Metric(turned, "requests", "lower"))

@@ -137,7 +137,7 @@ class Fleet:
                     self._held[tickets[row]] = _Moved(engine, table, length, tokens[row])
             logits = torch.frombuffer(bytearray(raw), dtype=torch.float32).view(len(tickets), -1)[kept]
             names = [self._known[tickets[row]][0] for row in kept]
-            yield Said(engine, names, [tokens[row] for row in kept], logits.to(self._device))
+            yield Said(engine, names, [tokens[row] for row in kept], _sent(logits, self._device))
 
     def _copied(self, ticket: int) -> None:
         """The engine that a request has left may use its blocks again, for what the other says of it rests on the copy."""
@@ -151,6 +151,11 @@ class Fleet:
             load = self.loads[engine]
             load.waiting, load.waiting_tokens, load.running = load.waiting - 1, load.waiting_tokens - tokens, load.running + 1
             self._known[ticket] = (name, engine, 0)
+
+
+def _sent(values: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Tensors of the host on `device`. A GPU that engines share gives the front time slices; from pinned memory nobody waits for one."""
+    return (values.pin_memory() if device.type == "cuda" else values).to(device, non_blocking=True)
 
 
 @contextmanager

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 
 import torch
 from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from common.models.config import Config
 from common.models.decoder import FeedForward, hidden_states, logits, values_of
 from common.models.layers import Weights, feed_forward, visible
 from common.serving.kv_blocks import KvBlocks
+
+_UNPLANNED = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+"""Attention whose kernels take any shape. cuDNN's are planned for each shape anew, and a batch's shape changes all the time."""
 
 
 def step(
@@ -99,7 +103,8 @@ class Batch:
                 out.index_copy_(0, group.tokens, answer.flatten(0, 1)[group.taken])
             return out
 
-        x = hidden_states(weights, config, tokens, positions, attend, feed)
+        with sdpa_kernel(_UNPLANNED):
+            x = hidden_states(weights, config, tokens, positions, attend, feed)
         return logits(weights, config, x if every else x[last])
 
     def _written(

@@ -11,7 +11,9 @@ from common.models.decoder import forward, init
 from common.python.child.sides.loader import load_side, load_workload
 from common.python.pairs.serving import Request
 from common.python.project import PROJECT_ROOT
+from common.serving import lanes
 from common.serving.kv_blocks import KvBlocks
+from common.serving.lanes import Lane, Mark
 
 TARGET = replace(
     presets.byte_lm(), vocabulary=37, hidden=32, layers=2, heads=2, kv_heads=1, head_dim=16, intermediate=48, dtype=torch.float32
@@ -122,3 +124,45 @@ def test_random_traces_are_answered_and_give_their_blocks_back(name, side, cache
             require_all_back(caches)
     if (name, side) == ("kv_cache_management", "optimized"):
         assert any(figure == "preempted" and metric.value > 0 for figure, metric in reported)
+
+
+class Watched(Lane):
+    """A lane of a CPU that counts what is launched into it, and how much of that somebody has waited for."""
+
+    def __init__(self):
+        super().__init__(None)
+        self.launched, self.over, self.ahead = 0, 0, []
+
+    def __enter__(self):
+        self.ahead.append(self.launched - self.over)
+        self.launched += 1
+
+    def mark(self):
+        return WatchedMark(self, self.launched)
+
+
+class WatchedMark(Mark):
+    """An end of a watched lane's work, reached as far as others can tell."""
+
+    def __init__(self, lane, launched):
+        super().__init__(None)
+        self._lane, self._launched = lane, launched
+
+    def wait(self):
+        self._lane.over = max(self._lane.over, self._launched)
+
+
+def test_at_most_one_decode_step_is_queued_ahead(monkeypatch):
+    """A prompt that is done decodes behind all steps that were launched before."""
+    torch.set_num_threads(1)
+    folder, decode = PROJECT_ROOT / "ch15", Watched()
+    monkeypatch.setattr(lanes, "split_sms", lambda *_: (decode, Watched()))
+    workload = load_workload(folder / "workload_disaggregated_inference.py")
+    side, clients = load_side(folder / "optimized_disaggregated_inference.py", workload, None), Clients()
+    given = {"arrivals": clients, "emit": clients.emit, "device": torch.device("cpu"), "weights": WEIGHTS, "config": TARGET}
+    serve = side.prepare(given, {"slots": 3, "decode_sms": 8, "prompt": PROMPT, "longest": LONGEST})
+    clients.begin(random.Random(1))
+    serve()
+    clients.require_right()
+    assert len(decode.ahead) > 3
+    assert max(decode.ahead) == 1

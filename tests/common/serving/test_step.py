@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.nn.attention import SDPBackend, _cur_sdpa_kernel_backends
 
 from common.models import config as presets
 from common.models.config import Experts, Latent
@@ -77,6 +78,22 @@ def test_a_step_is_the_forward_of_every_sequence_alone(name, seed):
         for row, i in zip(found, ids, strict=True):
             done[i] += chunks[i]
             close(row, expected[i, done[i] - 1])
+
+
+def test_no_step_may_wait_for_a_plan_of_its_shape(monkeypatch):
+    """cuDNN's kernels are planned once a shape, which takes longer than many steps. What the caller allows is as before afterwards."""
+    before, allowed, attend = _cur_sdpa_kernel_backends(), [], torch.nn.functional.scaled_dot_product_attention
+
+    def watched(*arguments, **named):
+        allowed.append(set(_cur_sdpa_kernel_backends()))
+        return attend(*arguments, **named)
+
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", watched)
+    blocks = KvBlocks(TINY, blocks=20, block_tokens=4, device="cpu")
+    step(WEIGHTS["windows and sinks"], TINY, blocks, ["a"], [tokens_of(TINY, 5)])
+    assert allowed
+    assert all(backends == {SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH} for backends in allowed)
+    assert _cur_sdpa_kernel_backends() == before
 
 
 @pytest.mark.parametrize("name", CONFIGS)
