@@ -6,7 +6,8 @@ Both engines answer each trace in one process, in an order that turns round from
 and once with all requests at a time. Every request comes at once and says how many tokens it wants; no token ends an answer. A time is from
 the first request handed over until the last token is on the host. transformers' engine is its ContinuousBatchingManager, because
 `generate_batch` gives all requests one length; its attention is the one that it chooses, unless --attention names another. --graphs adds
-it with CUDA graphs, which it leaves off where attention needs a mask. Exit 1 where a length or a token is wrong.
+it with CUDA graphs, which it leaves off where attention needs a mask. Both do without cuDNN's attention, which is planned for each shape
+anew, and shapes change at every step. --cudnn gives it back to transformers. Exit 1 where a length or a token is wrong.
 """
 
 import argparse
@@ -99,7 +100,8 @@ class Theirs:
         self._manager.start()
         chosen = self._manager.continuous_batching_config
         names = ("block_size", "num_blocks", "max_batch_tokens", "max_requests_per_batch", "use_cuda_graph", "use_async_batching")
-        self.settings = {"attention": model.config._attn_implementation, **{name: vars(chosen)[name] for name in names}}
+        attention = {"attention": model.config._attn_implementation, "cudnn": torch.backends.cuda.cudnn_sdp_enabled()}
+        self.settings = {**attention, **{name: vars(chosen)[name] for name in names}}
 
     def answers(self, trace):
         """The tokens of every request of `trace`."""
@@ -265,6 +267,7 @@ def parsed(arguments, device):
     parser.add_argument("--seconds", type=float, default=60.0, help="begin no third trace or later one behind this many")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--attention", default="sdpa", help="transformers' name of its attention; sdpa lets it take a better one")
+    parser.add_argument("--cudnn", action="store_true", help="let transformers' attention be cuDNN's, as torch does by itself")
     parser.add_argument("--graphs", action="store_true", help="also time transformers with CUDA graphs; needs a GPU")
     parser.add_argument("--json", type=Path, help="also write what is printed to this file")
     options = parser.parse_args(arguments)
@@ -287,6 +290,7 @@ def main(arguments=None):
     """Serve, compare and print."""
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     options, shape = parsed(arguments, device)
+    torch.backends.cuda.enable_cudnn_sdp(options.cudnn)
     try:
         report = measured(shape, options, device)
     except BenchmarkError as error:
