@@ -261,9 +261,12 @@ class Standards:
         return expectation.differs_from(_conditions(plan, shape)) or f"it has no figure for {plan.described.goal} on both sides"
 
     def saturation_per_s(self, plan: Plan, shape: str) -> float:
-        """The baseline's closed-loop throughput as it was accepted at this very shape, so that loads are equal; 0.0 where none is kept."""
+        """The baseline's closed-loop throughput as it was accepted at this very shape, so that loads are equal; 0.0 where none is kept.
+
+        Nor is one kept where the row is to be accepted: a side that has changed has another saturation, and loads are shares of it.
+        """
         expectation = self._expected(plan, shape)
-        if expectation is None or expectation.shape != plan.timed[shape]:
+        if expectation is None or expectation.shape != plan.timed[shape] or self._settings.accept_regressions:
             return 0.0
         return expectation.saturation_per_s or 0.0
 
