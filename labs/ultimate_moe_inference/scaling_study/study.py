@@ -116,7 +116,36 @@ def drawn(title: str, across: Sequence[object], lines: Mapping[str, Sequence[flo
         parts.append(
             f'<rect x="{left}" y="{y - 10}" width="24" height="4" fill="{color}"/><text x="{left + 32}" y="{y}">{escape(name)}</text>'
         )
-    box = f'viewBox="0 0 {width} {top + height + 60 + 20 * len(lines)}" font-family="sans-serif" font-size="14"'
+    return _svg(width, top + height + 60 + 20 * len(lines), parts)
+
+
+def bars(title: str, unit: str, rows: Mapping[str, Mapping[str, float]]) -> str:
+    """SVG of a bar for each name of `rows`, of the parts that its amounts make one after the other; its end says their sum."""
+    width, left, top, high = 760, 170, 50, 30
+    series = list(dict.fromkeys(part for parts in rows.values() for part in parts))
+    most = max(sum(parts.values()) for parts in rows.values())
+    drawn_parts = [f'<text x="20" y="24" font-weight="bold">{escape(title)}</text>']
+    for at, (name, parts) in enumerate(rows.items()):
+        x, y = float(left), top + at * high
+        drawn_parts.append(f'<text x="{left - 8}" y="{y + 15}" text-anchor="end">{escape(name)}</text>')
+        for part, amount in parts.items():
+            wide = amount / most * (width - left - 110)
+            color = COLORS[series.index(part) % len(COLORS)]
+            label = f"<title>{escape(part)}: {amount:.4g} {escape(unit)}</title>"
+            drawn_parts.append(f'<rect x="{x:.1f}" y="{y}" width="{wide:.1f}" height="20" fill="{color}">{label}</rect>')
+            x += wide
+        drawn_parts.append(f'<text x="{x + 8:.1f}" y="{y + 15}">{sum(parts.values()):.4g} {escape(unit)}</text>')
+    below = top + len(rows) * high + 20
+    keys = series if len(series) > 1 else []
+    for at, part in enumerate(keys):
+        color, y = COLORS[at % len(COLORS)], below + 20 * at
+        drawn_parts.append(f'<rect x="{left}" y="{y - 11}" width="14" height="14" fill="{color}"/>')
+        drawn_parts.append(f'<text x="{left + 22}" y="{y + 1}">{escape(part)}</text>')
+    return _svg(width, below + 20 * len(keys), drawn_parts)
+
+
+def _svg(width: int, height: int, parts: Sequence[str]) -> str:
+    box = f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="14"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {box}><rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>\n'
 
 
