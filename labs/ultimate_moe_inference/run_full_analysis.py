@@ -45,15 +45,20 @@ def traced(row, folder):
     found = trace_breakdown.read(trace_breakdown.collect(folder, times_of(row)))
     if not found:
         return ["## Where the time goes\n", "No step was traced on a GPU; `--profile hta` traces one of each layer.\n"]
-    parts = {
-        side: {"computes": at.compute_ns, "only copies or communicates": at.other_ns, "idle": at.idle_ns} for side, at in found.items()
+    shares = {
+        side: {
+            "computes": at.compute_ns / at.span_ns,
+            "only copies or communicates": at.other_ns / at.span_ns,
+            "idle": at.idle_ns / at.span_ns,
+        }
+        for side, at in found.items()
     }
-    drawn = {side: {part: ns / 1e3 for part, ns in each.items()} for side, each in parts.items()}
+    drawn = bars("A traced step: where its time goes", shares, {side: f"of {at.span_ns / 1e3:,.0f} µs" for side, at in found.items()})
     return [
         "## Temporal breakdown\n",
         "One traced step of each layer. Tracing slows the host, so a step that waits for it is idle for longer here.\n",
         trace_breakdown.temporal(found),
-        picture(folder, "temporal", bars("A traced step: where its time goes", "µs", drawn)),
+        picture(folder, "temporal", drawn),
         "## Kernel breakdown\n",
         trace_breakdown.kernels(found),
         "The traces are in `profiling/`: a file for each layer opens in Perfetto.\n",
@@ -63,8 +68,12 @@ def traced(row, folder):
 def report(row, options):
     """REPORT.md of a row; its drawings are written beside it."""
     sort = "quick, two calls a side" if options.quick else "measured until decided"
-    parts = [f"# {TARGET}\n", f"{row['idea']} Times: {sort}.\n", "## Layers\n", compare_optimizations.report(row)]
-    parts.append(picture(options.folder, "layers", bars("Time of a decode step", "µs", {k: {"step": v} for k, v in times_of(row).items()})))
+    parts = [f"# {TARGET}\n", f"Idea: {row['idea'].rstrip('.')}. Times: {sort}.\n", "## Layers\n", compare_optimizations.report(row)]
+    times = times_of(row)
+    drawn = bars(
+        "Time of a decode step", {side: {"": us} for side, us in times.items()}, {side: f"{us:,.0f} µs" for side, us in times.items()}
+    )
+    parts.append(picture(options.folder, "layers", drawn))
     parts.append("## Ceilings\n")
     try:
         parts.append(roofline_analyzer.report(row))

@@ -42,7 +42,7 @@ def report(row):
         technique, together = BOOK.get(side, ("", ""))
         cells.append([side, f"{time:.1f}", gain, technique, verdict, f"{times['baseline'] / time:.2f}x", together])
         before = time
-    head = ["layer", "µs per step", "over the layer before", "the book", "here", "over the baseline", "the book"]
+    head = ["layer", "µs per step", "over the layer before", "the book expects", "here", "over the baseline", "the book expects"]
     return table(head, cells) + ("\n" + "".join(said) if said else "")
 
 

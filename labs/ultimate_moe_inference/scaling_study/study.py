@@ -119,29 +119,26 @@ def drawn(title: str, across: Sequence[object], lines: Mapping[str, Sequence[flo
     return _svg(width, top + height + 60 + 20 * len(lines), parts)
 
 
-def bars(title: str, unit: str, rows: Mapping[str, Mapping[str, float]]) -> str:
-    """SVG of a bar for each name of `rows`, of the parts that its amounts make one after the other; its end says their sum."""
+def bars(title: str, rows: Mapping[str, Mapping[str, float]], ends: Mapping[str, str]) -> str:
+    """SVG of a bar for each name of `rows`, of its parts one after the other; what `ends` has for the name stands behind the bar."""
     width, left, top, high = 760, 170, 50, 30
-    series = list(dict.fromkeys(part for parts in rows.values() for part in parts))
-    most = max(sum(parts.values()) for parts in rows.values())
-    drawn_parts = [f'<text x="20" y="24" font-weight="bold">{escape(title)}</text>']
-    for at, (name, parts) in enumerate(rows.items()):
-        x, y = float(left), top + at * high
-        drawn_parts.append(f'<text x="{left - 8}" y="{y + 15}" text-anchor="end">{escape(name)}</text>')
-        for part, amount in parts.items():
-            wide = amount / most * (width - left - 110)
-            color = COLORS[series.index(part) % len(COLORS)]
-            label = f"<title>{escape(part)}: {amount:.4g} {escape(unit)}</title>"
-            drawn_parts.append(f'<rect x="{x:.1f}" y="{y}" width="{wide:.1f}" height="20" fill="{color}">{label}</rect>')
-            x += wide
-        drawn_parts.append(f'<text x="{x + 8:.1f}" y="{y + 15}">{sum(parts.values()):.4g} {escape(unit)}</text>')
-    below = top + len(rows) * high + 20
-    keys = series if len(series) > 1 else []
-    for at, part in enumerate(keys):
-        color, y = COLORS[at % len(COLORS)], below + 20 * at
-        drawn_parts.append(f'<rect x="{left}" y="{y - 11}" width="14" height="14" fill="{color}"/>')
-        drawn_parts.append(f'<text x="{left + 22}" y="{y + 1}">{escape(part)}</text>')
-    return _svg(width, below + 20 * len(keys), drawn_parts)
+    parts = list(dict.fromkeys(part for amounts in rows.values() for part in amounts))
+    colors = {part: "#ccc" if part == "idle" else COLORS[at % len(COLORS)] for at, part in enumerate(parts)}
+    scale = (width - left - 110) / max(sum(amounts.values()) for amounts in rows.values())
+    shapes = [f'<text x="20" y="24" font-weight="bold">{escape(title)}</text>']
+    for y, (name, amounts) in zip(range(top, top + high * len(rows), high), rows.items(), strict=True):
+        x = float(left)
+        shapes.append(f'<text x="{left - 8}" y="{y + 15}" text-anchor="end">{escape(name)}</text>')
+        for part, amount in amounts.items():
+            shapes.append(f'<rect x="{x:.1f}" y="{y}" width="{amount * scale:.1f}" height="20" fill="{colors[part]}"/>')
+            x += amount * scale
+        shapes.append(f'<text x="{x + 8:.1f}" y="{y + 15}">{escape(ends[name])}</text>')
+    below = top + high * len(rows) + 20
+    keys = parts if len(parts) > 1 else []
+    for y, part in zip(range(below, below + 20 * len(keys), 20), keys, strict=True):
+        shapes.append(f'<rect x="{left}" y="{y - 11}" width="14" height="14" fill="{colors[part]}"/>')
+        shapes.append(f'<text x="{left + 22}" y="{y + 1}">{escape(part)}</text>')
+    return _svg(width, below + 20 * len(keys), shapes)
 
 
 def _svg(width: int, height: int, parts: Sequence[str]) -> str:
