@@ -17,7 +17,7 @@ BOOK = {
     "layer5_compile": ("1.2x to 1.4x, compiling", "3.5x"),
     "optimized": ("1.5x to 2.0x, speculative decoding", "5.0x"),
 }
-"""By layer, what the book says that its technique gains, and all layers up to it. The last layer here packs experts, it does not speculate."""
+"""By layer, what the book says that its technique gains, and all layers up to it. The last layer here packs experts instead."""
 
 
 def verdict_of(interval):
