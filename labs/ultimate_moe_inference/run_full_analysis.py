@@ -61,7 +61,7 @@ def traced(row, folder):
         picture(folder, "temporal", drawn),
         "## Kernel breakdown\n",
         trace_breakdown.kernels(found),
-        "The traces are in `profiling/`: a file for each layer opens in Perfetto.\n",
+        "The traces are in `profiling/`, a file for each layer, for Perfetto. `read_by_hta.py` asks HolisticTraceAnalysis the same.\n",
     ]
 
 
