@@ -1,8 +1,9 @@
-"""Run the lab's ladder and write REPORT.md: layers, ceilings, and where the profiles are.
+"""Run the lab's ladder and write REPORT.md: layers, ceilings, and with a profile where a step's time goes.
 
-    ./setup.sh python labs/ultimate_moe_inference/run_full_analysis.py [--quick] [--profile all]
+    ./setup.sh python labs/ultimate_moe_inference/run_full_analysis.py [--quick] [--profile hta]
 
---quick times two calls a side instead of measuring until it is decided. A second call with the same --folder goes on.
+--quick times two calls a side instead of measuring until it is decided. A second call with the same --folder goes on. A profile leaves a
+Chrome trace for each layer in profiling/, for Perfetto, and for HolisticTraceAnalysis, which read_by_hta.py asks.
 """
 
 import argparse
@@ -11,17 +12,18 @@ import sys
 from pathlib import Path
 
 from common.python.errors import ExitCode
+from labs.ultimate_moe_inference import trace_breakdown
 from labs.ultimate_moe_inference.scaling_study import compare_optimizations, roofline_analyzer
-from labs.ultimate_moe_inference.scaling_study.study import ROOT, TARGET, Unmeasured, command_of
+from labs.ultimate_moe_inference.scaling_study.study import ROOT, TARGET, Unmeasured, bars, command_of, times_of
 
-PROFILES = {"none": [], "minimal": ["minimal"], "roofline": ["roofline"], "all": ["deep_dive"]}
+PROFILES = {"none": [], "minimal": ["minimal"], "hta": ["minimal"], "roofline": ["roofline"], "all": ["deep_dive"]}
 
 
 def options_of(arguments):
     """The command line's flags."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="two timed calls a side: a first look, no decided row")
-    parser.add_argument("--profile", choices=PROFILES, default="none", help="nsys and ncu beside the times; all is deep_dive")
+    parser.add_argument("--profile", choices=PROFILES, default="none", help="nsys and ncu beside the times; all: all counters; hta: traces")
     parser.add_argument("--folder", type=Path, default=ROOT / "artifacts/ultimate_moe_inference", help="the run and REPORT.md")
     return parser.parse_args(arguments)
 
@@ -32,14 +34,52 @@ def flags_of(options):
     return [*quick, *(flag for preset in PROFILES[options.profile] for flag in ("--profile", preset))]
 
 
+def picture(folder, name, svg):
+    """The Markdown of a drawing that is written beside the report."""
+    (folder / f"{name}.svg").write_text(svg)
+    return f"![{name}]({name}.svg)\n"
+
+
+def traced(row, folder):
+    """The sections of the traced steps."""
+    found = trace_breakdown.read(trace_breakdown.collect(folder, times_of(row)))
+    if not found:
+        return ["## Where the time goes\n", "No step was traced on a GPU; `--profile hta` traces one of each layer.\n"]
+    shares = {
+        side: {
+            "computes": at.compute_ns / at.span_ns,
+            "only copies or communicates": at.other_ns / at.span_ns,
+            "idle": at.idle_ns / at.span_ns,
+        }
+        for side, at in found.items()
+    }
+    drawn = bars("A traced step: where its time goes", shares, {side: f"of {at.span_ns / 1e3:,.0f} µs" for side, at in found.items()})
+    return [
+        "## Temporal breakdown\n",
+        "One traced step of each layer. Tracing slows the host, so a step that waits for it is idle for longer here.\n",
+        trace_breakdown.temporal(found),
+        picture(folder, "temporal", drawn),
+        "## Kernel breakdown\n",
+        trace_breakdown.kernels(found),
+        "The traces are in `profiling/`, a file for each layer, for Perfetto. `read_by_hta.py` asks HolisticTraceAnalysis the same.\n",
+    ]
+
+
 def report(row, options):
-    """REPORT.md of a row."""
+    """REPORT.md of a row; its drawings are written beside it."""
     sort = "quick, two calls a side" if options.quick else "measured until decided"
-    parts = [f"# {TARGET}\n", f"{row['idea']} Times: {sort}.\n", "## Layers\n", compare_optimizations.report(row), "## Ceilings\n"]
+    parts = [f"# {TARGET}\n", f"Idea: {row['idea'].rstrip('.')}. Times: {sort}.\n", "## Layers\n", compare_optimizations.report(row)]
+    times = times_of(row)
+    drawn = bars(
+        "Time of a decode step", {side: {"": us} for side, us in times.items()}, {side: f"{us:,.0f} µs" for side, us in times.items()}
+    )
+    parts.append(picture(options.folder, "layers", drawn))
+    parts.append("## Ceilings\n")
     try:
         parts.append(roofline_analyzer.report(row))
     except Unmeasured as reason:
         parts.append(f"{reason}\n")
+    parts += traced(row, options.folder)
     parts.append("## More\n\n[report.html](report.html) has intervals, proofs, kernels and, if they were asked for, profiles.\n")
     return "\n".join(parts)
 

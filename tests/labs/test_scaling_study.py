@@ -6,6 +6,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
+from common.python.profile.steps import GpuWork, SeenStep, chrome_trace
 from common.python.project import PROJECT_ROOT
 from labs.ultimate_moe_inference import run_full_analysis
 from labs.ultimate_moe_inference.scaling_study import (
@@ -49,7 +50,24 @@ def test_help_says_what_it_does(script, capsys):
 
 def test_each_layer_is_compared_with_the_one_before_and_with_the_baseline(tmp_path, capsys):
     compare_optimizations.main([str(left_by_a_run(tmp_path, [row()]))])
-    assert "| layer5_compile | 2.0 | 2.00x | 4.00x |" in capsys.readouterr().out
+    assert "| layer5_compile | 2.0 | 2.00x | 1.2x to 1.4x, compiling | not decided | 4.00x | 3.5x |" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "verdict"),
+    [(1.01, 1.2, "gains"), (0.95, 1.1, "gains nothing"), (1.0, 1.1, "gains nothing"), (0.8, 0.99, "loses")],
+)
+def test_a_layer_that_gains_nothing_is_told(low, high, verdict):
+    done = row()
+    done["timings"]["default"]["rungs"] = {"layer1_basics": {"estimate": 1.05, "low": low, "high": high}}
+    text = compare_optimizations.report(done)
+    assert f"| 1.05x [{low:.2f}, {high:.2f}] | 1.05x to 1.1x | {verdict} |" in text
+    assert ("- layer1_basics" in text) == (verdict != "gains")
+
+
+def test_each_side_of_the_lab_has_the_books_expectation():
+    sides = {file.stem.removeprefix("optimized_") for file in (PROJECT_ROOT / "labs/ultimate_moe_inference").glob("optimized_*.py")}
+    assert set(compare_optimizations.BOOK) == sides - {"ultimate_inference"} | {"optimized"}
 
 
 def test_a_sweep_goes_on_where_it_ended_and_draws_all_points(tmp_path, monkeypatch, capsys):
@@ -104,6 +122,40 @@ def test_the_report_has_layers_and_says_that_ceilings_are_missing(tmp_path, monk
     assert "quick, two calls a side" in text
     assert "expected `benchmark_cli peak` before it" in text
     assert calls[0][-6:] == ["--iterations", "2", "--warmup", "1", "--profile", "deep_dive"]
+
+
+def test_the_report_of_traced_layers_has_both_breakdowns_and_their_drawings(tmp_path, monkeypatch):
+    calls = []
+    monkeypatch.setattr(
+        run_full_analysis.subprocess, "run", lambda command, **_options: calls.append(command) or subprocess.CompletedProcess(command, 0)
+    )
+    left_by_a_run(tmp_path, [row()])
+    place = tmp_path / study.TARGET.replace("/", "_").replace(":", "_")
+    place.mkdir()
+    step = SeenStep((GpuWork("gemm", "kernel", 0.0, 6000.0, 1, 7), GpuWork("Memcpy DtoD", "gpu_memcpy", 8000.0, 10000.0, 2, 7)), 0.0)
+    (place / "profile.chrome.json").write_text(chrome_trace({f"{study.TARGET}/{side}": step for side in TIMES}))
+    run_full_analysis.main(["--profile", "hta", "--folder", str(tmp_path)])
+    text = (tmp_path / "REPORT.md").read_text()
+    assert calls[0][-2:] == ["--profile", "minimal"]
+    assert "| optimized | 10.0 | 20.0% | 60.0% | 20.0% |" in text
+    assert "| optimized | `gemm` | compute | 1 | 6.0 | 6.0 | 6.0 | 75.0% |" in text
+    widths = [[float(bar.get("width")) for bar in drawing_in(tmp_path, name)] for name in ("layers", "temporal")]
+    assert widths[0] == pytest.approx([480, 240, 120, 60])
+    assert widths[1][:3] == pytest.approx([288, 96, 96])
+    assert sorted(file.name for file in (tmp_path / "profiling").iterdir()) == [f"{at}_{side}.json" for at, side in enumerate(TIMES)]
+
+
+def drawing_in(folder, name):
+    """The bars of a drawing that the report shows."""
+    assert f"({name}.svg)" in (folder / "REPORT.md").read_text()
+    return [shape for shape in ET.parse(folder / f"{name}.svg").getroot().findall("{*}rect") if shape.get("height") == "20"]
+
+
+def test_a_report_without_traces_says_how_to_get_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_full_analysis.subprocess, "run", lambda command, **_options: subprocess.CompletedProcess(command, 0))
+    left_by_a_run(tmp_path, [row()])
+    run_full_analysis.main(["--folder", str(tmp_path)])
+    assert "`--profile hta` traces one of each layer" in (tmp_path / "REPORT.md").read_text()
 
 
 def test_a_refused_run_reports_nothing_of_an_earlier_one(tmp_path, monkeypatch):

@@ -103,7 +103,7 @@ def chrome_trace(steps: dict[str, SeenStep]) -> str:
             "tid": f"stream {work.stream}",
             "ts": work.start_ns / 1e3,
             "dur": (work.end_ns - work.start_ns) / 1e3,
-            "args": {"correlation": work.call},
+            "args": {"correlation": work.call, "stream": work.stream},
         }
         for label, seen in steps.items()
         for work in seen.work

@@ -116,7 +116,33 @@ def drawn(title: str, across: Sequence[object], lines: Mapping[str, Sequence[flo
         parts.append(
             f'<rect x="{left}" y="{y - 10}" width="24" height="4" fill="{color}"/><text x="{left + 32}" y="{y}">{escape(name)}</text>'
         )
-    box = f'viewBox="0 0 {width} {top + height + 60 + 20 * len(lines)}" font-family="sans-serif" font-size="14"'
+    return _svg(width, top + height + 60 + 20 * len(lines), parts)
+
+
+def bars(title: str, rows: Mapping[str, Mapping[str, float]], ends: Mapping[str, str]) -> str:
+    """SVG of a bar for each name of `rows`, of its parts one after the other; what `ends` has for the name stands behind the bar."""
+    width, left, top, high = 760, 170, 50, 30
+    parts = list(dict.fromkeys(part for amounts in rows.values() for part in amounts))
+    colors = {part: "#ccc" if part == "idle" else COLORS[at % len(COLORS)] for at, part in enumerate(parts)}
+    scale = (width - left - 110) / max(sum(amounts.values()) for amounts in rows.values())
+    shapes = [f'<text x="20" y="24" font-weight="bold">{escape(title)}</text>']
+    for y, (name, amounts) in zip(range(top, top + high * len(rows), high), rows.items(), strict=True):
+        x = float(left)
+        shapes.append(f'<text x="{left - 8}" y="{y + 15}" text-anchor="end">{escape(name)}</text>')
+        for part, amount in amounts.items():
+            shapes.append(f'<rect x="{x:.1f}" y="{y}" width="{amount * scale:.1f}" height="20" fill="{colors[part]}"/>')
+            x += amount * scale
+        shapes.append(f'<text x="{x + 8:.1f}" y="{y + 15}">{escape(ends[name])}</text>')
+    below = top + high * len(rows) + 20
+    keys = parts if len(parts) > 1 else []
+    for y, part in zip(range(below, below + 20 * len(keys), 20), keys, strict=True):
+        shapes.append(f'<rect x="{left}" y="{y - 11}" width="14" height="14" fill="{colors[part]}"/>')
+        shapes.append(f'<text x="{left + 22}" y="{y + 1}">{escape(part)}</text>')
+    return _svg(width, below + 20 * len(keys), shapes)
+
+
+def _svg(width: int, height: int, parts: Sequence[str]) -> str:
+    box = f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="14"'
     return f'<svg xmlns="http://www.w3.org/2000/svg" {box}><rect width="100%" height="100%" fill="white"/>{"".join(parts)}</svg>\n'
 
 
