@@ -1,5 +1,5 @@
 """Optimized: Helion: a loop over rows in PyTorch's operators; where a row stays is configuration."""
-# needs: package helion
+# needs: fp8, package helion
 # instead: labs/one_kernel_many_languages:one_kernel_many_languages
 # predicts: baseline 0.919 ms = 21 * rows * width / dram_copy on h100  (bytes per element of five kernels)
 # predicts: optimized 0.131 ms = 3 * rows * width / dram_copy on h100  (2 bytes in, 1 out)
