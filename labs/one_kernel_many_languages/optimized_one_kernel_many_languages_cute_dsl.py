@@ -1,4 +1,4 @@
-"""Optimized: CuTe DSL, compiled elsewhere: CUDA's threads and registers, written in Python."""
+"""Optimized: CuTe DSL: threads and registers as in CUDA, in Python."""
 # needs: fp8
 # predicts: baseline 0.919 ms = 21 * rows * width / dram_copy on h100  (bytes per element of five kernels)
 # predicts: optimized 0.131 ms = 3 * rows * width / dram_copy on h100  (2 bytes in, 1 out)

@@ -1,4 +1,4 @@
-"""Optimized: Gluon: a row stays in registers, and which thread holds which element is written down."""
+"""Optimized: Gluon: the layout of a row over threads is written down."""
 # needs: fp8
 # predicts: baseline 0.919 ms = 21 * rows * width / dram_copy on h100  (bytes per element of five kernels)
 # predicts: optimized 0.131 ms = 3 * rows * width / dram_copy on h100  (2 bytes in, 1 out)
