@@ -14,7 +14,7 @@ def cubin_for(side, capability):
     """The machine code for GPUs of `capability`, and its kernel's name. Raises RuntimeError if there is none, or not as it was entered."""
     cubin = Path(side).with_suffix(f".sm_{capability[0]}{capability[1]}a.cubin")
     if cubin.name not in ENTRIES:
-        raise RuntimeError(f"{cubin.name}: found none; expected a GPU of compute capability 9.0 or 10.0, or a cubin more from compile_ahead.py")
+        raise RuntimeError(f"{cubin.name}: found none; expected a GPU of compute capability 9.0 or 10.0, or one more cubin")
     code, entry = cubin.read_bytes(), ENTRIES[cubin.name]
     if hashlib.sha256(code).hexdigest() != entry["sha256"]:
         raise RuntimeError(f"{cubin.name}: found another digest than in cubins.json; expected what compile_ahead.py wrote")
