@@ -13,7 +13,7 @@ from typing import Self, TypeVar
 from common.python.child.sides.loader import load_workload
 from common.python.errors import SideFailure
 from common.python.machine.description import child_environment
-from common.python.pairs.sources import digest_of
+from common.python.pairs.sources import cubins_of, digest_of
 from common.python.pairs.workload import Shape
 from common.python.processes import messages
 from common.python.processes.fork_server import Child, ForkServer
@@ -82,7 +82,7 @@ class Harness:
                 caches=str(BUILD_CACHE / "compiled") if uses_compiler(side.file) else "",
                 triton=False,
                 watched=False,
-                digest=digest_of(side.pair.workload, side.file),
+                digest=digest_of(side.pair.workload, side.file, *cubins_of(side.file)),
                 rendezvous=str(self._folder / f"rendezvous_{next(self._numbers)}"),
             )
             _ask(workers, load, messages.Loaded)

@@ -6,18 +6,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from common.python.build.cache import keep_by_content
 from common.python.build.nvcc import SUPPORTED, architectures_for, build
-from common.python.build.sass import read_code
+from common.python.build.sass import Kernel, read_code
 from common.python.child.sides.loader import load_workload
 from common.python.machine.needs import unmet_capability
 from common.python.pairs.claims import IN_CODE, INSTRUCTIONS, Claim
 from common.python.pairs.directives import Directives, read_directives
 from common.python.pairs.discovery import Pair
+from common.python.pairs.sources import cubins_of
 from common.python.pairs.workload import Shape
 from common.python.processes.messages import Observed
 from common.python.project import PROJECT_ROOT
 from common.python.prove.proofs import Seen, nothing, prove
+from common.python.prove.triton import read_cubins
 from common.python.session.planning import claims_of, uses_triton
 from common.python.session.session import BUILD_CACHE
 from tests.pairs.tree import Side
@@ -72,9 +73,9 @@ def _seen(side: Side, needs: tuple[str, ...], directives: Directives, compile_ah
     needs = (*needs, *directives.needs)
     if side.file.suffix == ".cu":
         built = build(side.file, architectures_for(needs, None), flags=directives.nvcc, cache=BUILD_CACHE, root=root)
-        kernels = read_code(built.library, built.log)
-        names = dict.fromkeys(kernel.architecture for kernel in kernels)
-        return {name: Seen(tuple(kernel for kernel in kernels if kernel.architecture == name), hidden=NOT_RUN) for name in names}
+        return _by_architecture(read_code(built.library, built.log))
+    if cubins := cubins_of(side.file):
+        return _by_architecture(read_cubins(map(str, cubins)))
     if not uses_triton(side.file):
         return nothing("what PyTorch launches is seen on a GPU")
     shape = next(iter(load_workload(side.pair.workload).timed_shapes.values()))
@@ -82,6 +83,10 @@ def _seen(side: Side, needs: tuple[str, ...], directives: Directives, compile_ah
     return {architectures_for((), each)[0]: _ahead(compile_ahead(side, shape, each)) for each in suitable}
 
 
+def _by_architecture(kernels: tuple[Kernel, ...]) -> Mapping[str, Seen]:
+    names = dict.fromkeys(kernel.architecture for kernel in kernels)
+    return {name: Seen(tuple(kernel for kernel in kernels if kernel.architecture == name), hidden=NOT_RUN) for name in names}
+
+
 def _ahead(observed: Observed) -> Seen:
-    kernels = tuple(kernel for cubin in observed.cubins for kernel in read_code(keep_by_content(Path(cubin), BUILD_CACHE)))
-    return Seen(kernels, tuple(observed.launches), hidden=observed.missed, no_code=observed.missed)
+    return Seen(read_cubins(observed.cubins), tuple(observed.launches), hidden=observed.missed, no_code=observed.missed)

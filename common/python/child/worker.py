@@ -42,7 +42,7 @@ from common.python.errors import SideFailure, Status
 from common.python.machine.description import profiler_attached, set_compile_environment
 from common.python.machine.numa import nodes_of_this_core
 from common.python.pairs.directives import read_directives
-from common.python.pairs.sources import digest_of
+from common.python.pairs.sources import cubins_of, digest_of
 from common.python.pairs.workload import Workload, call_by_name
 from common.python.processes import messages
 from common.python.processes.messages import Answer, AnyRequest, Call
@@ -187,7 +187,7 @@ class Worker:
         if request.watched:
             start_tracing()
         workload_file, side_file = Path(request.workload), Path(request.side)
-        if digest_of(workload_file, side_file) != request.digest:
+        if digest_of(workload_file, side_file, *cubins_of(side_file)) != request.digest:
             reason = f"{side_file.name} or {workload_file.name} changed while the run went on; expected the text that the run began with"
             raise SideFailure(Status.WRONG_RESULT, reason)
         begin = time.perf_counter() - (start_triton() if request.triton else 0.0)  # who runs this side pays for that

@@ -35,6 +35,11 @@ def digest_of(*paths: Path) -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in paths)).hexdigest()
 
 
+def cubins_of(side: Path) -> list[Path]:
+    """The machine code that a Python side brings: the files `<side>.sm_*.cubin` beside it, which a compiler elsewhere made."""
+    return sorted(side.parent.glob(f"{side.stem}.sm_*.cubin")) if side.suffix == ".py" else []
+
+
 def with_imports(path: Path) -> list[Path]:
     """The Python file at `path` and the files beside it that it imports, and they import, each once."""
     files = [path]

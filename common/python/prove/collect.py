@@ -11,10 +11,11 @@ from itertools import chain
 from pathlib import Path
 
 from common.python.build.nvcc import SUPPORTED, architectures_for
-from common.python.build.sass import Unreadable, base_name, demangled, read_code
+from common.python.build.sass import Kernel, Unreadable, base_name, demangled, read_code
 from common.python.errors import SideFailure
 from common.python.machine.description import Machine
 from common.python.machine.needs import Capability, unmet_capability
+from common.python.pairs.sources import cubins_of
 from common.python.processes import messages
 from common.python.prove.proofs import NOWHERE, Evidence, Seen, listed, nothing, prove
 from common.python.prove.triton import Compilation, read_cubins
@@ -69,15 +70,22 @@ def read_evidence(plan: Plan, session: Session) -> dict[str, dict[str, Seen]]:
 
 
 def _read_side(plan: Plan, side: str, session: Session) -> dict[str, Seen]:
+    if cubins_of(plan.file(side)):
+        return _read_code(lambda: _brought(plan.file(side)))
     if plan.file(side).suffix != ".cu":
         return nothing(_SEEN_ON_GPUS if plan.described.ranks else "what PyTorch launches is seen on a GPU")
     built = session.builds.get(str(plan.file(side)))
-    return nothing("it was not built") if built is None else _read_library(Path(built.library), built.log)
+    return nothing("it was not built") if built is None else _read_code(lambda: read_code(Path(built.library), built.log))
 
 
-def _read_library(library: Path, log: str) -> dict[str, Seen]:
+def _brought(side: Path) -> tuple[Kernel, ...]:
+    """The kernels of the cubins that a Python side brings. Raises Unreadable."""
+    return read_cubins(map(str, cubins_of(side)))
+
+
+def _read_code(read: Callable[[], Sequence[Kernel]]) -> dict[str, Seen]:
     try:
-        kernels = read_code(library, log)
+        kernels = read()
     except Unreadable as problem:
         return nothing(str(problem))
     names = dict.fromkeys(kernel.architecture for kernel in kernels)
@@ -143,7 +151,7 @@ def watch_evidence(
         try:
             worker.begin(messages.Watch())
             observed = worker.finish(messages.Observed, session.limit_s("prepare"))
-            seen = _watched(observed, known.get(architecture), is_library=plan.file(side).suffix == ".cu")
+            seen = _watched(observed, known.get(architecture), plan.file(side), architecture)
         except (SideFailure, Unreadable) as problem:
             _hide(known, problem.reason if isinstance(problem, SideFailure) else str(problem))
         else:
@@ -166,11 +174,12 @@ def add_counters(known: dict[str, Seen], machine: Machine, counters: Mapping[str
         known[name] = replace(known[name], uncounted=elsewhere) if elsewhere else replace(known[name], counters=counters)
 
 
-def _watched(observed: messages.Observed, known: Seen | None, *, is_library: bool) -> Seen:
+def _watched(observed: messages.Observed, known: Seen | None, side: Path, architecture: str) -> Seen:
     launches, spans = tuple(observed.launches), tuple(observed.spans)
-    if is_library and known is not None:
+    if side.suffix == ".cu" and known is not None:
         return Seen(known.kernels, launches, spans, calls=observed.calls)
-    kernels = read_cubins(observed.cubins)
+    brought = (kernel for kernel in _brought(side) if kernel.architecture == architecture)
+    kernels = (*brought, *read_cubins(observed.cubins))
     names = {kernel.name for kernel in kernels}
     others = listed(base_name(name) for name in (demangled(launch.kernel) for launch in launches) if name not in names)
     no_code = f"no machine code of {others} is at hand" if others else ""

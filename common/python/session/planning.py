@@ -17,7 +17,7 @@ from common.python.pairs.directives import Directives, read_directives
 from common.python.pairs.discovery import LIBRARY, Pair, is_folder, with_rungs
 from common.python.pairs.goals import ENERGY, OF_A_GPU, SETUP
 from common.python.pairs.predictions import require_predictions
-from common.python.pairs.sources import digest_of, with_imports
+from common.python.pairs.sources import cubins_of, digest_of, with_imports
 from common.python.pairs.targets import Selection
 from common.python.processes import messages
 from common.python.processes.fork_server import ForkServer
@@ -241,7 +241,8 @@ def _plan(
         side_directives = {side: side_directives[side] for side in selection.sides}
     skip = skip or (_not_of_traces(settings) if described.serving else "")
     directives = (workload_directives, *side_directives.values())
-    digests = {side: digest_of(selection.pair.workload, selection.pair.sides[side]) for side in selection.sides}
+    files = {side: selection.pair.sides[side] for side in selection.sides}
+    digests = {side: digest_of(selection.pair.workload, file, *cubins_of(file)) for side, file in files.items()}
     gpus = machine.gpus[:ranks] if ranks > 1 else gpus_for(directives, machine)
     if only_checked and any(selection.pair.sides[side].suffix == ".cu" for side in selection.sides):
         skip = skip or only_checked.partition(";")[0]

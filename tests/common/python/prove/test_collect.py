@@ -1,6 +1,7 @@
 """A technique named is a technique shown: what is not so is UNPROVEN, exit 4, and without a GPU what can be known is known."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,8 +11,9 @@ import pytest
 from common.python import benchmark_harness
 from common.python.pairs.claims import parse_claim
 from common.python.pairs.directives import Directives
-from common.python.processes.messages import Span
-from common.python.prove.collect import findings
+from common.python.processes.messages import Observed, Span
+from common.python.project import PROJECT_ROOT
+from common.python.prove.collect import findings, watch_evidence
 from common.python.prove.proofs import Seen, prove
 from common.python.settings import Settings
 from tests.support.commands import OPTIMIZED, benchmark, benchmark_here, write_pair
@@ -121,6 +123,50 @@ def test_sides_that_copy_or_use_streams_are_no_such_finding(spans, found):
     work = tuple(Span(name=name, start_ns=0, end_ns=1, stream=stream) for name, stream in spans)
     seen = Seen((a_kernel("copy"), a_kernel("other")), (a_launch("copy"), a_launch("other")), work)
     assert bool(list(findings(plan, {"baseline": {"90a": seen}, "optimized": {"90a": seen}}))) == found
+
+
+def bring_cubin(side):
+    """Put a cubin of a lab, whose kernel loads 16 bytes at a time, beside the side, under its name."""
+    cubin = PROJECT_ROOT / "labs/one_kernel_many_languages/optimized_one_kernel_many_languages_cutile.sm_90a.cubin"
+    shutil.copy(cubin, side.with_suffix(".sm_90a.cubin"))
+
+
+@needs_nvcc
+@pytest.mark.parametrize(
+    ("claim", "brings", "code", "state", "detail"),
+    [
+        ("ld_128bit", True, 0, "proven", "16 in quantized_norm, built and not seen to run (sm_90a)"),
+        ("tma_load_tile", True, 4, "failed", "none in quantized_norm (sm_90a)"),
+        ("ld_128bit", False, 0, "unchecked", "what PyTorch launches is seen on a GPU"),
+    ],
+)
+def test_a_python_side_is_held_to_the_cubins_that_it_brings(claim, brings, code, state, detail, tmp_path):
+    write_pair(tmp_path, optimized=OPTIMIZED.replace("\n", f"\n# has: {claim}\n", 1))
+    if brings:
+        bring_cubin(tmp_path / "demo/optimized_double.py")
+    where = ["--root", tmp_path, "--device", "cpu", "--artifacts-dir", tmp_path / "run"]
+    finished = benchmark_here("verify", *where, scratch=tmp_path)
+    proof = proofs_of(rows_of(tmp_path / "run")["double"])[claim]
+    assert (finished.code, proof) == (code, (state, detail))
+
+
+@needs_nvcc
+@pytest.mark.parametrize(
+    ("launched", "no_code"),
+    [(("quantized_norm",), ""), (("quantized_norm", "elementwise_kernel"), "no machine code of elementwise_kernel is at hand")],
+)
+def test_what_a_watched_step_launches_is_looked_for_in_the_cubins_too(launched, no_code, tmp_path):
+    """A kernel of PyTorch's that it launches besides is not: nothing is said of its code."""
+    plan = a_plan(tmp_path, sides=("optimized",))
+    bring_cubin(plan.file("optimized"))
+    observed = Observed(nonce="", launches=[a_launch(name) for name in launched], spans=[], cubins=[], missed="")
+    idle = dict.fromkeys(("finish_load", "begin", "begin_close"), lambda *_: None)
+    worker = SimpleNamespace(finish=lambda *_: observed, **idle)
+    session = SimpleNamespace(new_seed=lambda: 1, limit_s=lambda _: 1.0, tell=lambda _: None)
+    evidence = {"optimized": {}}
+    watch_evidence(plan, session, WITH_GPU, evidence, {"optimized": worker})
+    seen = evidence["optimized"]["90a"]
+    assert ([kernel.name for kernel in seen.launched_kernels], seen.no_code) == (["quantized_norm"], no_code)
 
 
 def test_a_triton_side_is_proven_ahead_of_time_and_checked_in_the_interpreter(verified):
