@@ -6,7 +6,7 @@ language model: it takes the best kernel so far and changes one constant. A cand
 baseline is the kernel that the search starts from. `benchmark_cli run` builds, checks and times it, so a fast kernel with a wrong answer
 is refused. Every attempt is kept, with what the harness said of it; attempts.html shows their lineage and the best time by attempt. At
 last the best one is timed beside the pair's optimized side, if that is a .cu file. A candidate runs as any other side does: not in a
-sandbox.
+sandbox. attempts.json, committed beside this file as search_<chapter>_<name>_<gpu>.json, becomes a line of the README's table.
 """
 
 import argparse
@@ -26,6 +26,7 @@ DECLARED = re.compile(r"^constexpr int [^;\n]*;", re.MULTILINE)
 VALUE = re.compile(r"(?P<before>\b(?P<name>\w+) = )(?P<value>\d+)(?=[,;])")
 FURTHEST = 3  # doublings, where a source does not say what to try
 MOST = 1024  # the threads of a block, and more than most tiles
+ENDS = ("estimate", "low", "high")
 CLAIMED = re.compile(r"^// (proves|has|predicts|expects|guess):.*\n", re.MULTILINE)
 
 
@@ -33,7 +34,7 @@ CLAIMED = re.compile(r"^// (proves|has|predicts|expects|guess):.*\n", re.MULTILI
 class Attempt:
     """A candidate: its constants by name, the number of its parent, the harness's status and reason, and the speedup over the start.
 
-    `low` is the lower end of the speedup's interval.
+    `low` and `high` are the ends of the speedup's 95 % interval.
     """
 
     number: int
@@ -43,6 +44,7 @@ class Attempt:
     reason: str = ""
     speedup: float = 0.0
     low: float = 0.0
+    high: float = 0.0
 
 
 def constants_of(source):
@@ -86,11 +88,11 @@ def propose(choices, best, tried):
 
 
 def search(source, judge, attempts):
-    """Up to `attempts` attempts, as they are judged; judge(number, source) returns status, reason, speedup over the start, and its low end.
+    """Up to `attempts` attempts, as they are judged; judge(number, source) returns status, reason, speedup over the start, and its ends.
 
     The next ones start from an attempt whose whole interval lies above the best speedup so far: noise is no gain.
     """
-    choices, best = choices_of(source), Attempt(0, 0, constants_of(source), "PASSED", "the start", 1.0, 1.0)
+    choices, best = choices_of(source), Attempt(0, 0, constants_of(source), "PASSED", "the start", 1.0, 1.0, 1.0)
     tried = [best.constants]
     for number in range(1, attempts + 1):
         constants = propose(choices, best.constants, tried)
@@ -104,17 +106,17 @@ def search(source, judge, attempts):
 
 
 def judged(folder, name, device, *options):
-    """Status, reason, speedup and its low end of the pair in `folder`, by the harness."""
+    """Status, reason, speedup and the ends of its interval of the pair in `folder`, by the harness."""
     artifacts = folder / "run"
     command = [sys.executable, str(ROOT / "tools/cli/benchmark_cli.py"), "run", "--root", str(folder), "--device", device, *options]
     found = subprocess.run([*command, "--artifacts-dir", str(artifacts), "--json"], capture_output=True, text=True, check=False)
     try:
         (row,) = (row for row in json.loads(found.stdout)["rows"] if row["target"].endswith(f":{name}"))
     except (ValueError, KeyError):
-        return "ERROR", (found.stderr or found.stdout).strip()[-500:], 0.0, 0.0
+        return "ERROR", (found.stderr or found.stdout).strip()[-500:], 0.0, 0.0, 0.0
     timings = list(row["timings"].values())
-    speedup = timings[0]["speedups"]["optimized"] if timings else {"estimate": 0.0, "low": 0.0}
-    return row["status"], row["reason"], speedup["estimate"], speedup["low"]
+    speedup = timings[0]["speedups"]["optimized"] if timings else dict.fromkeys(ENDS, 0.0)
+    return row["status"], row["reason"], *(speedup[end] for end in ENDS)
 
 
 def written(pair, name, folder, baseline, optimized):
@@ -142,6 +144,14 @@ def beside_hand_written(pair, name, out, source, device, *options):
         return None
     plain = CLAIMED.sub("", hand_written.read_text())  # its claims are of the pair that it was written for
     return judged(written(pair, name, out / "beside_hand_written", plain, source), name, device, *options)
+
+
+def origin_of(out):
+    """Where the attempts in `out` were made, as their metrics.json say: GPUs, versions and commit."""
+    for metrics in sorted(out.glob("*/run/metrics.json")):
+        for row in json.loads(metrics.read_text())["rows"]:
+            return row["origin"]
+    return None
 
 
 def start_of(target):
@@ -176,7 +186,8 @@ def main():
     made, out = [], choices.out.resolve()
     for attempt in search(source, judge_of(folder, name, out, *asked), choices.attempts):
         made.append(attempt)
-        (choices.out / "attempts.json").write_text(json.dumps([asdict(each) for each in made], indent=1))
+        told = {"target": choices.target, "start": constants_of(source), "attempts": [asdict(each) for each in made]}
+        (out / "attempts.json").write_text(json.dumps(told | {"origin": origin_of(out)}, indent=1))
         (choices.out / "attempts.html").write_text(page(choices.target, made))
         print(
             f"{attempt.number:3} of {attempt.parent:3}  {attempt.status:12} {attempt.speedup:6.3f}x  {attempt.constants}  {attempt.reason}",
@@ -188,10 +199,12 @@ def main():
     best = max(accepted, key=lambda attempt: attempt.speedup)
     print(f"best: attempt {best.number}, {best.speedup:.3f}x as fast as the start: {best.constants}", flush=True)
     if found := beside_hand_written(folder, name, out, with_constants(source, best.constants), *asked):
-        status, reason, speedup, _ = found
-        told = f"{speedup:.3f}x as fast" if status == "PASSED" else f"{status}: {reason}"
-        print(f"beside the pair's optimized side: {told}")
-        (choices.out / "hand_written.json").write_text(json.dumps({"status": status, "reason": reason, "speedup": speedup}))
+        status, reason, speedup, low, high = found
+        words = f"{speedup:.3f}x [{low:.3f}, {high:.3f}] as fast" if status == "PASSED" else f"{status}: {reason}"
+        print(f"beside the pair's optimized side: {words}")
+        if status == "PASSED":
+            beside = dict(zip(ENDS, (speedup, low, high), strict=True))
+            (out / "attempts.json").write_text(json.dumps(told | {"origin": origin_of(out), "beside_hand_written": beside}, indent=1))
 
 
 if __name__ == "__main__":
