@@ -162,9 +162,7 @@ def start_of(target):
         sys.exit(f"ai_kernel_generator.py: found no {chapter}/baseline_{name}.cu; expected a target with a CUDA baseline, as chNN:name")
     source = baseline.read_text()
     if not constants_of(source):
-        sys.exit(
-            f"ai_kernel_generator.py: found no constant in {baseline.name}; expected `constexpr int NAME = 4;`, or `// tries: 1 2 4` behind it"
-        )
+        sys.exit(f"ai_kernel_generator.py: found no constant in {baseline.name}; expected `constexpr int NAME = 4;` or `// tries: 1 2 4`")
     return baseline.parent, name, source
 
 

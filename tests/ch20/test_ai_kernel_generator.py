@@ -127,7 +127,10 @@ def test_a_target_without_anything_to_change_is_refused_in_a_sentence(generator,
         generator.start_of(target)
 
 
-TIMED = '{"rows": [{"target": "a:k", "status": "PASSED", "reason": "", "timings": {"": {"speedups": {"optimized": {"estimate": 1.5, "low": 1.4, "high": 1.6}}}}}]}'
+SPEEDUP = '{"estimate": 1.5, "low": 1.4, "high": 1.6}'
+TIMED = (
+    f'{{"rows": [{{"target": "a:k", "status": "PASSED", "reason": "", "timings": {{"": {{"speedups": {{"optimized": {SPEEDUP}}}}}}}}}]}}'
+)
 REFUSED = '{"rows": [{"target": "a:k", "status": "WRONG_RESULT", "reason": "off by 3", "timings": {}}]}'
 
 

@@ -1,4 +1,7 @@
-"""Writes what is generated of READMEs and docs: the front page's, of bars, adversaries, traced roles, bandwidths, searches; or says what differs."""
+"""Writes what is generated of READMEs and docs, or says what differs.
+
+The front page's; of bars, adversaries, traced roles, bandwidths and searches.
+"""
 
 from __future__ import annotations
 
