@@ -393,12 +393,18 @@ class PredictedTerm(Document):
 
 
 class Origin(Document):
-    """Where a row was made: the GPUs by name and uuid, none on a CPU, the commit of its pairs, and when its ceilings were measured."""
+    """Where a row was made: the GPUs by name and uuid, none on a CPU, the commit of its pairs, and when its ceilings were measured.
+
+    `date` is when its run began. That, and the versions, are "" of a row from before they were told.
+    """
 
     gpus: tuple[str, ...] = ()
     commit: str = ""
     dirty: bool = False
     ceilings: str = ""
+    date: str = ""
+    driver: str = ""
+    torch: str = ""
 
 
 class PairResult(Document):

@@ -1,8 +1,10 @@
 """ch20/ai_kernel_generator.py: what it proposes, what it accepts, and that both sides of its pair are one source with other constants."""
 
 import importlib.util
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -45,7 +47,8 @@ def test_the_optimized_side_is_the_start_with_other_constants(generator, start):
 def test_a_search_climbs_to_the_best_neighbour_and_tries_nothing_twice(generator, start):
     def judge(number, source):
         constants = generator.constants_of(source)
-        return "PASSED", "", constants["WIDTH"] + min(constants["KEPT"], 2) - abs(constants["THREADS"] - 512) / 1024
+        speedup = constants["WIDTH"] + min(constants["KEPT"], 2) - abs(constants["THREADS"] - 512) / 1024
+        return "PASSED", "", speedup, speedup - 0.01, speedup + 0.01
 
     made = list(generator.search(start, judge, 200))
     best = max(made, key=lambda attempt: attempt.speedup)
@@ -56,8 +59,57 @@ def test_a_search_climbs_to_the_best_neighbour_and_tries_nothing_twice(generator
 
 def test_a_refused_candidate_is_kept_and_is_no_parent(generator, start):
     """However fast it claims to be."""
-    made = list(generator.search(start, lambda number, source: ("WRONG_RESULT", "off by 3", 100.0), 5))
+    made = list(generator.search(start, lambda number, source: ("WRONG_RESULT", "off by 3", 100.0, 99.0, 101.0), 5))
     assert [(attempt.parent, attempt.status) for attempt in made] == [(0, "WRONG_RESULT")] * 5
+
+
+def test_a_gain_within_noise_is_no_parent(generator, start):
+    made = list(generator.search(start, lambda number, source: ("PASSED", "", 1.01, 0.99, 1.03), 5))
+    assert [attempt.parent for attempt in made] == [0] * 5
+    clear = list(generator.search(start, lambda number, source: ("PASSED", "", 1.01, 1.005, 1.015), 2))
+    assert [attempt.parent for attempt in clear] == [0, 1]
+
+
+PLAIN = """// Baseline: a tile.
+constexpr int WIDE = 32, HIGH = 8;  // threads
+constexpr int TILE = 2048;
+constexpr int SIZE = 24576, AREA = WIDE * HIGH, BLOCKS = 2 * 132;
+constexpr float SCALE = 4;
+int grid(int n) { int half = 16; return n / half; }
+"""
+
+
+def test_without_tries_each_power_of_two_may_be_another(generator):
+    assert generator.constants_of(PLAIN) == {"WIDE": 32, "HIGH": 8, "TILE": 2048}
+    assert generator.choices_of(PLAIN) == {
+        "WIDE": [4, 8, 16, 32, 64, 128, 256],
+        "HIGH": [1, 2, 4, 8, 16, 32, 64],
+        "TILE": [256, 512, 1024, 2048],  # no larger than a block may have threads, but for the source's own
+    }
+    changed = generator.with_constants(PLAIN, {"WIDE": 4, "HIGH": 64, "TILE": 2048})
+    assert changed == PLAIN.replace("WIDE = 32, HIGH = 8;", "WIDE = 4, HIGH = 64;")
+
+
+@pytest.mark.parametrize("target", ["ch06:coalescing", "ch07:transpose", "ch08:occupancy", "ch08:register_pressure"])
+def test_baselines_of_other_chapters_can_be_searched(generator, target):
+    _, _, source = generator.start_of(target)
+    constants = generator.constants_of(source)
+    assert generator.with_constants(source, constants) == source
+    made = list(generator.search(source, lambda number, tried: ("PASSED", "", 1.0, 0.9, 1.1) if tried != source else None, 4))
+    assert len(made) == 4
+
+
+def test_the_best_is_timed_beside_the_optimized_side_without_its_claims(generator, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(generator, "judged", lambda folder, *words: asked.append((folder, words)))
+    generator.beside_hand_written(PROJECT_ROOT / "ch08", "occupancy", tmp_path, "// found\n", "cuda", "--iterations", "5")
+    ((folder, words),) = asked
+    assert words == ("occupancy", "cuda", "--iterations", "5")
+    baseline = (folder / "kernels/baseline_occupancy.cu").read_text()
+    assert "constexpr int THREADS = 1024;" in baseline
+    assert not any(word in baseline for word in ("predicts:", "proves:", "has:"))
+    assert (folder / "kernels/optimized_occupancy.cu").read_text() == "// found\n"
+    assert generator.beside_hand_written(PROJECT_ROOT / "ch20", "autotuning", tmp_path, "", "cuda") is None
 
 
 def test_a_candidate_is_a_pair_that_the_harness_is_asked_about(generator, start, tmp_path, monkeypatch):
@@ -75,16 +127,19 @@ def test_a_target_without_anything_to_change_is_refused_in_a_sentence(generator,
         generator.start_of(target)
 
 
-TIMED = '{"rows": [{"target": "a:k", "status": "PASSED", "reason": "", "timings": {"": {"speedups": {"optimized": {"estimate": 1.5}}}}}]}'
+SPEEDUP = '{"estimate": 1.5, "low": 1.4, "high": 1.6}'
+TIMED = (
+    f'{{"rows": [{{"target": "a:k", "status": "PASSED", "reason": "", "timings": {{"": {{"speedups": {{"optimized": {SPEEDUP}}}}}}}}}]}}'
+)
 REFUSED = '{"rows": [{"target": "a:k", "status": "WRONG_RESULT", "reason": "off by 3", "timings": {}}]}'
 
 
 @pytest.mark.parametrize(
     ("printed", "found"),
     [
-        (TIMED, ("PASSED", "", 1.5)),
-        (REFUSED, ("WRONG_RESULT", "off by 3", 0.0)),
-        ("no document", ("ERROR", "no document", 0.0)),
+        (TIMED, ("PASSED", "", 1.5, 1.4, 1.6)),
+        (REFUSED, ("WRONG_RESULT", "off by 3", 0.0, 0.0, 0.0)),
+        ("no document", ("ERROR", "no document", 0.0, 0.0, 0.0)),
     ],
 )
 def test_what_the_harness_says_is_what_an_attempt_has(generator, tmp_path, monkeypatch, printed, found):
@@ -104,3 +159,24 @@ def test_the_page_shows_the_lineage_and_the_best_time(generator):
     page_of = sys.modules["shared_attempts_page"]
     assert page_of.best_by_attempt(made) == [0.8, 0.8, 0.5, 0.5]
     assert page_of.lineage(made[1:2]) == [0]
+
+
+PRINTED = """{"run_id": "r", "rows": [{"target": "a:occupancy", "status": "PASSED", "reason": "", "origin": {"gpus": ["NVIDIA H200 GPU-1"]},
+    "timings": {"": {"speedups": {"optimized": {"estimate": 2.0, "low": 1.9, "high": 2.1}}}}}]}"""
+
+
+def test_a_search_leaves_a_record_with_its_start_its_attempts_and_where_it_ran(generator, tmp_path, monkeypatch, capsys):
+    def run(command, **_):
+        folder = Path(command[command.index("--artifacts-dir") + 1])
+        folder.mkdir()
+        (folder / "metrics.json").write_text(PRINTED)
+        return subprocess.CompletedProcess(command, 0, stdout=PRINTED, stderr="")
+
+    monkeypatch.setattr(generator.subprocess, "run", run)
+    monkeypatch.setattr(sys, "argv", ["", "ch08:occupancy", "--attempts", "2", "--out", str(tmp_path / "out")])
+    generator.main()
+    told = json.loads((tmp_path / "out/attempts.json").read_text())
+    assert (told["target"], told["start"], told["origin"]) == ("ch08:occupancy", {"THREADS": 256}, {"gpus": ["NVIDIA H200 GPU-1"]})
+    assert [attempt["constants"] for attempt in told["attempts"]] == [{"THREADS": 512}, {"THREADS": 1024}]
+    assert told["beside_hand_written"] == {"estimate": 2.0, "low": 1.9, "high": 2.1}
+    assert "beside the pair's optimized side: 2.000x [1.900, 2.100] as fast" in capsys.readouterr().out

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from common.python.command import exit_with
 from common.python.project import PROJECT_ROOT
+from tools.checks.load_pages import load_pictures
 from tools.checks.measured_pairs import README, pairs_by_folder
 from tools.checks.measured_values import filled
 from tools.checks.prediction_page import PAGE, PICTURE, dots, prediction_page, prediction_picture
@@ -29,6 +30,7 @@ def rewritten(root: Path) -> dict[Path, str]:
         text = read_readme(readme, "the README of a folder with pairs")
         found[readme] = with_table(readme, filled(readme, text, known), "table", tables(pairs, text, root))
         found[folder / NAME] = results_page(folder, pairs, root)
+        found |= load_pictures(folder)
     for page in [root / README, *sorted((root / "common" / "docs").glob("*.md"))]:
         if page.is_file() and page not in found:
             found[page] = filled(page, page.read_text(encoding="utf-8"), known)

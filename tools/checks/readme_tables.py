@@ -1,4 +1,7 @@
-"""Writes what is generated of READMEs and docs: the front page's, of bars, adversaries, traced roles, bandwidths; or says what differs."""
+"""Writes what is generated of READMEs and docs, or says what differs.
+
+The front page's; of bars, adversaries, traced roles, bandwidths and searches.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ from common.python.run.first_run import newer_than_measured
 from common.python.session.planning import claims_of
 from tools.checks import adversaries, front_page
 from tools.checks.bandwidths import MARKER, SUITES, bandwidths
+from tools.checks.searches import MARKER as SEARCHES
+from tools.checks.searches import SCRIPTS, searches
 from tools.checks.written_tables import NOT_MEASURED, read_readme, rows, with_table, write_or_check
 from tools.noise.bar_figures import by_conditions, read_bars, table
 
@@ -101,6 +106,10 @@ def rewritten(root: Path) -> dict[Path, str]:
         text = found.get(readme) or read_readme(readme, "the README of a chapter with a bandwidth suite")
         shown, pictures = bandwidths(suite)
         found |= {readme: with_table(readme, text, MARKER, shown), **pictures}
+    for script in sorted(root.glob(SCRIPTS)):
+        readme = script.with_name(README)
+        text = found.get(readme) or read_readme(readme, "the README of a chapter with a search for kernels")
+        found[readme] = with_table(readme, text, SEARCHES, searches(script))
     return found
 
 

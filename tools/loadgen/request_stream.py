@@ -135,7 +135,7 @@ def drawn(chosen: argparse.Namespace) -> tuple[Planned, ...]:
     if chosen.shape not in shapes:
         raise BenchmarkError(f"--shape {chosen.shape}: {chosen.workload.name} has none; expected one of {', '.join(shapes)}")
     kwargs = dict(word.split("=", 1) for word in chosen.kwargs.split() if "=" in word)
-    traffic = workload.serving.traffic_at(with_kwargs(shapes[chosen.shape], kwargs, chosen.workload.name), workload.goal)
+    traffic = workload.serving.traffic_at(with_kwargs(shapes[chosen.shape], kwargs, chosen.workload.name))
     if traffic.share_of_saturation and not chosen.saturation_per_s:
         found = f"arrivals at {traffic.share_of_saturation:g} of saturation"
         raise BenchmarkError(f"{chosen.workload.name}: found {found}; expected --saturation-per-s, which a run of the pair measures")

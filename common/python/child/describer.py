@@ -181,7 +181,7 @@ def _try_shape(workload: Workload, shape: Shape, file: str) -> None:
     where = f"at {dict(shape)}"
     if workload.serving is not None:
         try:
-            workload.serving.traffic_at(shape, workload.goal)
+            workload.serving.traffic_at(shape)
         except BenchmarkError as error:
             raise BenchmarkError(f"{file}: {error}, {where}") from error
         return

@@ -155,11 +155,16 @@ def gpu_key(gpus: Sequence[Gpu]) -> str:
 
     The memory of the usual board is left out of its name: an `NVIDIA H100 80GB HBM3` is an `h100`, an `H100 PCIe` another model.
     """
-    if not gpus:
+    return key_of_names([gpu.name for gpu in gpus])
+
+
+def key_of_names(names: Sequence[str]) -> str:
+    """As `gpu_key`, of the GPUs' names."""
+    if not names:
         return ""
-    model = re.sub(r"[^a-z0-9]+", "_", gpus[0].name.lower().replace("nvidia", "")).strip("_")
+    model = re.sub(r"[^a-z0-9]+", "_", names[0].lower().replace("nvidia", "")).strip("_")
     model = re.sub(r"_\d+gb_hbm\w*$", "", model)
-    return f"{len(gpus)}x{model}" if len(gpus) > 1 else model
+    return f"{len(names)}x{model}" if len(names) > 1 else model
 
 
 def is_of_several(key: str) -> bool:

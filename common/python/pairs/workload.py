@@ -230,7 +230,11 @@ class Workload:
                 f"goal={self.goal!r} and serving; expected memory or one of {figures}, of a latency also .p50, .p95 or .p99"
             )
         for name, shape in self.timed_shapes.items():
-            count = self.serving.traffic_at(shape, self.goal).count
+            traffic = self.serving.traffic_at(shape)
+            if traffic.share_of_saturation > 1.0 and is_latency(self.goal):  # of the command line it may be: no goal of that is gated
+                found = f"found arrivals at {traffic.share_of_saturation:g} of saturation and goal={self.goal!r}"
+                raise BenchmarkError(f"serving: {found}; expected at most 1.0, for beyond it latency grows as long as requests come")
+            count = traffic.count
             if is_latency(self.goal) and self.goal.endswith(TAIL) and count < FEWEST_FOR_TAIL:
                 found = f"goal={self.goal!r} and {count} requests at shape {name}"
                 raise BenchmarkError(f"{found}; expected {FEWEST_FOR_TAIL} a trace, so that {LEAST_BEYOND} lie beyond it")

@@ -15,14 +15,17 @@ from common.python.session.planning import Plan
 _CHECKOUTS = {"root": "the pairs", "project": "the harness"}
 
 
-def origin_of(plan: Plan, machine: Machine, ceilings: Mapping[str, MachineCeilings]) -> Origin:
-    """Where the row of `plan` is made."""
+def origin_of(plan: Plan, machine: Machine, ceilings: Mapping[str, MachineCeilings], started: str) -> Origin:
+    """Where the row of `plan` is made, in a run that began at `started`."""
     source, kept = machine.root or machine.project, ceilings.get(plan.device)
     return Origin(
         gpus=tuple(f"{gpu.name} {gpu.uuid}" for gpu in plan.gpus) if plan.device == "cuda" else (),
         commit=source.commit if source else "",
         dirty=source.dirty if source else False,
         ceilings=kept.measured if kept else "",
+        date=started,
+        driver=plan.gpus[0].driver if plan.device == "cuda" and plan.gpus else "",
+        torch=machine.packages.get("torch", ""),
     )
 
 

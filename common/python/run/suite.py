@@ -263,7 +263,7 @@ class _Suite:
                     continue
                 self.watcher.started(plan.target, index, len(self.plans))
                 row = self._row(plan)
-                row = row.model_copy(update={"origin": origin_of(plan, self.machine, self.session.ceilings)})
+                row = row.model_copy(update={"origin": origin_of(plan, self.machine, self.session.ceilings, self.document.started)})
                 if self.session.settings.accept_regressions:
                     row = accept(row, plan, self.standards, self.document, self.machine)
                 try:

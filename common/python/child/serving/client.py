@@ -52,17 +52,17 @@ class Client:
     def close(self) -> None:
         """Nothing to give back."""
 
-    def _workload(self, path: str) -> tuple[Workload, Serving]:
+    def _serving(self, path: str) -> Serving:
         if path not in self._workloads:
             self._workloads[path] = load_workload(Path(path))
         workload = self._workloads[path]
         if workload.serving is None:
             raise SideFailure(Status.CRASHED, f"{Path(path).name}: found no serving; expected it of a workload that a client is asked for")
-        return workload, workload.serving
+        return workload.serving
 
     def _told(self, request: messages.AskTraffic) -> Answer:
-        workload, serving = self._workload(request.workload)
-        traffic = serving.traffic_at(request.shape, workload.goal)
+        serving = self._serving(request.workload)
+        traffic = serving.traffic_at(request.shape)
         return messages.TrafficTold(
             nonce=request.nonce,
             count=traffic.count,
@@ -73,8 +73,8 @@ class Client:
         )
 
     def _replayed(self, request: messages.Replay) -> Answer:
-        workload, serving = self._workload(request.workload)
-        traffic = serving.traffic_at(request.shape, workload.goal)
+        serving = self._serving(request.workload)
+        traffic = serving.traffic_at(request.shape)
         rate = 0.0 if request.closed_loop else traffic.rate_per_s(request.saturation_per_s)
         trace = draw_trace(traffic, serving.vocabulary, request.seed, rate)
         columns = sorted(self._random.sample(range(serving.vocabulary), min(PROBES, serving.vocabulary)))

@@ -1,5 +1,7 @@
 """What a serving workload may say, and the sentence for what it may not."""
 
+from dataclasses import replace
+
 import pytest
 
 from common import Serving, Slo, Spec, Traffic, Workload
@@ -104,3 +106,17 @@ def test_what_is_a_figure_of_served_requests(goal, latency, figure):
 
 def test_every_figure_has_a_unit():
     assert [unit_of(name) for name in ("e2e_ms.p95", "goodput", "queue_depth.max")] == ["ms", "share", "requests"]
+
+
+def test_a_load_beyond_saturation_may_be_asked_for_whatever_the_goal():
+    """Of a shape that the command line chose nothing is gated; the workload's own load is refused, above."""
+
+    def traffic(n, load):
+        return Traffic(count=8, prompt_tokens=(n, n), output_tokens=(1, 4), arrivals=("of_saturation", load))
+
+    serving = replace(a_serving(), traffic=traffic)
+    workload = a_workload(serving=serving, time_at={"n": 8, "load": 0.8}, check_at=({"n": 2, "load": 0.8},))
+    assert workload.goal == "ttft_ms.p95"
+    assert workload.serving.traffic_at({"n": 8, "load": 1.2}).share_of_saturation == 1.2
+    with pytest.raises(BenchmarkError, match=r"found arrivals at 1\.2 of saturation"):
+        a_workload(serving=serving, time_at={"n": 8, "load": 1.2}, check_at=({"n": 2, "load": 0.8},))
