@@ -207,8 +207,12 @@ __global__ void __launch_bounds__(A::THREADS, 1)
 #pragma unroll
             for (int i = 0; i < DIM / 2; i++) rows.sums[i] = 0;
             for (int i = 0; i < 2; i++) rows.top[i] = -INFINITY, rows.total[i] = 0;
+            const auto wait_for_keys = [&](int i) {
+                const typename A::Slot awaited(steps_done + i);
+                if (i < steps) barrier_wait(&shared.full_k[awaited.stage], awaited.parity);
+            };
             barrier_wait(&shared.full_q, done % 2);
-            barrier_wait(&shared.full_k[at.stage], at.parity);
+            wait_for_keys(0);
             rows.multiply_keys(shared, at.stage, warpgroup);
             wgmma_wait<0>();
             hold(rows.scores);
@@ -216,10 +220,10 @@ __global__ void __launch_bounds__(A::THREADS, 1)
             rows.mask(keys - (steps - 1) * A::KEYS);
             rows.softmax(unit);
             rows.round();
+            wait_for_keys(1);
             for (int i = 1; i < steps; i++) {
                 const typename A::Slot before = at;
                 at = typename A::Slot(steps_done + i);
-                barrier_wait(&shared.full_k[at.stage], at.parity);
                 await_turn(own);
                 rows.multiply_keys(shared, at.stage, warpgroup);
                 barrier_wait(&shared.full_v[before.stage], before.parity);
@@ -229,6 +233,8 @@ __global__ void __launch_bounds__(A::THREADS, 1)
                 hold(rows.scores);
                 if (signals) barrier_arrive(&shared.empty_k[at.stage]);
                 rows.softmax(unit);
+                hold(rows.scores);
+                wait_for_keys(i + 1);  // a loop between the shares and the next wait: ptxas would compute the shares after that
                 wgmma_wait<0>();
                 hold(rows.sums);
                 hold(rows.shares);
