@@ -14,6 +14,7 @@ from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared,
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 ROWS, COLS, STAGES = 64, 128, 2  # queries of a role; keys of a tile; tiles of keys, and of values, in shared memory
+TURNS = True  # whether the halves start products in turn
 
 
 @gluon.jit
@@ -49,7 +50,7 @@ def softmax(scores, top, total, unit):
 
 
 @gluon.jit
-def compute(y, held_q, ready_q, rings, row, end, keys, steps, unit):
+def compute(y, held_q, ready_q, own_turn, next_turn, HALF: gl.constexpr, TURNS: gl.constexpr, rings, row, end, keys, steps, unit):
     """One warpgroup and its half of the queries: rows of y from `row` on, below `end`."""
     ring_k, ring_v, full_k, full_v, empty_k, empty_v = rings
     STAGES: gl.constexpr = ring_k.shape[0]
@@ -72,16 +73,22 @@ def compute(y, held_q, ready_q, rings, row, end, keys, steps, unit):
     scores = gl.where(((steps - 1) * COLS + col < keys)[None, :], scores, float("-inf"))
     shares, top, total, shrink = softmax(scores, top, total, unit)
     rounded = gl.convert_layout(shares.to(gl.bfloat16), in_registers)
+    mbarrier.wait(full_k.index(1 % STAGES), (1 // STAGES) % 2, pred=steps > 1)
     for step in range(1, steps):
         slot = step % STAGES
         before = (step - 1) % STAGES
-        mbarrier.wait(full_k.index(slot), (step // STAGES) % 2)
+        if TURNS:
+            mbarrier.wait(own_turn, step % 2 ^ HALF)  # the first turn, in step 1, is that of half 0: its barrier is fresh then
         scores = warpgroup_mma(held_q, ring_k.index(slot).permute((1, 0)), none, use_acc=False, is_async=True)
         mbarrier.wait(full_v.index(before), ((step - 1) // STAGES) % 2)
         sums = warpgroup_mma(rounded, ring_v.index(before), sums, is_async=True)
+        if TURNS:
+            mbarrier.arrive(next_turn)
         scores = warpgroup_mma_wait(num_outstanding=1, deps=(scores,))
         mbarrier.arrive(empty_k.index(slot))
         shares, top, total, shrink = softmax(scores, top, total, unit)
+        # A loop between the shares and the next wait: ptxas would compute the shares after that.
+        mbarrier.wait(full_k.index((step + 1) % STAGES), ((step + 1) // STAGES) % 2, pred=step + 1 < steps)
         sums, _ = warpgroup_mma_wait(num_outstanding=0, deps=(sums, rounded))
         mbarrier.arrive(empty_v.index(before))
         rounded = gl.convert_layout(shares.to(gl.bfloat16), in_registers)
@@ -91,14 +98,14 @@ def compute(y, held_q, ready_q, rings, row, end, keys, steps, unit):
     sums = warpgroup_mma(rounded, ring_v.index(last), sums, is_async=True)
     sums = warpgroup_mma_wait(num_outstanding=0, deps=(sums,))
     mbarrier.arrive(empty_v.index(last))
-    sums = sums / gl.convert_layout(total, gl.SliceLayout(1, of_sums))[:, None]
+    sums = sums * gl.convert_layout(1 / total, gl.SliceLayout(1, of_sums))[:, None]
     rows = row + gl.arange(0, ROWS, gl.SliceLayout(1, of_sums))
     to = y + rows.to(gl.int64)[:, None] * DIM + gl.arange(0, DIM, gl.SliceLayout(0, of_sums))[None, :]
     gl.store(to, sums.to(gl.bfloat16), mask=(rows < end)[:, None])
 
 
 @gluon.jit
-def attend(from_q, from_k, from_v, y, queries, keys, unit, STAGES: gl.constexpr):
+def attend(from_q, from_k, from_v, y, queries, keys, unit, STAGES: gl.constexpr, TURNS: gl.constexpr):
     ROWS: gl.constexpr = from_q.block_type.shape[0]
     COLS: gl.constexpr = from_k.block_type.shape[0]
     DIM: gl.constexpr = from_q.block_type.shape[1]
@@ -110,8 +117,10 @@ def attend(from_q, from_k, from_v, y, queries, keys, unit, STAGES: gl.constexpr)
     full_v = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     empty_k = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     empty_v = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
+    turns = gl.allocate_shared_memory(gl.int64, [2, 1], mbarrier.MBarrierLayout())
     for half in gl.static_range(2):
         mbarrier.init(ready_q.index(half), count=1)
+        mbarrier.init(turns.index(half), count=1)
     for slot in gl.static_range(STAGES):
         mbarrier.init(full_k.index(slot), count=1)
         mbarrier.init(full_v.index(slot), count=1)
@@ -124,8 +133,8 @@ def attend(from_q, from_k, from_v, y, queries, keys, unit, STAGES: gl.constexpr)
     rings = (ring_k, ring_v, full_k, full_v, empty_k, empty_v)
     gl.warp_specialize(
         [
-            (compute, (y, halves_q.index(0), ready_q.index(0), rings, row, end, keys, steps, unit)),
-            (compute, (y, halves_q.index(1), ready_q.index(1), rings, row + ROWS, end, keys, steps, unit)),
+            (compute, (y, halves_q.index(0), ready_q.index(0), turns.index(0), turns.index(1), 0, TURNS, rings, row, end, keys, steps, unit)),
+            (compute, (y, halves_q.index(1), ready_q.index(1), turns.index(1), turns.index(0), 1, TURNS, rings, row + ROWS, end, keys, steps, unit)),
             (load, (from_q, from_k, from_v, halves_q, ready_q, rings, row, first, steps)),
         ],
         [4, 1],
@@ -145,7 +154,7 @@ def prepare(q, k, v):
     maps = [described(q, ROWS), described(k, COLS), described(v, COLS)]
 
     def step():
-        attend[triton.cdiv(queries, 2 * ROWS), heads](*maps, y, queries, keys, unit, STAGES=STAGES, num_warps=4)
+        attend[triton.cdiv(queries, 2 * ROWS), heads](*maps, y, queries, keys, unit, STAGES=STAGES, TURNS=TURNS, num_warps=4)
         return y
 
     return step
