@@ -1,6 +1,6 @@
-"""Optimized: each half of the queries is a role of its own, and its next scores are multiplied under its exponentials."""
+"""Optimized: each half of the queries is a role: products of one run under exponentials of the other."""
 # needs: wgmma, tma
-# guess: 1.4x, the library's time: exponentials run under products, of the same half and of the other
+# guess: 1.4x, most of what overlap gives the library: exponentials run under products, of the same half and of the other
 # proves: /\bUSETMAXREG\b/
 # has: tma_load_tile
 # has: wgmma_f16_bf16
