@@ -1,4 +1,4 @@
-"""Optimized: each half of the queries is a role: products of one run under exponentials of the other."""
+"""Optimized: Gluon: warpgroups multiply under each other's exponentials."""
 # needs: wgmma, tma
 # guess: 1.4x, most of what overlap gives the library: exponentials run under products, of the same half and of the other
 # proves: /\bUSETMAXREG\b/
@@ -133,8 +133,28 @@ def attend(from_q, from_k, from_v, y, queries, keys, unit, STAGES: gl.constexpr,
     rings = (ring_k, ring_v, full_k, full_v, empty_k, empty_v)
     gl.warp_specialize(
         [
-            (compute, (y, halves_q.index(0), ready_q.index(0), turns.index(0), turns.index(1), 0, TURNS, rings, row, end, keys, steps, unit)),
-            (compute, (y, halves_q.index(1), ready_q.index(1), turns.index(1), turns.index(0), 1, TURNS, rings, row + ROWS, end, keys, steps, unit)),
+            (
+                compute,
+                (y, halves_q.index(0), ready_q.index(0), turns.index(0), turns.index(1), 0, TURNS, rings, row, end, keys, steps, unit),
+            ),
+            (
+                compute,
+                (
+                    y,
+                    halves_q.index(1),
+                    ready_q.index(1),
+                    turns.index(1),
+                    turns.index(0),
+                    1,
+                    TURNS,
+                    rings,
+                    row + ROWS,
+                    end,
+                    keys,
+                    steps,
+                    unit,
+                ),
+            ),
             (load, (from_q, from_k, from_v, halves_q, ready_q, rings, row, first, steps)),
         ],
         [4, 1],

@@ -120,8 +120,8 @@ __device__ inline void wgmma_64x256x16(float (&sum)[128], uint64_t a, uint64_t b
 }
 
 // Starts sum += a b with a in registers and b MN-major: 64 x 16 bf16 of a, 16 x 128 of b. PTX ISA 9.7.15.5.2, wgmma.mma_async m64n128k16.
-// a[2 j + i] of thread t holds row 16 (t / 32) + (t % 32) / 4 + 8 i, columns 8 j + 2 (t % 4) and the next: PTX ISA 9.7.15.5.1.1. That is where
-// the sums of another product have their 16 columns from 8 j on. b is a wgmma_rows_operand. Until the wait, a may not be written to.
+// PTX ISA 9.7.15.5.1.1: a[2 j + i] of thread t holds row 16 (t / 32) + (t % 32) / 4 + 8 i, columns 8 j + 2 (t % 4) and the next.
+// Another product's sums lie there too, so rounded in pairs they are operands. b is a wgmma_rows_operand. Until the wait, a stays.
 __device__ inline void wgmma_64x128x16(float (&sum)[64], const uint32_t* a, uint64_t b) {
     asm volatile(
         "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
