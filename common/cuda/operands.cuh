@@ -30,6 +30,13 @@ __host__ __device__ constexpr uint64_t operand_fields(uint32_t address) {
 // No re-swizzling is needed: the hardware applies the XOR to address bits, and the tile's base has not moved.
 __host__ __device__ constexpr uint64_t wgmma_operand(uint32_t address) { return operand_fields(address) | uint64_t(1) << 62; }
 
+// The matrix descriptor of wgmma for an MN-major operand: K runs down the rows of the tile, and a row holds 64 elements of N (sm_90a).
+// PTX ISA 9.7.15.5.1.2. N goes on in the next panel of 64 columns, `panel` bytes further: the leading-dimension offset from bit 16.
+// The stride from 8 rows to the next 8 rows is 1024 bytes. The next K-step of 16 rows begins at address + 2048.
+__host__ __device__ constexpr uint64_t wgmma_rows_operand(uint32_t address, uint32_t panel) {
+    return (wgmma_operand(address) & ~(uint64_t(0x3FFF) << 16)) | uint64_t(panel >> 4) << 16;
+}
+
 // The shared-memory descriptor of tcgen05 (sm_100a). PTX ISA 9.7.16.4.1: bits 46 to 48 are the constant 0b001.
 // The value 2 in the three bits from bit 61 selects the 128-byte swizzle. A K-step advances by 32 bytes, as for wgmma.
 __host__ __device__ constexpr uint64_t tcgen05_operand(uint32_t address) {

@@ -16,6 +16,12 @@ __device__ inline bool elect() {
 // All threads of one warpgroup call it, and no others. Barrier 0 belongs to __syncthreads.
 __device__ inline void warpgroup_sync(int barrier) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(WARPGROUP) : "memory"); }
 
+// A turn that warpgroups pass on: await_turn waits until pass_turn was called for `barrier`, 1 to 15, by another warpgroup.
+// PTX ISA 9.7.13.1, bar.sync and bar.arrive; any architecture. All threads of both warpgroups call it: 128 wait, 128 only arrive.
+// A turn must have been taken before it is passed to the same barrier again.
+__device__ inline void await_turn(int barrier) { asm volatile("bar.sync %0, %1;" ::"r"(barrier), "n"(2 * WARPGROUP) : "memory"); }
+__device__ inline void pass_turn(int barrier) { asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "n"(2 * WARPGROUP) : "memory"); }
+
 // Change the registers per thread of the calling warpgroup to REGISTERS. PTX ISA 9.7.19.5, setmaxnreg; sm_90a and later.
 // keep_registers lowers the count and returns the rest to the block's pool. take_registers raises it, and blocks until the pool has enough.
 // All warps of the warpgroup execute the same call, converged, and synchronize before the next setmaxnreg.

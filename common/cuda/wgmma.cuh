@@ -1,4 +1,4 @@
-// Hopper's tensor cores (wgmma): a warpgroup multiplies two tiles that lie in shared memory, and keeps the sums in its registers.
+// Hopper's tensor cores (wgmma): a warpgroup multiplies tiles of shared memory, and keeps the sums in its registers.
 //
 // All instructions need sm_90a. All 128 threads of a warpgroup call each helper, converged (.sync.aligned), with the same operands.
 // The order is: wgmma_fence, products, wgmma_commit, wgmma_wait. Until the wait, neither tiles nor sums may be touched.
@@ -54,6 +54,27 @@ __device__ inline void wgmma_64x128x16(float (&sum)[64], uint64_t a, uint64_t b,
     "+f"(sum[i]), "+f"(sum[i + 1]), "+f"(sum[i + 2]), "+f"(sum[i + 3]), "+f"(sum[i + 4]), "+f"(sum[i + 5]), "+f"(sum[i + 6]), \
         "+f"(sum[i + 7])
 
+// Starts the same product with b 176 x 16 and 64 x 176 sums. PTX ISA 9.7.15.5.2, wgmma.mma_async m64n176k16.
+// A product takes 88 cycles: 2 x 64 x 176 x 16 FLOP at 4096 FLOP per cycle per SM.
+__device__ inline void wgmma_64x176x16(float (&sum)[88], uint64_t a, uint64_t b, bool add) {
+    asm volatile(
+        "{\n"
+        "  .reg .pred add;\n"
+        "  setp.ne.b32 add, %90, 0;\n"
+        "  wgmma.mma_async.sync.aligned.m64n176k16.f32.bf16.bf16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, "
+        "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "
+        "%80, %81, %82, %83, %84, %85, %86, %87"
+        "}, %88, %89, add, 1, 1, 0, 0;\n"
+        "}"
+        : EIGHT_SUMS(0), EIGHT_SUMS(8), EIGHT_SUMS(16), EIGHT_SUMS(24), EIGHT_SUMS(32), EIGHT_SUMS(40), EIGHT_SUMS(48), EIGHT_SUMS(56),
+          EIGHT_SUMS(64), EIGHT_SUMS(72), EIGHT_SUMS(80)
+        : "l"(a), "l"(b), "r"(int(add)));
+}
+
 // Starts the same product with b 192 x 16 and 64 x 192 sums. PTX ISA 9.7.15.5.2, wgmma.mma_async m64n192k16.
 // A product takes 96 cycles, and reads 6 KiB of b and 2 KiB of a from shared memory: 2 x 64 x 192 x 16 FLOP at 4096 FLOP per cycle per SM.
 __device__ inline void wgmma_64x192x16(float (&sum)[96], uint64_t a, uint64_t b, bool add) {
@@ -97,12 +118,32 @@ __device__ inline void wgmma_64x256x16(float (&sum)[128], uint64_t a, uint64_t b
           EIGHT_SUMS(64), EIGHT_SUMS(72), EIGHT_SUMS(80), EIGHT_SUMS(88), EIGHT_SUMS(96), EIGHT_SUMS(104), EIGHT_SUMS(112), EIGHT_SUMS(120)
         : "l"(a), "l"(b), "r"(int(add)));
 }
+
+// Starts sum += a b with a in registers and b MN-major: 64 x 16 bf16 of a, 16 x 128 of b. PTX ISA 9.7.15.5.2, wgmma.mma_async m64n128k16.
+// PTX ISA 9.7.15.5.1.1: a[2 j + i] of thread t holds row 16 (t / 32) + (t % 32) / 4 + 8 i, columns 8 j + 2 (t % 4) and the next.
+// Another product's sums lie there too, so rounded in pairs they are operands. b is a wgmma_rows_operand. Until the wait, a stays.
+__device__ inline void wgmma_64x128x16(float (&sum)[64], const uint32_t* a, uint64_t b) {
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+        "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
+        : EIGHT_SUMS(0), EIGHT_SUMS(8), EIGHT_SUMS(16), EIGHT_SUMS(24), EIGHT_SUMS(32), EIGHT_SUMS(40), EIGHT_SUMS(48), EIGHT_SUMS(56)
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
 #undef EIGHT_SUMS
 
 // Keeps the compiler from moving accesses to the sums, or to memory, across this point. Emits no instruction; any architecture.
-// The empty asm statements claim to read and write every sum.
+// The empty asm statements claim to read and write every sum, or every pair of bf16 that is an operand.
 template <int SUMS>
 __device__ inline void hold(float (&sum)[SUMS]) {
 #pragma unroll
     for (int i = 0; i < SUMS; i++) asm volatile("" : "+f"(sum[i])::"memory");
+}
+template <int PAIRS>
+__device__ inline void hold(uint32_t (&pair)[PAIRS]) {
+#pragma unroll
+    for (int i = 0; i < PAIRS; i++) asm volatile("" : "+r"(pair[i])::"memory");
 }

@@ -42,7 +42,21 @@ void show_operands() {
     }
 }
 
+// Rows of N in panels of 64: a tile of KEYS x 128 whose K runs down the rows, and the K-step of 16 rows from 16 `step` on.
+template <int KEYS>
+void show_rows(int step) {
+    char name[64];
+    for (uint32_t address : ADDRESSES) {
+        auto tile = make_tensor(make_smem_ptr(reinterpret_cast<Element*>(uintptr_t(address))),
+                                tile_to_shape(SM90::GMMA::Layout_MN_SW128_Atom<Element>{}, Shape<_128, Int<KEYS>>{}, Step<_2, _1>{}));
+        std::snprintf(name, sizeof name, "rows_%x_step_%d_of_%d", address, step, KEYS);
+        show(name, (uint64_t)SM90::GMMA::make_gmma_desc<SM90::GMMA::Major::MN>(local_tile(tile, Shape<_128, _16>{}, make_coord(0, step))));
+    }
+}
+
 int main() {
+    show_rows<176>(0);
+    show_rows<176>(10);
     show_operands<64>();   // a warpgroup's rows of a
     show_operands<128>();  // a, and a block's half of the pair's b
     show_operands<192>();  // the twin's b

@@ -23,7 +23,7 @@ FLAGS = ("-std=c++17", "-O2", "-w", "-fno-strict-aliasing", "-fno-gnu-unique", "
 LAZINESS = {"at once": 0, "by chance": 1, "late": 2}
 
 
-_LAUNCH = re.compile(r"(\w+)(<[^<>]*>)?<<<(.+?), (\w+)(?:, .+?)?>>>\((.*?)\);", re.DOTALL)
+_LAUNCH = re.compile(r"(\w+)(<[^<>]*>)?<<<(.+?), ([\w:]+)(?:, .+?)?>>>\((.*?)\);", re.DOTALL)
 _CLUSTER = re.compile(r"__cluster_dims__\((\w+)(?:, 1)*\)[^;{]*?\b((?!__)\w+)\(")
 _SHARED = re.compile(r"__shared__ (\w+) (\w+)((?:\[[^]]+\])*);")
 

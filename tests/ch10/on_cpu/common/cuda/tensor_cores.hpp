@@ -15,6 +15,18 @@ inline void read_row(float (&values)[16], uint64_t descriptor, int row) {
         for (int i = 0; i < 8; i++) values[8 * chunk + i] = to_float(bits[i]);
     }
 }
+// 16 elements of a column of an MN-major operand: rows of 128 bytes, 8 of them to a stride; 64 columns to the leading offset.
+inline void read_column(float (&values)[16], uint64_t descriptor, int column) {
+    const uint32_t start = (descriptor & 0x3FFF) << 4, leading = (descriptor >> 16 & 0x3FFF) << 4,
+                   stride = (descriptor >> 32 & 0x3FFF) << 4;
+    for (int row = 0; row < 16; row++) {
+        uint32_t at = start + column / 64 * leading + row / 8 * stride + row % 8 * 128 + column % 64 * 2;
+        at ^= (at >> 7 & 7) << 4;
+        uint16_t bits;
+        std::memcpy(&bits, shared_pointer(at), sizeof bits);
+        values[row] = to_float(bits);
+    }
+}
 inline float dot(const float (&a)[16], const float (&b)[16]) {
     float sum = 0;
     for (int i = 0; i < 16; i++) sum += a[i] * b[i];
