@@ -165,16 +165,16 @@ def written_ratio(measured: MeasuredPair) -> str:
 def _headline(terms: Iterable[PredictedTerm]) -> PredictedTerm | None:
     """The term that is the ratio of the two sides, or the optimized side's time as a multiple of the baseline's, turned over.
 
-    None where neither was predicted for this model.
+    A ratio of rates, of which more is better, is turned over too, so that a gain is above 1. None where neither was predicted.
     """
     known = [term for term in terms if term.predicted]
     if ratio := next((term for term in known if _IS_RATIO.fullmatch(term.subject)), None):
-        return ratio
+        return _turned(ratio) if ratio.subject.partition(",")[0] in RATES else ratio
     return next((_turned(term) for term in known if term.subject == OPTIMIZED and term.unit == f"x {BASELINE}"), None)
 
 
 def _turned(term: PredictedTerm) -> PredictedTerm:
-    """A share of the baseline's time as a speedup: 0.8 x baseline is 1.25x."""
+    """A share as a gain: 0.8 x baseline is 1.25x."""
     predicted, measured = (1 / value if value else None for value in (term.predicted, term.measured))
     return PredictedTerm(subject=term.subject, shape="", predicted=predicted, measured=measured, unit="x", missed=term.missed)
 

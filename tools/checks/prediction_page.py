@@ -32,6 +32,7 @@ HEAD = """\
 Written by `tools/checks/pages.py` from the predictions in the pairs' files and from the expectations files.
 
 Every pair predicts its ratio before anybody measures it: the baseline's time, or another goal's figure, divided by the optimized side's. \
+Rates, of which more is better, are divided the other way round. \
 Most do so by an equation of bytes, operations and launches. Where nobody knew an equation, the pair says that it guesses. \
 Some rest on an earlier timing of the same code, and say so; `git log -L` of a line shows when it was written. \
 Each miss is explained on the pair's page, under "If it missed".

@@ -72,6 +72,8 @@ def told(chapter, monkeypatch):
         ([a_term("baseline", 1.0, 2.0), a_term()], "3x (a term missed)"),
         ([a_term(predicted=1.2, is_guess=True)], "guess 1.2x (missed)"),
         ([a_term("peak_bytes, baseline over optimized", 2.0, 2.1)], "2x"),
+        ([a_term("output_tokens_per_s, baseline over optimized", 0.5, 0.48)], "2x"),
+        ([a_term("output_tokens_per_s, baseline over optimized", 0.5, 0.25)], "2x (missed)"),
         ([a_term("optimized", 0.8, 0.81, unit="x baseline")], "1.25x"),
         ([a_term("optimized", 0.8, 0.4, unit="x baseline")], "1.25x (missed)"),
         ([a_term("counter a", 0.1, 0.1, unit="x baseline")], "see RESULTS.md"),
