@@ -55,7 +55,7 @@ def sweep_section(measured: MeasuredPair, sweep: TimeSweep) -> str:
     entry, entries = sweep.entry, ", ".join(f"{name} = {value}" for name, value in sweep.shape.items())
     told = [f"**{key_text(sweep.key)}, by `{entry}`**: {entries}; clock `{sweep.clock}`, caches {sweep.cache}, mode {sweep.mode}."]
     if len(sweep.values) > 1 and len({side for each in sweep.values for side in each.sides}) == 2:
-        told.append(f"The speedup is largest at {entry} = {max(sweep.values, key=_speedup).value}.")
+        told.append(f"The largest speedup measured is at {entry} = {max(sweep.values, key=_speedup).value}.")
     if sweep.hidden:
         told.append(f"**hidden** is the time saved over the baseline, as a share of `{sweep.hidden}`.")
     if entry in COUNTED:

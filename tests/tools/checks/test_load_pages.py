@@ -9,9 +9,9 @@ from common.python.errors import ExitCode
 from common.python.results import Interval, Metrics, Origin, ServingFigures
 from common.python.storage import document_text, write_whole
 from tests.support.factories import a_row, a_timing
+from tools.campaign import keep_sweep
 from tools.checks import pages
 from tools.checks.load_pages import load_picture, load_records
-from tools.campaign import keep_sweep
 
 SATURATION = 40.0
 ORIGIN = Origin(gpus=("NVIDIA H200 GPU-1",), commit="0123456789ab", date="2026-11-29T00:00:00", driver="580.1", torch="2.11.0")
