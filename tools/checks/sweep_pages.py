@@ -8,7 +8,7 @@ from pathlib import Path
 from common.python.gate.expectations import key_text
 from common.python.pairs.goals import TIME
 from common.python.pairs.predictions import card_for, is_model, predictions_of, timed_shapes
-from common.python.report.charts import Axis
+from common.python.report.charts import Axis, speedup_axis
 from common.python.results import BASELINE, Interval
 from common.python.wording import figure_interval_text, interval_text, ratio_text, significant, speedup_text, time_text
 from tools.campaign.sweeps import Sweeps, SweptSide, SweptValue, TimeSweep, kept_in
@@ -21,7 +21,7 @@ from tools.checks.written_tables import rows
 COUNTED = ("tokens", "sequences", "samples", "records", "requests")
 """Entries that count what a step takes in: of those a table has how many go through per second."""
 
-_LOG_FROM = 8  # an axis whose values differ by more than this factor is logarithmic
+_LOG_FROM = 8  # an axis whose values differ by this factor is logarithmic
 _ROOM = 1.2
 _UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
@@ -155,11 +155,11 @@ def _percent(share: Interval) -> Interval:
 
 
 def sweep_picture(title: str, sweep: TimeSweep) -> str:
-    """Times and speedups over the swept entry, and what is hidden; axes are logarithmic where they span more than a factor of 8."""
+    """Times and speedups over the swept entry, and what is hidden; axes of values that differ by a factor of 8 or more are logarithmic."""
     sides = list(dict.fromkeys(side for _, side in _lines(sweep)))
     numbers = [number for each in sweep.values if (number := _number(each.value))]
     places = numbers if len(numbers) == len(sweep.values) else [float(index) for index in range(1, len(sweep.values) + 1)]
-    is_log = places is numbers and max(places) / min(places) > _LOG_FROM
+    is_log = places is numbers and max(places) / min(places) >= _LOG_FROM
     room = (max(places) / min(places)) ** 0.08 if is_log else 0.08 * (max(places) - min(places))
     x = Axis(min(places) / room, max(places) * room, True) if is_log else Axis(min(places) - room, max(places) + room, False)
     at = dict(zip((str(each.value) for each in sweep.values), places, strict=True))
@@ -180,7 +180,7 @@ def sweep_picture(title: str, sweep: TimeSweep) -> str:
             "",
             lines(lambda each, side: _scaled(each.sides[side].time_ns, size), lambda own: figure_interval_text(own, unit)),
         ),
-        _panel("speedup", "x", lines(lambda each, side: each.sides[side].speedup, speedup_text), within=(1.0,)),
+        _speedups(lines(lambda each, side: each.sides[side].speedup, speedup_text)),
     ]
     if sweep.hidden:
         share = lines(
@@ -194,10 +194,15 @@ def _scaled(time_ns: Interval, size: float) -> Interval:
     return Interval(estimate=time_ns.estimate / size, low=time_ns.low / size, high=time_ns.high / size)
 
 
+def _speedups(lines: Mapping[str, Sequence[Mark]]) -> Panel:
+    """A panel around 1x, as the report's chart of speedups."""
+    return Panel("speedup", speedup_axis(mark.figure for marks in lines.values() for mark in marks).axis, "x", lines, one=1.0)
+
+
 def _panel(title: str, unit: str, lines: Mapping[str, Sequence[Mark]], within: Sequence[float] = ()) -> Panel:
     """A panel whose axis holds all intervals and `within`, and begins at 0 where it is not logarithmic."""
     ends = [*within, *(end for marks in lines.values() for mark in marks for end in (mark.figure.low, mark.figure.high))]
     low, high = min(ends), max(ends)
-    if low > 0 and high / low > _LOG_FROM:
+    if low > 0 and high / low >= _LOG_FROM:
         return Panel(title, Axis(low / _ROOM, high * _ROOM, is_log=True), unit, lines)
     return Panel(title, Axis(min(0.0, low * _ROOM), high + (_ROOM - 1) * (high - min(0.0, low)) / 2, is_log=False), unit, lines)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from common.python.report.charts import Axis, powers, round_values
+from common.python.report.charts import MOST_TICKS, Axis, powers, round_values
 from common.python.results import Interval
 
 _COLOURS = ("#b5460f", "#0b62a4", "#3d7d2f", "#7a3fa0")
@@ -33,12 +33,16 @@ class Mark:
 
 @dataclass(frozen=True)
 class Panel:
-    """One figure: its title, its axis with what stands behind the numbers there, and the marks of each side that has it."""
+    """One figure: its title, its axis with what stands behind the numbers there, and the marks of each side that has it.
+
+    The line at `one` is darker: the value at which sides are alike.
+    """
 
     title: str
     axis: Axis
     unit: str
     lines: Mapping[str, Sequence[Mark]]
+    one: float | None = None
 
 
 def picture(title: str, across: Across, sides: Sequence[str], panels: Sequence[Panel]) -> str:
@@ -61,9 +65,9 @@ def picture(title: str, across: Across, sides: Sequence[str], panels: Sequence[P
 def _drawn(panel: Panel, across: Across, sides: Sequence[str], left: int) -> Iterator[str]:
     y, right, bottom = panel.axis, left + _WIDE, _TOP + _HIGH
     yield f'<text x="{left}" y="{_TOP - 8}">{escape(panel.title)}</text>'
-    for tick in powers(y.low, y.high) if y.is_log else round_values(y.low, y.high):
+    for tick in powers(y.low, y.high) if y.is_log and y.high / y.low >= MOST_TICKS else round_values(y.low, y.high):
         at = _down(y, tick)
-        yield f'<path d="M{left} {at}H{right}" stroke="#ccc" stroke-width="0.5"/>'
+        yield f'<path d="M{left} {at}H{right}" stroke="{"#888" if tick == panel.one else "#ccc"}" stroke-width="0.5"/>'
         yield f'<text x="{left - 6}" y="{at + 4}" text-anchor="end">{tick:.10g}{panel.unit}</text>'
     yield f'<rect x="{left}" y="{_TOP}" width="{_WIDE}" height="{_HIGH}" fill="none" stroke="#888"/>'
     for place, label in across.ticks:

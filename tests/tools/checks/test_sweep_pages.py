@@ -211,8 +211,8 @@ def test_the_slower_side_lies_higher_and_bars_hold_their_dots(chapter, tmp_path)
     assert height["baseline, tokens = 1024: 8.00 ms [7.92, 8.08]"] < height["optimized, tokens = 1024: 2.00 ms [1.98, 2.02]"]
 
 
-@pytest.mark.parametrize(("values", "apart"), [((256, 512, 768), 1.0), ((256, 1024, 4096), 1.0), ((256, 512, 4096), 3.0)])
-def test_values_over_more_than_a_factor_of_8_stand_on_a_logarithmic_axis(chapter, tmp_path, values, apart):
+@pytest.mark.parametrize(("values", "apart"), [((256, 512, 768), 1.0), ((256, 1024, 4096), 1.0), ((256, 512, 2048), 2.0)])
+def test_values_over_a_factor_of_8_stand_on_a_logarithmic_axis(chapter, tmp_path, values, apart):
     kept(chapter, a_run(tmp_path / "a.json", *values))
     svg = sweep_picture("x", the_sweep(chapter))
     first, second, third = (float(re.search(rf'<text x="([\d.]+)" y="302" text-anchor="middle">{value}<', svg)[1]) for value in values)
