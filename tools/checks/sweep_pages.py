@@ -7,7 +7,7 @@ from pathlib import Path
 
 from common.python.gate.expectations import key_text
 from common.python.pairs.goals import TIME
-from common.python.pairs.predictions import card_for, is_model, predictions_of, timed_shapes
+from common.python.pairs.predictions import Prediction, card_for, is_model, predictions_of, timed_shapes
 from common.python.report.charts import Axis, speedup_axis
 from common.python.results import BASELINE, Interval
 from common.python.wording import figure_interval_text, interval_text, ratio_text, significant, speedup_text, time_text
@@ -126,22 +126,20 @@ def predicted_ns(measured: MeasuredPair, sweep: TimeSweep) -> dict[tuple[object,
     if any(timed.get(name, value) != value for name, value in sweep.shape.items()):
         return {}
     lines, _ = predictions_of(measured.pair.workload, measured.pair.sides)
-    card, found = card_for(sweep.gpu), {}
-    for line in lines:
-        model = line.model_for(sweep.shape_at(sweep.values[0].value))
-        if (
-            line.figure != TIME
-            or line.is_counter
-            or line.shape
-            or sweep.entry not in line.names
-            or (model and not is_model(sweep.gpu, model))
-        ):
-            continue
-        if card is None and line.names - sweep.shape_at(0).keys():
-            continue
-        for each in sweep.values:
-            found[each.value, line.side] = 1e9 * line.value_at(sweep.shape_at(each.value), card)
-    return found
+    card = card_for(sweep.gpu)
+    return {
+        (each.value, line.side): 1e9 * line.value_at(sweep.shape_at(each.value), card)
+        for line in lines
+        if _follows(line, sweep) and (card or not line.names - sweep.shape_at(0).keys())
+        for each in sweep.values
+    }
+
+
+def _follows(line: Prediction, sweep: TimeSweep) -> bool:
+    """Whether a line is an equation of a time at the first shape, with the swept entry in it, on the model of the sweep."""
+    is_of_time = line.figure == TIME and not line.is_counter and not line.shape
+    model = line.model_for(sweep.shape_at(0))
+    return is_of_time and sweep.entry in line.names and (not model or is_model(sweep.gpu, model))
 
 
 def _number(value: object) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -67,7 +68,8 @@ def _drawn(panel: Panel, across: Across, sides: Sequence[str], left: int) -> Ite
     yield f'<text x="{left}" y="{_TOP - 8}">{escape(panel.title)}</text>'
     for tick in powers(y.low, y.high) if y.is_log and y.high / y.low >= MOST_TICKS else round_values(y.low, y.high):
         at = _down(y, tick)
-        yield f'<path d="M{left} {at}H{right}" stroke="{"#888" if tick == panel.one else "#ccc"}" stroke-width="0.5"/>'
+        pen = "#888" if panel.one is not None and math.isclose(tick, panel.one) else "#ccc"
+        yield f'<path d="M{left} {at}H{right}" stroke="{pen}" stroke-width="0.5"/>'
         yield f'<text x="{left - 6}" y="{at + 4}" text-anchor="end">{tick:.10g}{panel.unit}</text>'
     yield f'<rect x="{left}" y="{_TOP}" width="{_WIDE}" height="{_HIGH}" fill="none" stroke="#888"/>'
     for place, label in across.ticks:
