@@ -10,7 +10,7 @@ from common.python.pairs.goals import TIME
 from common.python.pairs.predictions import Prediction, card_for, is_model, predictions_of, timed_shapes
 from common.python.report.charts import Axis, speedup_axis
 from common.python.results import BASELINE, Interval
-from common.python.wording import figure_interval_text, interval_text, ratio_text, significant, speedup_text, time_text
+from common.python.wording import DIGITS, figure_interval_text, interval_text, ratio_text, significant, speedup_text, time_text
 from tools.campaign.sweeps import Sweeps, SweptSide, SweptValue, TimeSweep, kept_in
 from tools.checks.load_pages import provenances
 from tools.checks.measured_pairs import MeasuredPair
@@ -88,7 +88,7 @@ def _columns(measured: MeasuredPair, sweep: TimeSweep) -> dict[str, Callable[[Sw
 
     def rate(each: SweptValue, side: str) -> str:
         number = _number(each.value) if sweep.entry in COUNTED else None
-        return significant(1e9 * number / each.sides[side].time_ns.estimate) if number else ""
+        return significant(float(f"{1e9 * number / each.sides[side].time_ns.estimate:.{DIGITS}g}")) if number else ""
 
     def hidden(each: SweptValue, side: str) -> str:
         share = sweep.hidden_share(each, side)
