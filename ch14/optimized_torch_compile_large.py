@@ -1,6 +1,6 @@
 """Optimized: compiled: the same products, and half the bytes between."""
-# predicts: baseline 11.4 ms = 5.05e12 / (0.75 * bf16) + 0.412e12 / (0.5 * bf16) + 8.41e9 / dram_copy  (products, attention, bytes)
-# predicts: optimized 10.4 ms = 5.05e12 / (0.75 * bf16) + 0.412e12 / (0.5 * bf16) + 4.08e9 / dram_copy
+# predicts: baseline 11.4 ms = 49152 * (width / bf16 * ((8 * width + 6 * hidden) / 0.75 + 8192) + (56 * width + 10 * hidden) / dram_copy)
+# predicts: optimized 10.4 ms = 49152 * (width / bf16 * ((8 * width + 6 * hidden) / 0.75 + 8192) + (24 * width + 6 * hidden) / dram_copy)
 # proves: launches < 0.7 x baseline
 
 import torch

@@ -1,6 +1,6 @@
 """Optimized: one grouped product multiplies the rows of all experts."""
-# predicts: baseline 2.19 ms = 2 * 32 * 512 * 24.9e6 / (0.7 * bf16) + 32 * 512 * 2880 * 2 * 23 / dram_copy on h100  (23 passes: counted)
-# predicts: optimized 0.687 ms = 2 * 32 * 128 * 24.9e6 / (0.4 * bf16) + 20 * 2e-6 on h100  (a tile of 128 slots an expert; rate: assumed)
+# predicts: baseline 1.96 ms = 2 * 32 * tokens * 24.9e6 / (0.7 * bf16) + 32 * tokens * 2880 * 2 * 23 / dram_copy  (23 passes: counted)
+# predicts: optimized 0.678 ms = 2 * 32 * (tokens / 8 + 64) * 24.9e6 / (0.4 * bf16) + 20 * 2e-6  (64: half a tile is empty; rate: assumed)
 # proves: kernel grouped_product
 
 import torch

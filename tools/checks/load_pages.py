@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
 from pathlib import Path
 
 from common.python.gate.expectations import key_text
-from common.python.report.charts import Axis, powers, round_values
+from common.python.report.charts import Axis
 from common.python.results import Interval
 from common.python.wording import figure_interval_text, significant
+from tools.campaign.sweeps import GOODPUT, ITL_TAIL, TTFT, TTFT_TAIL, Loads, LoadSweep, Record, ServedLoad, kept_in
+from tools.checks.swept_pictures import Across, Mark, Panel, picture
 from tools.checks.written_tables import rows
-from tools.loadgen.keep_loads import GOODPUT, ITL_TAIL, TTFT, TTFT_TAIL, LoadSweep, ServedLoad, read_loads
 
 HEADS = ("load", "side", "offered/s", "TTFT p50 ms", "TTFT p95 ms", "TPOT p50 ms", "ITL p95 ms", "tokens/s", "requests/s", "goodput")
 _COLUMNS = (TTFT, TTFT_TAIL, "tpot_ms.p50", ITL_TAIL, "output_tokens_per_s", "requests_per_s", GOODPUT)
 _PANELS = {TTFT: "TTFT p50, ms", TTFT_TAIL: "TTFT p95, ms", ITL_TAIL: "ITL p95, ms", GOODPUT: "goodput"}
-_COLOURS = ("#b5460f", "#0b62a4", "#3d7d2f", "#7a3fa0")
-_WIDE, _HIGH, _LEFT, _TOP, _GAP = 190, 220, 52, 66, 66  # pixels: a panel, and what stands around it
 _COMMIT = 10
 
 
 def load_records(folder: Path) -> dict[str, dict[str, LoadSweep]]:
     """By pair and by key of a GPU model the records in `folder`. Raises BenchmarkError, naming the file that is none."""
     found: dict[str, dict[str, LoadSweep]] = {}
-    for path in sorted(folder.glob("loads_*.json")):
-        loads = read_loads(path)
+    for loads in kept_in(folder, Loads):
         for name, sweep in loads.pairs.items():
             found.setdefault(name, {})[loads.gpu] = sweep
     return found
@@ -55,7 +52,7 @@ def load_section(pair: str, key: str, sweep: LoadSweep) -> str:
     parts = [f"**{key_text(key)}, by load**: {entries}. {told} Goodput is the share of requests within {level}."]
     if len(sweep.loads) > 1:
         parts.append(f"![Latency and goodput by load, both sides]({picture_name(pair, key)})")
-    return "\n\n".join([*parts, rows(HEADS, _cells(sweep)), "\n".join(_provenances(sweep))])
+    return "\n\n".join([*parts, rows(HEADS, _cells(sweep)), provenances(sweep, [each.process_pairs for each in sweep.loads], "load")])
 
 
 def _cells(sweep: LoadSweep) -> Iterator[list[str]]:
@@ -77,56 +74,34 @@ def _shown(name: str, figure: Interval) -> Interval:
     return Interval(estimate=at, low=low, high=high)
 
 
-def _provenances(sweep: LoadSweep) -> Iterator[str]:
-    counts = sorted({each.process_pairs for each in sweep.loads})
-    pairs = f"{counts[0]} to {counts[-1]} process pairs a load" if counts[1:] else f"{counts[0]} process pairs a load"
+def provenances(sweep: Record, process_pairs: Sequence[int], each: str) -> str:
+    """A line for each run that the sweep was measured in: GPU, versions, commit, date, and how many process pairs `each` value has."""
+    counts = sorted(set(process_pairs))
+    pairs = f"{counts[0]} to {counts[-1]} process pairs a {each}" if counts[1:] else f"{counts[0]} process pairs a {each}"
     told = []
     for origin in sweep.origins:
         versions = [f"{name} {version}" for name, version in (("driver", origin.driver), ("torch", origin.torch)) if version]
         commit = f"commit {origin.commit[:_COMMIT] or 'unknown'}{' with changes' if origin.dirty else ''}"
-        told.append(", ".join([origin.gpus[0].rpartition(" ")[0], *versions, commit, *([origin.date[:10]] if origin.date else []), pairs]))
-    yield from (f"- Measured with {each}" for each in dict.fromkeys(told))
+        told.append(", ".join([sweep.gpu, *versions, commit, *([origin.date[:10]] if origin.date else []), pairs]))
+    return "\n".join(f"- Measured with {line}" for line in dict.fromkeys(told))
 
 
 def load_picture(title: str, sweep: LoadSweep) -> str:
     """A panel a figure over the load, a line a side, with intervals; latencies on logarithmic axes."""
     sides = list(dict.fromkeys(side for each in sweep.loads for side in each.sides))
-    panels = [name for name in _PANELS if all(name in each.sides[side] for each in sweep.loads for side in each.sides)]
-    width, bottom = len(panels) * (_WIDE + _GAP) + 8, _TOP + _HIGH
-    parts = [f'<text x="8" y="22" font-size="14" font-weight="bold">{escape(title)}: requests by load</text>']
-    for number, side in enumerate(sides):
-        x = 8 + 140 * number
-        parts.append(f'<path d="M{x} 38h24" stroke="{_COLOURS[number % len(_COLOURS)]}" stroke-width="2"/>')
-        parts.append(f'<text x="{x + 30}" y="42">{escape(side)}</text>')
-    for number, name in enumerate(panels):
-        parts += _panel(name, sweep.loads, sides, _LEFT + number * (_WIDE + _GAP))
-    end = f'<text x="{width / 2:g}" y="{bottom + 40}" text-anchor="middle">load, as a share of saturation; bars: 95 % intervals</text>'
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {bottom + 52}" font-family="sans-serif" font-size="12" fill="#222">'
-    )
-    return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *parts, end, "</svg>"]) + "\n"
+    names = [name for name in _PANELS if all(name in each.sides[side] for each in sweep.loads for side in each.sides)]
+    ticks = [(each.load, f"{each.load:g}") for each in sweep.loads]
+    across = Across(Axis(0.0, 1.1 * sweep.loads[-1].load, is_log=False), ticks, "load, as a share of saturation")
+    return picture(f"{title}: requests by load", across, sides, [_panel(name, sweep.loads, sides) for name in names])
 
 
-def _panel(name: str, loads: Sequence[ServedLoad], sides: Sequence[str], left: int) -> Iterator[str]:
-    x, y = Axis(0.0, 1.1 * loads[-1].load, is_log=False), _axis(name, loads)
-    right, bottom = left + _WIDE, _TOP + _HIGH
-    yield f'<text x="{left}" y="{_TOP - 8}">{_PANELS[name]}</text>'
-    for tick in powers(y.low, y.high) if y.is_log else round_values(y.low, y.high):
-        at = _down(y, tick)
-        yield f'<path d="M{left} {at}H{right}" stroke="#ccc" stroke-width="0.5"/>'
-        yield f'<text x="{left - 6}" y="{at + 4}" text-anchor="end">{tick:.10g}{" %" if name == GOODPUT else ""}</text>'
-    yield f'<rect x="{left}" y="{_TOP}" width="{_WIDE}" height="{_HIGH}" fill="none" stroke="#888"/>'
-    for each in loads:
-        yield f'<text x="{_across(x, each.load, left)}" y="{bottom + 16}" text-anchor="middle">{each.load:g}</text>'
-    for number, side in enumerate(sides):
-        colour, apart = _COLOURS[number % len(_COLOURS)], 2 * number - len(sides) + 1  # or one bar would hide another
-        seen = [(_across(x, each.load, left) + apart, _shown(name, each.sides[side][name])) for each in loads if side in each.sides]
-        points = " ".join(f"{at:.1f},{_down(y, figure.estimate)}" for at, figure in seen)
-        yield f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
-        for at, figure in seen:
-            told = f"{side}: {figure_interval_text(figure, '%' if name == GOODPUT else 'ms')}"
-            yield f'<path d="M{at:.1f} {_down(y, figure.low)}V{_down(y, figure.high)}" stroke="{colour}"/>'
-            yield f'<circle cx="{at:.1f}" cy="{_down(y, figure.estimate)}" r="3" fill="{colour}"><title>{escape(told)}</title></circle>'
+def _panel(name: str, loads: Sequence[ServedLoad], sides: Sequence[str]) -> Panel:
+    def mark(each: ServedLoad, side: str) -> Mark:
+        shown = _shown(name, each.sides[side][name])
+        return Mark(each.load, shown, f"{side}: {figure_interval_text(shown, '%' if name == GOODPUT else 'ms')}")
+
+    lines = {side: [mark(each, side) for each in loads if side in each.sides] for side in sides}
+    return Panel(_PANELS[name], _axis(name, loads), " %" if name == GOODPUT else "", lines)
 
 
 def _axis(name: str, loads: Sequence[ServedLoad]) -> Axis:
@@ -135,11 +110,3 @@ def _axis(name: str, loads: Sequence[ServedLoad]) -> Axis:
     figures = [own[name] for each in loads for own in each.sides.values()]
     low = min(figure.low if figure.low > 0 else figure.estimate for figure in figures)
     return Axis(low / 1.2, max(figure.high for figure in figures) * 1.2, is_log=True)
-
-
-def _across(axis: Axis, load: float, left: int) -> float:
-    return round(left + _WIDE * axis.at(load) / 100, 1)
-
-
-def _down(axis: Axis, value: float) -> float:
-    return round(_TOP + _HIGH * axis.from_top(value) / 100, 1)

@@ -12,6 +12,7 @@ from tools.checks.measured_values import filled
 from tools.checks.prediction_page import PAGE, PICTURE, dots, prediction_page, prediction_picture
 from tools.checks.results_pages import NAME, results_page
 from tools.checks.short_tables import tables
+from tools.checks.sweep_pages import sweep_pictures
 from tools.checks.written_tables import read_readme, with_table, write_or_check
 
 
@@ -30,7 +31,7 @@ def rewritten(root: Path) -> dict[Path, str]:
         text = read_readme(readme, "the README of a folder with pairs")
         found[readme] = with_table(readme, filled(readme, text, known), "table", tables(pairs, text, root))
         found[folder / NAME] = results_page(folder, pairs, root)
-        found |= load_pictures(folder)
+        found |= load_pictures(folder) | sweep_pictures(folder)
     for page in [root / README, *sorted((root / "common" / "docs").glob("*.md"))]:
         if page.is_file() and page not in found:
             found[page] = filled(page, page.read_text(encoding="utf-8"), known)

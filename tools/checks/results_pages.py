@@ -14,12 +14,13 @@ from common.python.pairs.directives import read_directives
 from common.python.pairs.goals import TIME
 from common.python.results import BASELINE, OPTIMIZED
 from common.python.wording import bytes_text, figure_interval_text, interval_text, speedup_text
+from tools.campaign.sweeps import LoadSweep, TimeSweep
 from tools.checks.load_pages import load_records, load_section
 from tools.checks.measured_pairs import LIBRARY, README, MeasuredPair, of_library, place
 from tools.checks.predicted_ratios import equations, equations_of, lines_in, outcomes, said_in_ladder, said_of
 from tools.checks.short_tables import NOT_ACCEPTED, share_text
+from tools.checks.sweep_pages import sweep_records, sweep_section
 from tools.checks.written_tables import NOT_MEASURED, rows
-from tools.loadgen.keep_loads import LoadSweep
 
 NAME = "RESULTS.md"
 COLUMNS = ("side", "time", "speedup", "of library", "share of ceiling", "peak memory")
@@ -43,17 +44,18 @@ Written by `tools/checks/pages.py` from the expectations files of this folder. T
 
 def results_page(folder: Path, pairs: Iterable[MeasuredPair], root: Path) -> str:
     """The whole page of one folder. Raises BenchmarkError, naming the file, for a side that predicts nothing or claims what is no claim."""
-    name, by_load = folder.relative_to(root).as_posix(), load_records(folder)
-    sections = (_section(measured, root, by_load.get(measured.pair.name, {})) for measured in pairs)
+    name, by_load, by_entry = folder.relative_to(root).as_posix(), load_records(folder), sweep_records(folder)
+    sections = (_section(measured, root, by_load.get(measured.pair.name, {}), by_entry.get(measured.pair.name, ())) for measured in pairs)
     return "\n\n".join([HEAD.format(folder=name), *sections]) + "\n"
 
 
-def _section(measured: MeasuredPair, root: Path, by_load: Mapping[str, LoadSweep]) -> str:
+def _section(measured: MeasuredPair, root: Path, by_load: Mapping[str, LoadSweep], by_entry: Iterable[TimeSweep]) -> str:
     name = measured.pair.name
     parts = [f"## {name}", "\n".join(_sides(measured, root)), *_timings(measured)]
     if not measured.shapes:
         parts.append(f"{NOT_MEASURED[0].upper()}{NOT_MEASURED[1:]}.")
     parts += [load_section(name, key, sweep) for key, sweep in by_load.items()]
+    parts += [sweep_section(measured, sweep) for sweep in by_entry]
     parts += outcomes(measured)
     parts += [f"{title}:\n\n" + "\n".join(lines) for title, lines in _lists(measured) if lines]
     return "\n\n".join(parts)

@@ -9,9 +9,9 @@ from common.python.errors import ExitCode
 from common.python.results import Interval, Metrics, Origin, ServingFigures
 from common.python.storage import document_text, write_whole
 from tests.support.factories import a_row, a_timing
+from tools.campaign import keep_sweep
 from tools.checks import pages
 from tools.checks.load_pages import load_picture, load_records
-from tools.loadgen import keep_loads
 
 SATURATION = 40.0
 ORIGIN = Origin(gpus=("NVIDIA H200 GPU-1",), commit="0123456789ab", date="2026-11-29T00:00:00", driver="580.1", torch="2.11.0")
@@ -54,7 +54,7 @@ def a_run(path, *loads, origin=ORIGIN, requests=96, **changes):
 
 
 def kept(chapter, *runs):
-    return keep_loads.main([str(run) for run in runs], chapter.parent)
+    return keep_sweep.main([str(run) for run in runs], chapter.parent)
 
 
 def test_a_sweep_becomes_a_record_with_a_line_a_load_and_no_other_figures(chapter, tmp_path):
@@ -81,7 +81,7 @@ def test_a_sweep_that_was_cut_in_two_is_one_record_and_a_later_one_takes_its_pla
         ({"slo_ttft_ms": 100.0}, "its service level is 100 and 10 ms; expected 200 and 10 ms"),
         ({"origin": ORIGIN.model_copy(update={"commit": "f" * 40})}, "its commit is ffffffffff; expected 0123456789"),
         ({"origin": ORIGIN.model_copy(update={"torch": "2.9"})}, "its torch is 2.9; expected 2.11.0"),
-        ({}, "arrival_poisson=0.5 is in the run before it too; expected each load once"),
+        ({}, "arrival_poisson=0.5 is in the run before it too; expected each value once"),
     ],
 )
 def test_runs_that_differ_in_more_than_their_loads_are_no_record(chapter, tmp_path, capsys, changes, told):
