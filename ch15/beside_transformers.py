@@ -224,7 +224,7 @@ def show(report):
 def measured(shape, options, device):
     """Build both models, serve the traces, and say all that was found."""
     serving = load_workload(FOLDER / "workload_continuous_batching.py").serving
-    traffic = serving.traffic_at({**shape, "arrival_poisson": 0.0}, "output_tokens_per_s")
+    traffic = serving.traffic_at({**shape, "arrival_poisson": 0.0})
     dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
     with tempfile.TemporaryDirectory() as folder:
         inputs = grown_inputs(Rand(options.seed, device, Path(folder)), shape["width"], shape["more_layers"], dtype=dtype)
