@@ -11,8 +11,6 @@
 #include "shared_tile_scan.cuh"
 
 constexpr int BLOCKS_PER_SM = 2;
-constexpr int STAGES = 2;  // tiles of a block on their way into shared memory
-constexpr int SHARED_BYTES = STAGES * TILE_VALUES * sizeof(int);
 
 // A tile's status: 1 in the upper half once the sum in the lower half is known. One 64-bit store shows both at once, so no fence is needed.
 // volatile: every access is one access, past the L1.
@@ -36,6 +34,7 @@ struct Stage {
     __device__ void fetch(const int* __restrict__ x, int tile) {
 #pragma unroll
         for (int r = 0; r < ROWS; r++) __pipeline_memcpy_async(&row[r][threadIdx.x], x + index_of(tile, r), sizeof(int4));
+        __pipeline_commit();
     }
 
     __device__ void read(Tile& tile) const {
@@ -44,43 +43,37 @@ struct Stage {
     }
 };
 
-// A block takes tile after tile. While it looks back for the one that it holds, the next has been summed and those after it are fetched.
+// A block takes tile after tile. While it looks back for the one that it holds, the next has been summed and the one after is fetched.
 // It knows the prefix of its tile before, so it looks back no further than that.
 //
 // A tile is a ticket, not a function of blockIdx: whoever has tile t knows that running blocks have tiles 0 to t - 1.
 // A block waits only for tiles before the one that it holds, and it has published that one. So the holder of the first unpublished tile
 // waits for published tiles alone, and waiting ends.
 __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) scan(const int* __restrict__ x, int64_t* status, int* __restrict__ y, int n) {
-    extern __shared__ int4 bytes[];
+    __shared__ Stage stage;
     __shared__ int of_warps[WARPS], of_look_back[WARPS], shared_ticket;
-    auto stages = reinterpret_cast<Stage*>(bytes);
     auto tickets = reinterpret_cast<int*>(status++);
     const int tiles = ceil_div(n, TILE_VALUES), whole_tiles = n / TILE_VALUES;
 
-    int coming[STAGES];  // the tiles of the stages, the next one first
-#pragma unroll
-    for (int s = 0; s < STAGES; s++) {
-        if (threadIdx.x == 0) shared_ticket = atomicAdd(tickets, 1);  // waited for, so that other blocks take the tiles in between
-        __syncthreads();
-        coming[s] = shared_ticket;
-        if (coming[s] < whole_tiles) stages[s].fetch(x, coming[s]);
-        __pipeline_commit();
-        __syncthreads();
-    }
+    if (threadIdx.x == 0) shared_ticket = atomicAdd(tickets, 1);
+    __syncthreads();
+    int coming = shared_ticket;  // the tile on its way into the stage
+    if (coming < whole_tiles) stage.fetch(x, coming);
+    __syncthreads();
     int ticket = threadIdx.x == 0 ? atomicAdd(tickets, 1) : 0;
 
     Tile held;
     int held_tile = -1, held_below = 0, held_sum = 0;  // below: the sum of the warps below this one
     int summed = 0, prefix = 0;                        // the sum of tiles 0 to `summed` - 1
-    for (int stage = 0; held_tile < tiles; stage = (stage + 1) % STAGES) {
+    while (held_tile < tiles) {
         // The next tile: scanned in registers, its sum published.
-        const int next_tile = coming[0];
+        const int next_tile = coming;
         Tile next;
         int sum = 0, next_sum;
-        __pipeline_wait_prior(STAGES - 1);
+        __pipeline_wait_prior(0);
         if (next_tile < tiles) {
             if (next_tile < whole_tiles) {
-                stages[stage].read(next);
+                stage.read(next);
             } else {
                 next.load(x, next_tile, n);
             }
@@ -90,12 +83,9 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) scan(const int* __rest
         const int next_below = sum_of_warps_below(of_warps, sum, &next_sum);
         if (threadIdx.x == 0 && next_tile < tiles) publish(status + next_tile, next_sum);
 
-        // Its stage is free for another.
-#pragma unroll
-        for (int s = 0; s + 1 < STAGES; s++) coming[s] = coming[s + 1];
-        coming[STAGES - 1] = shared_ticket;
-        if (coming[STAGES - 1] < whole_tiles) stages[stage].fetch(x, coming[STAGES - 1]);
-        __pipeline_commit();
+        // The stage is free for the tile after it.
+        coming = shared_ticket;
+        if (coming < whole_tiles) stage.fetch(x, coming);
         if (threadIdx.x == 0) ticket = atomicAdd(tickets, 1);  // arrives during the look-back
 
         // The held tile: its prefix, and its way to y.
@@ -108,11 +98,6 @@ __global__ void __launch_bounds__(THREADS, BLOCKS_PER_SM) scan(const int* __rest
     }
 }
 
-PREPARE(void** state) {
-    *state = nullptr;
-    return cudaFuncSetAttribute(scan, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED_BYTES);
-}
-
 LAUNCH(const int* x, int* y, int64_t* status, int n, cudaStream_t stream) {
     if (n > INT_MAX - TILE_VALUES) return cudaErrorInvalidValue;  // indices of the last tile would leave int
     if (!aligned(16, x, y)) return cudaErrorMisalignedAddress;
@@ -122,6 +107,6 @@ LAUNCH(const int* x, int* y, int64_t* status, int n, cudaStream_t stream) {
     const int tiles = ceil_div(n, TILE_VALUES), places = sms * BLOCKS_PER_SM;
     if (cudaError_t code = cudaMemsetAsync(status, 0, (tiles + 1) * sizeof(int64_t), stream)) return code;
     const int blocks = tiles < places ? tiles : places;
-    scan<<<blocks, THREADS, SHARED_BYTES, stream>>>(x, status, y, n);
+    scan<<<blocks, THREADS, 0, stream>>>(x, status, y, n);
     return cudaGetLastError();
 }
