@@ -1,15 +1,16 @@
 // Baseline: three kernels: sums of tiles, a scan of these sums by one block, then every tile is read again and scanned.
 // allows: grid
-// scratch: int sums[n / 4096 + 1]
+// scratch: int sums[n / 8192 + 1]
 #include "shared_tile_scan.cuh"
 
 constexpr int SCANNERS = 1024;
 
 __global__ void __launch_bounds__(THREADS) sum_tiles(const int* __restrict__ x, int* __restrict__ sums, int n) {
+    __shared__ int of_warps[WARPS];
     Tile tile;
     tile.load(x, blockIdx.x, n);
     int total;
-    sum_of_warps_below(__reduce_add_sync(~0u, tile.sum()), &total);
+    sum_of_warps_below(of_warps, __reduce_add_sync(~0u, tile.sum()), &total);
     if (threadIdx.x == 0) sums[blockIdx.x] = total;
 }
 
@@ -31,11 +32,12 @@ __global__ void __launch_bounds__(SCANNERS) scan_sums(int* __restrict__ sums, in
 
 __global__ void __launch_bounds__(THREADS)
     scan_tiles(const int* __restrict__ x, const int* __restrict__ before, int* __restrict__ y, int n) {
+    __shared__ int of_warps[WARPS];
     Tile tile;
     tile.load(x, blockIdx.x, n);
     int total;
-    const int below = sum_of_warps_below(tile.scan_warp(), &total);
-    tile.store(y, before[blockIdx.x] + below, n);
+    const int below = sum_of_warps_below(of_warps, tile.scan_warp(), &total);
+    tile.store(y, blockIdx.x, before[blockIdx.x] + below, n);
 }
 
 LAUNCH(const int* x, int* y, int* sums, int n, cudaStream_t stream) {

@@ -6,10 +6,10 @@
 #include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 
-constexpr int THREADS = 256, LANES = 32, WARPS = THREADS / LANES;
+constexpr int THREADS = 512, LANES = 32, WARPS = THREADS / LANES;
 constexpr int ROWS = 4;                           // loads of 16 bytes per thread, all in flight together
 constexpr int WARP_VALUES = ROWS * LANES * 4;     // a warp's part of the tile is contiguous
-constexpr int TILE_VALUES = WARPS * WARP_VALUES;  // 4096: 16 KB
+constexpr int TILE_VALUES = WARPS * WARP_VALUES;  // 8192: 32 KB
 
 // Inclusive sum over the lanes of a warp.
 __device__ inline int warp_scan(int sum) {
@@ -21,16 +21,19 @@ __device__ inline int warp_scan(int sum) {
     return sum;
 }
 
+// The index in x of this thread's 4 values in row `r` of a tile.
+__device__ inline int index_of(int tile, int r) {
+    return tile * TILE_VALUES + threadIdx.x / LANES * WARP_VALUES + (r * LANES + threadIdx.x % LANES) * 4;
+}
+
 struct Tile {
     int4 row[ROWS];  // row r of the warp: lane l has values 4 l to 4 l + 3
-    int first;       // the index in x of this thread's first value; the next row is 128 values further
 
     // Values from `n` on count as 0. x starts at a multiple of 16 bytes.
     __device__ void load(const int* __restrict__ x, int tile, int n) {
-        first = tile * TILE_VALUES + threadIdx.x / LANES * WARP_VALUES + threadIdx.x % LANES * 4;
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
-            const int at = first + r * LANES * 4;
+            const int at = index_of(tile, r);
             if (at + 4 <= n) {
                 row[r] = *reinterpret_cast<const int4*>(x + at);
             } else {
@@ -61,14 +64,14 @@ struct Tile {
 
     __device__ void add_to_row(int r, int value) { row[r].x += value, row[r].y += value, row[r].z += value, row[r].w += value; }
 
-    // Stores every value plus `offset`.
-    __device__ void store(int* __restrict__ y, int offset, int n) {
+    // Stores every value plus `offset`; y is not read again, so its lines leave the L2 first.
+    __device__ void store(int* __restrict__ y, int tile, int offset, int n) {
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
-            const int at = first + r * LANES * 4;
+            const int at = index_of(tile, r);
             add_to_row(r, offset);
             if (at + 4 <= n) {
-                *reinterpret_cast<int4*>(y + at) = row[r];
+                __stcs(reinterpret_cast<int4*>(y + at), row[r]);
             } else {
                 if (at < n) y[at] = row[r].x;
                 if (at + 1 < n) y[at + 1] = row[r].y;
@@ -79,8 +82,8 @@ struct Tile {
 };
 
 // The sum of `sum` over the warps below this one; `*total` becomes that of all. All threads of a block call it, with their warp's sum.
-__device__ inline int sum_of_warps_below(int sum, int* total) {
-    __shared__ int sums[WARPS];
+// It is one barrier. `sums` is shared memory, and may be used again behind another barrier.
+__device__ inline int sum_of_warps_below(int (&sums)[WARPS], int sum, int* total) {
     if (threadIdx.x % LANES == 0) sums[threadIdx.x / LANES] = sum;
     __syncthreads();
     int below = 0;

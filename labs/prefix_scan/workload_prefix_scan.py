@@ -10,8 +10,8 @@ WORKLOAD = Workload(
     outputs=lambda n: {"y": Spec((n,), torch.int32)},
     reference=lambda x: torch.cumsum(x, 0, dtype=torch.int32),
     time_at={"n": 1 << 27},  # 512 MiB: ten times the L2
-    # One value, parts of a warp's row, a whole tile and one value more, more tiles than one look-back of 32 covers.
-    check_at=({"n": 1}, {"n": 131}, {"n": 4096}, {"n": 4097}, {"n": 300_001}),
+    # One value, part of a warp's row, a whole tile and one value more, several tiles. With the last, a block takes several tiles.
+    check_at=({"n": 1}, {"n": 131}, {"n": 8192}, {"n": 8193}, {"n": 300_001}, {"n": 5_000_003}),
     work=lambda n: {"dram_read": 4 * n, "dram_write": 4 * n},
     rtol=0.0,  # integers are exact
     atol=0.0,
