@@ -5,7 +5,22 @@ import triton
 from shared_latent_attend import attend_latent
 from shared_paged_attend import merge
 
-ROWS, TILE = 64, 32
+ROWS, TILE, WARPS, STAGES = 64, 32, 8, 2
+
+
+def between_products(q, k_up, v_up, kv_rank, attend):
+    """A step: queries as vectors of the latents' width, what `attend` makes of them, and its averages of latents as values."""
+    nope = k_up.shape[1]
+    absorbed = q.new_empty(*q.shape[:2], kv_rank + q.shape[2] - nope)
+    y = q.new_empty(*q.shape[:2], nope)
+
+    def step():
+        torch.bmm(q[..., :nope].transpose(0, 1), k_up, out=absorbed[..., :kv_rank].transpose(0, 1))  # cuBLAS writes with strides
+        absorbed[..., kv_rank:] = q[..., nope:]
+        torch.bmm(attend(absorbed).transpose(0, 1), v_up.mT, out=y.transpose(0, 1))
+        return y
+
+    return step
 
 
 def latent_decode(q, latent, k_up, v_up, context, heads, kv_rank, rope, parts):
@@ -14,18 +29,15 @@ def latent_decode(q, latent, k_up, v_up, context, heads, kv_rank, rope, parts):
     count = min(parts, triton.cdiv(context, TILE))
     span = triton.cdiv(triton.cdiv(context, count), TILE) * TILE
     rows = min(ROWS, triton.next_power_of_2(heads))
-    absorbed = torch.empty(sequences, heads, kv_rank + rope, dtype=q.dtype, device=q.device)
     averages = torch.empty(sequences, heads, count, kv_rank, device=q.device)
     sums = torch.empty(sequences, heads, count, device=q.device)
     mixed = torch.empty(sequences, heads, kv_rank, dtype=q.dtype, device=q.device)
     unit = (nope + rope) ** -0.5 * 1.4426950408889634  # log2(e): exponentials are powers of two
 
-    def step():
-        absorbed[..., :kv_rank] = torch.bmm(q[..., :nope].transpose(0, 1), k_up).transpose(0, 1)
-        absorbed[..., kv_rank:] = q[..., nope:]
-        sizes = {"RANK": kv_rank, "ROPE": rope, "ROWS": rows, "TILE": TILE, "num_warps": 8, "num_stages": 2}
+    def attend(absorbed):
+        sizes = {"RANK": kv_rank, "ROPE": rope, "ROWS": rows, "TILE": TILE, "num_warps": WARPS, "num_stages": STAGES}
         attend_latent[sequences, triton.cdiv(heads, rows), count](absorbed, latent, averages, sums, context, span, heads, unit, **sizes)
         merge[sequences * heads,](averages, sums, mixed, count, DIM=kv_rank, COUNT=triton.next_power_of_2(count), num_warps=4)
-        return torch.bmm(mixed.transpose(0, 1), v_up.transpose(1, 2)).transpose(0, 1).contiguous()
+        return mixed
 
-    return step
+    return between_products(q, k_up, v_up, kv_rank, attend)
