@@ -2,7 +2,7 @@
 # needs: wgmma, package flash_mla
 
 import torch
-from shared_latent_decode import between_products
+from shared_latent_products import between_products
 from torch.nn.functional import pad
 
 PAGE = 64  # the kernel takes pages of 64 tokens, a rank of 512 and 64 rotary elements

@@ -1,26 +1,12 @@
-"""Latent decode attention by the kernels of shared_latent_attend.py, between the products with the key and the value matrix."""
+"""Latent decode attention by the kernels of shared_latent_attend.py."""
 
 import torch
 import triton
 from shared_latent_attend import attend_latent
+from shared_latent_products import between_products
 from shared_paged_attend import merge
 
 ROWS, TILE, WARPS, STAGES = 64, 32, 8, 2
-
-
-def between_products(q, k_up, v_up, kv_rank, attend):
-    """A step: queries as vectors of the latents' width, what `attend` makes of them, and its averages of latents as values."""
-    nope = k_up.shape[1]
-    absorbed = q.new_empty(*q.shape[:2], kv_rank + q.shape[2] - nope)
-    y = q.new_empty(*q.shape[:2], nope)
-
-    def step():
-        torch.bmm(q[..., :nope].transpose(0, 1), k_up, out=absorbed[..., :kv_rank].transpose(0, 1))  # cuBLAS writes with strides
-        absorbed[..., kv_rank:] = q[..., nope:]
-        torch.bmm(attend(absorbed).transpose(0, 1), v_up.mT, out=y.transpose(0, 1))
-        return y
-
-    return step
 
 
 def latent_decode(q, latent, k_up, v_up, context, heads, kv_rank, rope, parts):
