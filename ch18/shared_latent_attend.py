@@ -18,6 +18,7 @@ def attend_latent(q, latent, parts, sums, context, span, heads, unit, RANK: tl.c
     top = tl.full((ROWS,), -float("inf"), tl.float32)
     total = tl.zeros((ROWS,), tl.float32)
     average = tl.zeros((ROWS, RANK), tl.float32)
+    share = tl.zeros((ROWS, TILE), latent.dtype.element_ty)
     last = tl.minimum(part * span + span, context)
     for start in range(part * span, last, TILE):
         token = start + tl.arange(0, TILE)
@@ -25,12 +26,16 @@ def attend_latent(q, latent, parts, sums, context, span, heads, unit, RANK: tl.c
         at = (sequence.to(tl.int64) * context + token) * WIDTH
         kept = tl.load(latent + at[:, None] + lane[None, :], mask=inside[:, None], other=0.0)
         kept_turned = tl.load(latent + at[None, :] + turned[:, None], mask=inside[None, :], other=0.0)
-        scores = tl.dot(query, tl.trans(kept)) + tl.dot(query_turned, kept_turned)
-        scores = tl.where(inside[None, :], scores * unit, -float("inf"))
-        higher = tl.maximum(top, tl.max(scores, 1))
-        share, fade = tl.exp2(scores - higher[:, None]), tl.exp2(top - higher)
-        total = total * fade + tl.sum(share, 1)
-        average = average * fade[:, None] + tl.dot(share.to(kept.dtype), kept)
+        higher, exponentials = top, tl.zeros((ROWS,), tl.float32)
+        if start < last:  # always: hides from Triton that this feeds the next product, for which all warps would hold all scores
+            scores = tl.dot(query, tl.trans(kept)) * unit + tl.dot(query_turned, kept_turned) * unit
+            scores = tl.where(inside[None, :], scores, -float("inf"))
+            higher = tl.maximum(top, tl.max(scores, 1))
+            exponential = tl.exp2(scores - higher[:, None])
+            exponentials, share = tl.sum(exponential, 1), exponential.to(kept.dtype)
+        fade = tl.exp2(top - higher)
+        total = total * fade + exponentials
+        average = average * fade[:, None] + tl.dot(share, kept)
         top = higher
     some = tl.where(total > 0, total, 1.0)
     at = (sequence * heads + head) * count + part

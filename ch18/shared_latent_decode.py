@@ -6,7 +6,7 @@ from shared_latent_attend import attend_latent
 from shared_latent_products import between_products
 from shared_paged_attend import merge
 
-ROWS, TILE, WARPS, STAGES = 64, 32, 8, 2
+ROWS, TILE, WARPS, STAGES = 64, 64, 8, 2
 
 
 def latent_decode(q, latent, k_up, v_up, context, heads, kv_rank, rope, parts):
