@@ -5,6 +5,7 @@ import triton
 from shared_latent_attend import attend_latent
 from shared_latent_products import between_products
 from shared_paged_attend import merge
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 ROWS, TILE, WARPS, STAGES = 64, 64, 8, 2
 
@@ -17,12 +18,14 @@ def latent_decode(q, latent, k_up, v_up, context, heads, kv_rank, rope, parts):
     rows = min(ROWS, triton.next_power_of_2(heads))
     averages = torch.empty(sequences, heads, count, kv_rank, device=q.device)
     sums = torch.empty(sequences, heads, count, device=q.device)
+    rotary, tiles = (TensorDescriptor.from_tensor(latent.flatten(0, 1), [TILE, width]) for width in (rope, kv_rank))
     mixed = torch.empty(sequences, heads, kv_rank, dtype=q.dtype, device=q.device)
     unit = (nope + rope) ** -0.5 * 1.4426950408889634  # log2(e): exponentials are powers of two
 
     def attend(absorbed):
         sizes = {"RANK": kv_rank, "ROPE": rope, "ROWS": rows, "TILE": TILE, "num_warps": WARPS, "num_stages": STAGES}
-        attend_latent[sequences, triton.cdiv(heads, rows), count](absorbed, latent, averages, sums, context, span, heads, unit, **sizes)
+        grid = sequences, triton.cdiv(heads, rows), count
+        attend_latent[grid](absorbed, tiles, rotary, averages, sums, context, span, heads, unit, **sizes)
         merge[sequences * heads,](averages, sums, mixed, count, DIM=kv_rank, COUNT=triton.next_power_of_2(count), num_warps=4)
         return mixed
 
