@@ -1,23 +1,26 @@
-"""Library: cuBLAS's two batched products, and a softmax, in fp16.
-
-Scores are written to memory between them.
-Scores that are written in bf16 cost most of the tolerance. fp16 has three bits more in the same bytes, and the range suffices.
-"""
+"""Library: FlashMLA's dense decode kernel, over pages of 64 latents."""
+# needs: wgmma, package flash_mla
 
 import torch
+from shared_latent_products import between_products
+from torch.nn.functional import pad
+
+PAGE = 64  # the kernel takes pages of 64 tokens, a rank of 512 and 64 rotary elements
 
 
-def prepare(q, latent, k_up, v_up, context, heads, kv_rank, rope):
-    sequences, nope = len(q), k_up.shape[1]
-    kept, keys_up, values_up = latent.half(), k_up.half(), v_up.half()
-    absorbed = torch.empty(sequences, heads, kv_rank + rope, dtype=torch.float16, device=q.device)
-    scores = torch.empty(sequences, heads, context, dtype=torch.float16, device=q.device)
+def prepare(q, latent, k_up, v_up, context, kv_rank):
+    from flash_mla import flash_mla_with_kvcache, get_mla_metadata  # optional: without it this side alone is left out
 
-    def step():
-        absorbed[..., :kv_rank] = torch.bmm(q[..., :nope].half().transpose(0, 1), keys_up).transpose(0, 1)
-        absorbed[..., kv_rank:] = q[..., nope:]
-        torch.baddbmm(scores, absorbed, kept.mT, beta=0, alpha=q.shape[2] ** -0.5, out=scores)  # beta = 0: what is there is not read
-        mixed = torch.bmm(scores.softmax(-1), kept[..., :kv_rank])
-        return torch.bmm(mixed.transpose(0, 1), values_up.mT).transpose(0, 1).to(q.dtype, memory_format=torch.contiguous_format)
+    sequences, pages = len(q), -(-context // PAGE)
+    cache = pad(latent, (0, 0, 0, -context % PAGE)).view(sequences * pages, PAGE, 1, latent.shape[2])  # [pages, tokens, key heads, width]
+    table = torch.arange(sequences * pages, dtype=torch.int32, device=q.device).view(sequences, pages)
+    lengths = torch.full((sequences,), context, dtype=torch.int32, device=q.device)
+    plan, _ = get_mla_metadata()
+    options = {"softmax_scale": q.shape[2] ** -0.5, "use_legacy": True}  # legacy: Hopper's kernels, bf16 as stored
 
+    def attend(absorbed):
+        return flash_mla_with_kvcache(absorbed[:, None], cache, table, lengths, kv_rank, plan, **options)[0][:, 0]
+
+    step = between_products(q, k_up, v_up, kv_rank, attend)
+    step()  # the first call fills the plan: which SM reads which pages
     return step

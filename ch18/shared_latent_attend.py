@@ -5,9 +5,9 @@ import triton.language as tl
 
 
 @triton.jit
-def attend_latent(q, latent, parts, sums, context, span, heads, unit, RANK: tl.constexpr, ROPE: tl.constexpr, ROWS: tl.constexpr,
+def attend_latent(q, latent, rotary, parts, sums, context, span, heads, unit, RANK: tl.constexpr, ROPE: tl.constexpr, ROWS: tl.constexpr,
                   TILE: tl.constexpr):  # fmt: skip
-    """ROWS heads over part program_id(2) of a sequence: a tile of latents is loaded once, multiplied for scores, then for the average."""
+    """By tensor descriptors of tiles of latents, and of their rotary part. ROWS heads over part program_id(2) of a sequence: a tile of latents is loaded once, multiplied for scores, then for the average."""
     sequence, group, part, count = tl.program_id(0), tl.program_id(1), tl.program_id(2), tl.num_programs(2)
     head, lane, turned = group * ROWS + tl.arange(0, ROWS), tl.arange(0, RANK), RANK + tl.arange(0, ROPE)
     inside_heads = (head < heads)[:, None]
@@ -18,19 +18,21 @@ def attend_latent(q, latent, parts, sums, context, span, heads, unit, RANK: tl.c
     top = tl.full((ROWS,), -float("inf"), tl.float32)
     total = tl.zeros((ROWS,), tl.float32)
     average = tl.zeros((ROWS, RANK), tl.float32)
+    share = tl.zeros((ROWS, TILE), q.dtype.element_ty)
     last = tl.minimum(part * span + span, context)
     for start in range(part * span, last, TILE):
-        token = start + tl.arange(0, TILE)
-        inside = token < last
-        at = (sequence.to(tl.int64) * context + token) * WIDTH
-        kept = tl.load(latent + at[:, None] + lane[None, :], mask=inside[:, None], other=0.0)
-        kept_turned = tl.load(latent + at[None, :] + turned[:, None], mask=inside[None, :], other=0.0)
-        scores = tl.dot(query, tl.trans(kept)) + tl.dot(query_turned, kept_turned)
-        scores = tl.where(inside[None, :], scores * unit, -float("inf"))
-        higher = tl.maximum(top, tl.max(scores, 1))
-        share, fade = tl.exp2(scores - higher[:, None]), tl.exp2(top - higher)
-        total = total * fade + tl.sum(share, 1)
-        average = average * fade[:, None] + tl.dot(share.to(kept.dtype), kept)
+        inside = start + tl.arange(0, TILE) < last
+        kept, kept_turned = latent.load([sequence * context + start, 0]), rotary.load([sequence * context + start, RANK])
+        higher, exponentials = top, tl.zeros((ROWS,), tl.float32)
+        if start < last:  # always: hides from Triton that this feeds the next product, for which all warps would hold all scores
+            scores = tl.dot(query, tl.trans(kept)) * unit + tl.dot(query_turned, tl.trans(kept_turned)) * unit
+            scores = tl.where(inside[None, :], scores, -float("inf"))
+            higher = tl.maximum(top, tl.max(scores, 1))
+            exponential = tl.exp2(scores - higher[:, None])
+            exponentials, share = tl.sum(exponential, 1), exponential.to(kept.dtype)
+        fade = tl.exp2(top - higher)
+        total = total * fade + exponentials
+        average = average * fade[:, None] + tl.dot(share, kept)
         top = higher
     some = tl.where(total > 0, total, 1.0)
     at = (sequence * heads + head) * count + part

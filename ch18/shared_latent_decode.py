@@ -1,11 +1,13 @@
-"""Latent decode attention by the kernels of shared_latent_attend.py, between the products with the key and the value matrix."""
+"""Latent decode attention by the kernels of shared_latent_attend.py."""
 
 import torch
 import triton
 from shared_latent_attend import attend_latent
+from shared_latent_products import between_products
 from shared_paged_attend import merge
+from triton.tools.tensor_descriptor import TensorDescriptor
 
-ROWS, TILE = 64, 32
+ROWS, TILE, WARPS, STAGES = 64, 64, 8, 2
 
 
 def latent_decode(q, latent, k_up, v_up, context, heads, kv_rank, rope, parts):
@@ -14,18 +16,17 @@ def latent_decode(q, latent, k_up, v_up, context, heads, kv_rank, rope, parts):
     count = min(parts, triton.cdiv(context, TILE))
     span = triton.cdiv(triton.cdiv(context, count), TILE) * TILE
     rows = min(ROWS, triton.next_power_of_2(heads))
-    absorbed = torch.empty(sequences, heads, kv_rank + rope, dtype=q.dtype, device=q.device)
     averages = torch.empty(sequences, heads, count, kv_rank, device=q.device)
     sums = torch.empty(sequences, heads, count, device=q.device)
+    rotary, tiles = (TensorDescriptor.from_tensor(latent.flatten(0, 1), [TILE, width]) for width in (rope, kv_rank))
     mixed = torch.empty(sequences, heads, kv_rank, dtype=q.dtype, device=q.device)
     unit = (nope + rope) ** -0.5 * 1.4426950408889634  # log2(e): exponentials are powers of two
 
-    def step():
-        absorbed[..., :kv_rank] = torch.bmm(q[..., :nope].transpose(0, 1), k_up).transpose(0, 1)
-        absorbed[..., kv_rank:] = q[..., nope:]
-        sizes = {"RANK": kv_rank, "ROPE": rope, "ROWS": rows, "TILE": TILE, "num_warps": 8, "num_stages": 2}
-        attend_latent[sequences, triton.cdiv(heads, rows), count](absorbed, latent, averages, sums, context, span, heads, unit, **sizes)
+    def attend(absorbed):
+        sizes = {"RANK": kv_rank, "ROPE": rope, "ROWS": rows, "TILE": TILE, "num_warps": WARPS, "num_stages": STAGES}
+        grid = sequences, triton.cdiv(heads, rows), count
+        attend_latent[grid](absorbed, tiles, rotary, averages, sums, context, span, heads, unit, **sizes)
         merge[sequences * heads,](averages, sums, mixed, count, DIM=kv_rank, COUNT=triton.next_power_of_2(count), num_warps=4)
-        return torch.bmm(mixed.transpose(0, 1), v_up.transpose(1, 2)).transpose(0, 1).contiguous()
+        return mixed
 
-    return step
+    return between_products(q, k_up, v_up, kv_rank, attend)

@@ -35,9 +35,10 @@ WORKLOAD = Workload(
     constants=("latent", "k_up", "v_up"),
     time_at={"sequences": 16, "context": 4096, "heads": 128, "kv_rank": 512, "rope": 64, "nope": 128},
     cpu_at=None,  # Triton's interpreter checks a kernel, it does not race
-    check_at=(
-        {"sequences": 1, "context": 1, "heads": 16, "kv_rank": 32, "rope": 16, "nope": 16},
-        {"sequences": 2, "context": 100, "heads": 32, "kv_rank": 64, "rope": 16, "nope": 32},
+    check_at=(  # FlashMLA takes a rank of 512 and 64 rotary elements alone
+        {"sequences": 1, "context": 1, "heads": 16, "kv_rank": 512, "rope": 64, "nope": 16},
+        {"sequences": 2, "context": 100, "heads": 32, "kv_rank": 512, "rope": 64, "nope": 32},
+        {"sequences": 1, "context": 1000, "heads": 80, "kv_rank": 512, "rope": 64, "nope": 128},  # heads of two blocks, one not full
     ),
     work=lambda sequences, context, heads, kv_rank, rope, nope: {
         "bf16": 2 * sequences * heads * (context * (2 * kv_rank + rope) + 2 * nope * kv_rank),
