@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(A::THREADS, 1)
     }
 }
 
-using Chosen = Attention<2, 176, 2>;
+using Chosen = Attention<2, 192, 2>;
 
 PREPARE(void** state) {
     *state = nullptr;

@@ -7,7 +7,7 @@ from shared_latent_products import between_products
 from shared_paged_attend import merge
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-ROWS, TILE, WARPS, STAGES = 64, 64, 8, 2
+ROWS, TILE, WARPS, STAGES = 64, 32, 8, 4
 
 
 def latent_decode(q, latent, k_up, v_up, context, heads, kv_rank, rope, parts):

@@ -30,8 +30,8 @@ WORKLOAD = Workload(
     check_at=(
         {"heads": 1, "queries": 1, "keys": 1},  # all but one row and column of a tile are outside
         {"heads": 2, "queries": 128, "keys": 128},  # one tile, one step
-        {"heads": 3, "queries": 130, "keys": 300},  # a second tile with two rows; three steps of 128 keys, two of 176
-        {"heads": 2, "queries": 257, "keys": 1000},  # four times around a ring of two stages of 128, three of 176
+        {"heads": 3, "queries": 130, "keys": 300},  # a second tile with two rows; three steps of 128 keys, two of 192
+        {"heads": 2, "queries": 257, "keys": 1000},  # four times around a ring of two stages of 128, three of 192
     ),
     work=lambda heads, queries, keys: {
         "bf16": 4 * heads * queries * keys * DIM,

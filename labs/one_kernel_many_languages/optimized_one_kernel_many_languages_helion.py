@@ -11,8 +11,8 @@ import helion
 import helion.language as hl
 import torch
 
-# By hand, no search chose it: a row per program, kept whole in registers, with the warps of the Triton side at 8192 elements.
-CONFIGURATION = helion.Config(block_sizes=[1], reduction_loops=[None], num_warps=16, num_stages=1)
+# By hand: a row per program, kept whole in registers. Of 4, 8, 16 and 32 warps, 8 was as fast as any on an H200.
+CONFIGURATION = helion.Config(block_sizes=[1], reduction_loops=[None], num_warps=8, num_stages=1)
 
 
 @helion.kernel(config=CONFIGURATION)

@@ -78,5 +78,5 @@ def test_a_tiles_exponentials_lie_between_the_start_of_the_products_of_values_an
     assert loop[1] == "WARPGROUP.DEPBAR"
     until = loop.index("WARPGROUP.DEPBAR", 2)
     assert set(loop[2:until]) == {"MUFU.EX2"}
-    assert loop[2:until].count("MUFU.EX2") == 176 // 2 + 2
+    assert loop[2:until].count("MUFU.EX2") == 192 // 2 + 2
     assert loop[until + 1] == "F2FP"
