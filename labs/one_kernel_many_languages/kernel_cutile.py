@@ -8,16 +8,28 @@ from cuda.tile.compilation import ArrayConstraint, CallingConvention, KernelSign
 WIDE = 8192  # elements of the tile, so of the longest row
 
 
-@ct.kernel
+def both(squares, largest, of_other_squares, of_other_largest):
+    return squares + of_other_squares, ct.maximum(largest, of_other_largest)
+
+
+# 8 warps, where the compiler would take 4: half the registers per thread.
+@ct.kernel(num_worker_warps=8)
 def quantized_norm(x, weight, y, scale):
-    # Through the TMA, which is the default, a block would take all registers of an SM, and no two rows would be in flight.
-    row, zeros = ct.bid(0), ct.PaddingMode.ZERO
-    value = ct.astype(ct.load(x, (row, 0), (1, WIDE), padding_mode=zeros, allow_tma=False), ct.float32)
-    weights = ct.astype(ct.load(weight, (0,), (WIDE,), padding_mode=zeros, allow_tma=False), ct.float32)
-    n = value * ct.rsqrt(ct.sum(value * value, axis=1, keepdims=True) / x.shape[1] + 1e-6) * ct.reshape(weights, (1, WIDE))
-    largest = ct.maximum(ct.max(ct.abs(n), axis=1, keepdims=True), 1e-12)
-    ct.store(y, (row, 0), ct.astype(n * (448.0 / largest), ct.float8_e4m3fn), allow_tma=False)
-    ct.store(scale, (row,), ct.reshape(largest / 448.0, (1,)), allow_tma=False)
+    # By offset and mask, not by ct.load: its bounds check makes each load a branch, so that one load waits for the other.
+    row, width, at = ct.bid(0), x.shape[1], ct.arange(WIDE, dtype=ct.int32)
+    first, inside = ct.astype(row, ct.int64) * width, at < width
+    value = ct.astype(x.get_raw_memory().load_offset(first + at, mask=inside), ct.float32)
+    n = value * ct.astype(weight.get_raw_memory().load_offset(at, mask=inside), ct.float32)
+    # The norm's root is a factor of the row: the maximum does not wait for it, so both reductions are one.
+    squares, largest = ct.reduce((value * value, ct.abs(n)), 0, both, (0.0, 0.0), keepdims=True)
+    root = ct.rsqrt(squares * quotient(1.0, ct.astype(width, ct.float32)) + 1e-6)
+    largest = ct.maximum(largest * root, 1e-12)
+    y.get_raw_memory().store_offset(first + at, ct.astype(n * (root * quotient(448.0, largest)), ct.float8_e4m3fn), mask=inside)
+    ct.store(scale, (row,), largest * (1 / 448), allow_tma=False)
+
+
+def quotient(a, b):
+    return ct.truediv(a, b, rounding_mode=ct.RoundingMode.APPROX)
 
 
 def argument(dtype, dimensions, multiple=1):
