@@ -186,7 +186,8 @@ def row_of(language, kernel):
         (width,) = set(widths)
         return f"{len(widths)} x {width} bytes"
 
-    cells = [language, lines, kernel.registers, len(kernel.instructions), accesses("LDG"), accesses("STG")]
+    barriers = sum(text.startswith("BAR.SYNC") for text in kernel.instructions)
+    cells = [language, lines, kernel.registers, len(kernel.instructions), accesses("LDG"), accesses("STG"), barriers]
     return f"| {' | '.join(map(str, cells))} |"
 
 
