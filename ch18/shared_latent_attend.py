@@ -7,7 +7,10 @@ import triton.language as tl
 @triton.jit
 def attend_latent(q, latent, rotary, parts, sums, context, span, heads, unit, RANK: tl.constexpr, ROPE: tl.constexpr, ROWS: tl.constexpr,
                   TILE: tl.constexpr):  # fmt: skip
-    """By tensor descriptors of tiles of latents, and of their rotary part. ROWS heads over part program_id(2) of a sequence: a tile of latents is loaded once, multiplied for scores, then for the average."""
+    """ROWS heads over part program_id(2) of a sequence: a tile of latents is loaded once, multiplied for scores, then for the average.
+
+    `latent` and `rotary` are tensor descriptors of the same memory: of a tile's latents, and of the rotary part behind them.
+    """
     sequence, group, part, count = tl.program_id(0), tl.program_id(1), tl.program_id(2), tl.num_programs(2)
     head, lane, turned = group * ROWS + tl.arange(0, ROWS), tl.arange(0, RANK), RANK + tl.arange(0, ROPE)
     inside_heads = (head < heads)[:, None]
