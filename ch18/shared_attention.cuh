@@ -9,7 +9,7 @@
 #include "common/cuda/tma.cuh"
 #include "common/cuda/warpgroup.cuh"
 #include "common/cuda/wgmma.cuh"
-#include "shared_turns.cuh"
+#include "shared_pingpong.cuh"
 
 using Element = __nv_bfloat16;
 

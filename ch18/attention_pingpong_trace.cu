@@ -1,7 +1,7 @@
-// When two warpgroups took turns in attention: the timed kernel with stamps of a clock, and what one did under the other's products.
-// mkdir -p build && nvcc -O3 -ftz=true -gencode arch=compute_90a,code=sm_90a -I. ch18/attention_turns_trace.cu -o build/turns && build/turns
+// How two warpgroups alternate in attention: the timed kernel with stamps of a clock, and what one did under the other's products.
+// make -C ch18 attention_pingpong_trace && build/attention_pingpong_trace
 // A file's name behind it gets all launches and some steps as JSON, which chrome://tracing and Perfetto open:
-// ch18/attention_turns_trace_<gpu>.json is what the chapter's README shows and draws.
+// ch18/attention_pingpong_trace_<gpu>.json is what the chapter's README shows and draws.
 #include <dlfcn.h>
 
 #include <cerrno>
@@ -11,8 +11,8 @@
 #include <random>
 
 #include "../ch06/shared_check.cuh"
-#include "shared_turns_report.cuh"
-#include "shared_turns_stamped.cuh"
+#include "shared_pingpong_report.cuh"
+#include "shared_pingpong_stamped.cuh"
 #define SIDE "optimized_warp_specialization_attention_cuda.cu"
 #include SIDE
 
@@ -102,7 +102,7 @@ int main(int argc, char** argv) {
     cudaDeviceProp gpu;
     const cudaError_t none = cudaGetDeviceProperties(&gpu, 0);
     if (none || gpu.major != 9) {
-        fprintf(stderr, "attention_turns_trace: found %s; expected a Hopper GPU\n", none ? cudaGetErrorString(none) : gpu.name);
+        fprintf(stderr, "attention_pingpong_trace: found %s; expected a Hopper GPU\n", none ? cudaGetErrorString(none) : gpu.name);
         return 1;
     }
     std::mt19937 random(0);
@@ -143,14 +143,14 @@ int main(int argc, char** argv) {
         answers[with] = from_gpu(y_gpu);
     }
     if (memcmp(answers[0].data(), answers[1].data(), ELEMENTS * sizeof(Element))) {
-        fprintf(stderr, "attention_turns_trace: found another answer with stamps than without; expected the same bits\n");
+        fprintf(stderr, "attention_pingpong_trace: found another answer with stamps than without; expected the same bits\n");
         return 1;
     }
     int wrong = 0;
     constexpr int CHECKED = 64;
     for (int i = 0; i < CHECKED; i++) wrong += !is_right(q, k, v, answers[1], random() % (size_t(HEADS) * QUERIES));
     if (wrong) {
-        fprintf(stderr, "attention_turns_trace: %d of %d rows are wrong; expected none\n", wrong, CHECKED);
+        fprintf(stderr, "attention_pingpong_trace: %d of %d rows are wrong; expected none\n", wrong, CHECKED);
         return 1;
     }
     print(stdout, report);

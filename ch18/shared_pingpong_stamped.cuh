@@ -1,8 +1,8 @@
-// Stamps of the points of shared_turns.cuh: Attention<2, 192, 2, Stamped> is the timed kernel with a clock.
+// Stamps of the points of shared_pingpong.cuh: Attention<2, 192, 2, Stamped> is the timed kernel with a clock.
 #pragma once
 #include "common/cuda/clock.cuh"
 #include "common/cuda/warpgroup.cuh"
-#include "shared_turns.cuh"
+#include "shared_pingpong.cuh"
 
 struct Trace {
     unsigned long long* stamps;  // [blocks][warpgroups][most][POINTS], in ns; 0 where nothing was stamped
