@@ -72,23 +72,33 @@ __global__ void __launch_bounds__(A::THREADS, 1)
             for (int i = 1; i < steps; i++) {
                 const typename A::Slot before = at;
                 at = typename A::Slot(steps_done + i);
+                A::Stamps::stamp(WANTED, steps_done + i);
                 await_turn(own);
+                A::Stamps::stamp(TAKEN, steps_done + i);
                 rows.multiply_keys(shared, at.stage, warpgroup);
+                A::Stamps::stamp(ISSUED, steps_done + i);
                 barrier_wait(&shared.full_v[before.stage], before.parity);
+                A::Stamps::stamp(FED, steps_done + i);
                 rows.multiply_values(shared, before.stage);
                 pass_turn(next);
+                A::Stamps::stamp(PASSED, steps_done + i);
                 wgmma_wait<1>();  // the scores; this softmax runs under the products of values, and under the other warpgroup's products
                 hold(rows.scores);
+                A::Stamps::stamp(SCORED, steps_done + i);
                 if (signals) barrier_arrive(&shared.empty_k[at.stage]);
                 rows.softmax(unit);
                 hold(rows.scores);
+                A::Stamps::stamp(WEIGHED, steps_done + i);
                 wait_for_keys(i + 1);  // a loop between the shares and the next wait: ptxas would compute the shares after that
+                A::Stamps::stamp(KEYED, steps_done + i);
                 wgmma_wait<0>();
                 hold(rows.sums);
                 hold(rows.shares);
+                A::Stamps::stamp(SUMMED, steps_done + i);
                 if (signals) barrier_arrive(&shared.empty_v[before.stage]);
                 rows.round();
                 rows.shrink_sums();
+                A::Stamps::stamp(ROUNDED, steps_done + i);
             }
             if (signals) barrier_arrive(&shared.empty_q);
             barrier_wait(&shared.full_v[at.stage], at.parity);
@@ -104,23 +114,34 @@ __global__ void __launch_bounds__(A::THREADS, 1)
 
 using Chosen = Attention<2, 192, 2>;
 
-PREPARE(void** state) {
-    *state = nullptr;
-    return cudaFuncSetAttribute(attend<Chosen>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Chosen::Shared));
+template <typename A>
+cudaError_t prepare_attention() {
+    return cudaFuncSetAttribute(attend<A>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(typename A::Shared));
 }
 
-LAUNCH(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v, __nv_bfloat16* y, int heads, int queries, int keys,
-       cudaStream_t stream) {
+template <typename A>
+cudaError_t launch_attention(const Element* q, const Element* k, const Element* v, Element* y, int heads, int queries, int keys,
+                             cudaStream_t stream) {
     CUtensorMap of_q, of_k, of_v;
     int device, multiprocessors;
     cudaError_t error = cudaGetDevice(&device);
     if (!error) error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    if (!error) error = encode(&of_q, Tiled<Element>{q, heads * queries, DIM, Chosen::QUERIES, PANEL, CU_TENSOR_MAP_SWIZZLE_128B});
-    if (!error) error = encode(&of_k, Tiled<Element>{k, heads * keys, DIM, Chosen::KEYS, PANEL, CU_TENSOR_MAP_SWIZZLE_128B});
-    if (!error) error = encode(&of_v, Tiled<Element>{v, heads * keys, DIM, Chosen::KEYS, PANEL, CU_TENSOR_MAP_SWIZZLE_128B});
+    if (!error) error = encode(&of_q, Tiled<Element>{q, heads * queries, DIM, A::QUERIES, PANEL, CU_TENSOR_MAP_SWIZZLE_128B});
+    if (!error) error = encode(&of_k, Tiled<Element>{k, heads * keys, DIM, A::KEYS, PANEL, CU_TENSOR_MAP_SWIZZLE_128B});
+    if (!error) error = encode(&of_v, Tiled<Element>{v, heads * keys, DIM, A::KEYS, PANEL, CU_TENSOR_MAP_SWIZZLE_128B});
     if (error) return error;
-    const int blocks = min(multiprocessors, ceil_div(queries, Chosen::QUERIES) * heads);
+    const int blocks = min(multiprocessors, ceil_div(queries, A::QUERIES) * heads);
     const float unit = 1.44269504f / sqrtf(DIM);  // log2(e) / sqrt(DIM): shares are powers of 2
-    attend<Chosen><<<blocks, Chosen::THREADS, sizeof(Chosen::Shared), stream>>>(of_q, of_k, of_v, y, heads, queries, keys, unit);
+    attend<A><<<blocks, A::THREADS, sizeof(typename A::Shared), stream>>>(of_q, of_k, of_v, y, heads, queries, keys, unit);
     return cudaGetLastError();
+}
+
+PREPARE(void** state) {
+    *state = nullptr;
+    return prepare_attention<Chosen>();
+}
+
+LAUNCH(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v, __nv_bfloat16* y, int heads, int queries, int keys,
+       cudaStream_t stream) {
+    return launch_attention<Chosen>(q, k, v, y, heads, queries, keys, stream);
 }

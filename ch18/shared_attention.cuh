@@ -9,6 +9,7 @@
 #include "common/cuda/tma.cuh"
 #include "common/cuda/warpgroup.cuh"
 #include "common/cuda/wgmma.cuh"
+#include "shared_pingpong.cuh"
 
 using Element = __nv_bfloat16;
 
@@ -22,8 +23,9 @@ __device__ inline void start_scores(float (&scores)[88], uint64_t q, uint64_t k,
 __device__ inline void start_scores(float (&scores)[96], uint64_t q, uint64_t k, bool add) { wgmma_64x192x16(scores, q, k, add); }
 
 // CONSUMERS_ warpgroups compute, 64 queries each, over tiles of KEYS_ keys, of which STAGES_ lie in shared memory.
-template <int CONSUMERS_, int KEYS_, int STAGES_>
+template <int CONSUMERS_, int KEYS_, int STAGES_, typename Stamps_ = Unstamped>
 struct Attention {
+    using Stamps = Stamps_;
     static constexpr int CONSUMERS = CONSUMERS_, KEYS = KEYS_, STAGES = STAGES_;
     static constexpr int QUERIES = CONSUMERS * ROWS, THREADS = (CONSUMERS + 1) * WARPGROUP;
     // As many registers as the block began with: 24 + 2 x 240 = 3 x 168, or 32 + 3 x 160 = 4 x 128.

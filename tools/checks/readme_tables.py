@@ -1,6 +1,6 @@
 """Writes what is generated of READMEs and docs, or says what differs.
 
-The front page's; of bars, adversaries, traced roles, bandwidths and searches.
+The front page's; of bars, adversaries, traced roles and ping-pongs, bandwidths and searches.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from common.python.run.first_run import newer_than_measured
 from common.python.session.planning import claims_of
 from tools.checks import adversaries, front_page
 from tools.checks.bandwidths import MARKER, SUITES, bandwidths
+from tools.checks.pingpong import DEMOS, pingpong
 from tools.checks.searches import MARKER as SEARCHES
 from tools.checks.searches import SCRIPTS, searches
 from tools.checks.written_tables import NOT_MEASURED, read_readme, rows, with_table, write_or_check
@@ -101,6 +102,11 @@ def rewritten(root: Path) -> dict[Path, str]:
         readme = demo.with_name(README)
         text = found.get(readme) or read_readme(readme, "the README of a chapter with a traced demo")
         found[readme] = with_table(readme, text, demo.stem, roles_text(demo))
+    for demo in sorted(root.glob(DEMOS)):
+        readme = demo.with_name(README)
+        text = found.get(readme) or read_readme(readme, "the README of a chapter with a traced demo")
+        shown, pictures = pingpong(demo)
+        found |= {readme: with_table(readme, text, demo.stem, shown), **pictures}
     for suite in sorted(root.glob(SUITES)):
         readme = suite.with_name(README)
         text = found.get(readme) or read_readme(readme, "the README of a chapter with a bandwidth suite")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, combinations
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -25,6 +25,8 @@ def _sets(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 
 SETS = tuple(" ".join(names) or NOBODY for names in _sets((*ROLES, WAIT)))
+
+Trace = TypeVar("Trace", bound=Document)
 
 Positive = Annotated[float, Field(gt=0)]
 
@@ -65,7 +67,7 @@ class RoleTrace(Document):
     def share(self, holds: Callable[[frozenset[str]], bool]) -> Interval:
         """The share of time in which `holds` says yes of those who were busy, WAIT among them where who multiplies waited."""
         chosen = [name for name in SETS if holds(frozenset(name.split()) - {NOBODY})]
-        return _mean([sum(launch.shares[name] for name in chosen) for launch in self.launches])
+        return mean_of([sum(launch.shares[name] for name in chosen) for launch in self.launches])
 
     @property
     def where(self) -> str:
@@ -83,29 +85,34 @@ class RoleTrace(Document):
     @property
     def loads_in_flight(self) -> Interval:
         """Stages on their way, on average over a block's time."""
-        return _mean([launch.loads_in_flight for launch in self.launches])
+        return mean_of([launch.loads_in_flight for launch in self.launches])
 
     @property
     def step_ns(self) -> Interval:
         """What a step of a block took, waits and all."""
-        return _mean([launch.step_ns for launch in self.launches])
+        return mean_of([launch.step_ns for launch in self.launches])
 
 
-def _mean(values: list[float]) -> Interval:
+def mean_of(values: list[float]) -> Interval:
     """The mean of one value a launch, none below 0, with its 95 % interval."""
     mean = Mean.of(values)
     half = t_quantile(mean.degrees, 0.975) * math.sqrt(mean.variance)
     return Interval(estimate=mean.value, low=max(0.0, min(mean.value, mean.value - half)), high=mean.value + half)
 
 
-def read_role_trace(path: Path) -> RoleTrace:
-    """The document at `path`. Raises BenchmarkError, naming it, for one that is no such document."""
+def read_trace(path: Path, kind: type[Trace]) -> Trace:
+    """The document of `kind` at `path`. Raises BenchmarkError, naming it, for one that is no such document."""
     try:
-        return RoleTrace.model_validate_json(path.read_text(encoding="utf-8"))
+        return kind.model_validate_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise BenchmarkError(f"{path}: {error.strerror}; expected a readable file") from error
     except ValueError as error:  # what is not UTF-8, no JSON, or another document
         raise BenchmarkError(f"{path}: found {str(error).splitlines()[-1].strip()}; expected what the demo beside it writes") from error
+
+
+def read_role_trace(path: Path) -> RoleTrace:
+    """The role trace at `path`. Raises BenchmarkError, naming it, for a file that is none."""
+    return read_trace(path, RoleTrace)
 
 
 def traces_of(row: PairResult, root: Path) -> list[RoleTrace]:
@@ -131,10 +138,11 @@ def lines(trace: RoleTrace) -> Iterable[tuple[str, str, str]]:
 def _with_wait(trace: RoleTrace, holds: Callable[[frozenset[str]], bool]) -> tuple[str, str]:
     whole = trace.share(lambda busy: holds(busy - {WAIT}))
     waiting = trace.share(lambda busy: WAIT in busy and holds(busy - {WAIT}))
-    return _percent(whole), _percent(waiting)
+    return percent_text(whole), percent_text(waiting)
 
 
-def _percent(share: Interval) -> str:
+def percent_text(share: Interval) -> str:
+    """A share with its interval: 39.3 % [39.2, 39.4]."""
     return f"{100 * share.estimate:.1f} % [{100 * share.low:.1f}, {100 * share.high:.1f}]"
 
 
