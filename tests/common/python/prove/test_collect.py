@@ -135,7 +135,7 @@ def bring_cubin(side):
 @pytest.mark.parametrize(
     ("claim", "brings", "code", "state", "detail"),
     [
-        ("ld_128bit", True, 0, "proven", "16 in quantized_norm, built and not seen to run (sm_90a)"),
+        ("ld_128bit", True, 0, "proven", "8 in quantized_norm, built and not seen to run (sm_90a)"),
         ("tma_load_tile", True, 4, "failed", "none in quantized_norm (sm_90a)"),
         ("ld_128bit", False, 0, "unchecked", "what PyTorch launches is seen on a GPU"),
     ],
