@@ -98,7 +98,8 @@ PATTERNS = (
         f"{_HONEST}, or `allows: sync` where the sync, or the way by the host, is the idea",
     ),
     _scope("torch.compile", 14, _any(r"\btorch\.compile\b"), but=(13,)),  # on all sides alike: it quantizes
-    _scope("Triton", 14, _any(r"^\s*(import|from) triton\b"), but=(4, 10, 13)),  # NVSHMEM in kernels; warp specialization; scaled FP8
+    # NVSHMEM in kernels; warp specialization; programmatic dependent launch, beside the CUDA side; scaled FP8
+    _scope("Triton", 14, _any(r"^\s*(import|from) triton\b"), but=(4, 10, 12, 13)),
     _scope("CUDA graphs", 12, _any(r"\bcudaGraph", r"\btorch\.cuda\.(CUDAGraph|graph)\b", r"\bmake_graphed_callables\b")),
     # Chapter 4 overlaps communication; scripts of chapter 2 measure both ways of a link at once.
     _scope("a second stream", 11, _any(r"\bcudaStreamCreate", r"\btorch\.cuda\.Stream\("), but=(4,), measuring=(2,)),

@@ -143,7 +143,7 @@ def test_a_sync_that_is_the_idea_is_announced_and_inline_assembly_is_volatile(tm
     ("technique", "first", "but"),
     [
         ("f = torch.compile(g)", 14, (13,)),
-        ("import triton", 14, (4, 10, 13)),
+        ("import triton", 14, (4, 10, 12, 13)),
         ("graph = torch.cuda.CUDAGraph()", 12, ()),
         ("side = torch.cuda.Stream()", 11, (4,)),
         ("this_cluster()", 10, ()),

@@ -275,14 +275,16 @@ def start_triton() -> float:
 
 @functools.cache
 def mend_interpreter() -> None:
-    """Have Triton's interpreter multiply bf16 as numbers, and round floats to nearest, as its compiler does.
+    """Have Triton's interpreter multiply bf16 as numbers, round floats to nearest as its compiler does, and pass by waits for a kernel.
 
-    Triton 3.6 keeps bf16 as 16-bit integers, which its product takes for integers, and cuts conversions to bf16 and FP8 off.
-    Must come after TRITON_INTERPRET is set; where Triton cannot be imported nothing is done.
+    Triton 3.6 keeps bf16 as 16-bit integers, which its product takes for integers, and cuts conversions to bf16 and FP8 off. It refuses
+    the inline PTX of programmatic dependent launch, which has nothing to do: here a kernel starts when the one before has ended.
+    Must come after TRITON_INTERPRET is set, and before a side is imported; where Triton cannot be imported nothing is done.
     """
     with contextlib.suppress(ImportError):
         import numpy as np
         import triton.language as tl
+        from triton.language.extra import cuda
         from triton.runtime import interpreter
 
         types = {tl.float64: torch.float64, tl.float32: torch.float32, tl.float16: torch.float16, tl.bfloat16: torch.bfloat16}
@@ -305,6 +307,7 @@ def mend_interpreter() -> None:
 
         interpreter._convert_float = convert_float
         interpreter.InterpreterBuilder.create_dot = create_dot
+        cuda.gdc_wait = cuda.gdc_launch_dependents = lambda: None
 
 
 @functools.cache

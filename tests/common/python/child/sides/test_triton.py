@@ -1,6 +1,9 @@
 """What a Triton side would launch is known without a GPU: the kernels of its step, compiled for an architecture that is not here."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +13,7 @@ from common.python.build.sass import read_code
 from common.python.errors import SideFailure
 from common.python.processes import messages
 from common.python.project import PROJECT_ROOT
-from tests.support.commands import write_pair
+from tests.support.commands import ROOT_FIRST, write_pair
 
 SIDE = '''"""Optimized: two kernels a step."""
 import torch
@@ -180,3 +183,33 @@ def test_autograd_on_a_gpu_that_pytorch_does_not_know_does_not_end_the_process(o
     trains = SIDE.replace("    def step():", "    leaf = x.detach().requires_grad_()\n\n    def step():")
     observed = observe("torch.autograd.grad((leaf * y).sum(), [leaf])[0]", n=1024, source=trains)
     assert "aten.sum" in observed.missed
+
+
+EARLY = """
+import torch
+import triton
+import triton.language as tl
+from common.python.child.sides.triton import mend_interpreter
+
+mend_interpreter()
+
+@triton.jit
+def double(x, y):
+    tl.extra.cuda.gdc_launch_dependents()
+    i = tl.program_id(0)
+    tl.extra.cuda.gdc_wait()
+    tl.store(y + i, 2 * tl.load(x + i))
+
+x, y, z = torch.arange(3), torch.empty(3, dtype=torch.int64), torch.empty(3, dtype=torch.int64)
+double[3,](x, y, launch_pdl=True)
+double[3,](y, z, launch_pdl=True)
+print(z.tolist())
+"""
+
+
+def test_kernels_that_may_start_early_run_one_after_the_other_in_the_interpreter(tmp_path):
+    (tmp_path / "early.py").write_text(EARLY)  # Triton reads a kernel's source from a file
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": ROOT_FIRST}
+    command = [sys.executable, tmp_path / "early.py"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=100, check=False)
+    assert done.stdout == "[0, 4, 8]\n", done.stderr[-2000:]
