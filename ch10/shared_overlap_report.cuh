@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "common/cuda/traced_demo.cuh"
 #include "shared_overlap.cuh"
 
 // A launch with time stamps, and one without, one after the other.
@@ -42,21 +43,6 @@ inline void write_json(FILE* to, const Report& report) {
         fprintf(to, "}}");
     }
     fprintf(to, "\n  ]\n}\n");
-}
-
-// The mean of `of(launch)` over the launches, with minimum and maximum: `53.21 [52.90 to 53.40]`.
-template <typename Of>
-std::string mean_text(const Report& report, Of of) {
-    double sum = 0, least = of(report.launches[0]), most = least;
-    for (const Launch& launch : report.launches) {
-        const double value = of(launch);
-        sum += value;
-        least = std::min(least, value);
-        most = std::max(most, value);
-    }
-    char text[100];
-    snprintf(text, sizeof text, "%6.2f [%.2f to %.2f]", sum / report.launches.size(), least, most);
-    return text;
 }
 
 // Percent of the blocks' time in which `is_one` is true for the set of busy roles.

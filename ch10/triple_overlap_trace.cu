@@ -2,12 +2,6 @@
 // mkdir -p build && nvcc -O3 -gencode arch=compute_90a,code=sm_90a -DTRACE -I. ch10/triple_overlap_trace.cu -o build/trace && build/trace
 // A file's name behind it gets all launches as JSON: ch10/triple_overlap_trace_<gpu>.json is what the chapter's README and reports show.
 // Blackwell's: arch=compute_100a,code=sm_100a, -DMMA=Tcgen05 and -DSIDE='"optimized_tmem_triple_overlap.cu"'.
-#include <dlfcn.h>
-
-#include <cerrno>
-#include <cstring>
-#include <ctime>
-
 #include "../ch06/shared_check.cuh"
 #include "shared_overlap_report.cuh"
 #ifndef SIDE
@@ -47,36 +41,6 @@ int wrong(const Element* c_device) {
     return found;
 }
 
-// The driver's version, by NVML, which comes with it; empty without.
-std::string driver() {
-    char version[80] = "";
-    void* nvml = dlopen("libnvidia-ml.so.1", RTLD_LAZY);
-    if (!nvml) return version;
-    const auto init = reinterpret_cast<int (*)()>(dlsym(nvml, "nvmlInit_v2"));
-    const auto get = reinterpret_cast<int (*)(char*, unsigned)>(dlsym(nvml, "nvmlSystemGetDriverVersion"));
-    return init && get && !init() && !get(version, sizeof version) ? version : "";
-}
-
-std::string today() {
-    char text[11];
-    const time_t now = time(nullptr);
-    strftime(text, sizeof text, "%Y-%m-%d", gmtime(&now));
-    return text;
-}
-
-// What a call took by the GPU's events, in us, behind one like it, which warms up and hides how long the host takes.
-template <typename Call>
-double timed_us(Call call, cudaEvent_t begin, cudaEvent_t end) {
-    float ms = 0;
-    CHECK(call());
-    CHECK(cudaEventRecord(begin));
-    CHECK(call());
-    CHECK(cudaEventRecord(end));
-    CHECK(cudaEventSynchronize(end));
-    CHECK(cudaEventElapsedTime(&ms, begin, end));
-    return 1000.0 * ms;
-}
-
 int main(int argc, char** argv) {
     cudaDeviceProp gpu;
     CHECK(cudaGetDeviceProperties(&gpu, 0));
@@ -101,7 +65,9 @@ int main(int argc, char** argv) {
     CHECK(cudaEventCreate(&begin));
     CHECK(cudaEventCreate(&end));
     for (int i = 0; i < LAUNCHES; i++) {
-        const double with_us = timed_us(traced, begin, end), without_us = timed_us(untraced, begin, end);
+        double with_us, without_us;
+        CHECK(time_call(traced, begin, end, &with_us));
+        CHECK(time_call(untraced, begin, end, &without_us));
         CHECK(cudaMemcpy(stamps.all.data(), to.stamps, bytes, cudaMemcpyDeviceToHost));
         report.launches.push_back({with_us, without_us, shares_of(stamps)});
     }
@@ -113,13 +79,5 @@ int main(int argc, char** argv) {
         return 1;
     }
     print(stdout, report);
-    if (argc < 2) return 0;
-    FILE* file = report.driver.empty() ? nullptr : fopen(argv[1], "w");
-    if (!file) {
-        fprintf(stderr, "%s: %s; expected a file to write\n", argv[1],
-                report.driver.empty() ? "NVML told no driver version" : strerror(errno));
-        return 1;
-    }
-    write_json(file, report);
-    return fclose(file) ? 1 : 0;
+    return argc < 2 ? 0 : save(argv[1], report);
 }

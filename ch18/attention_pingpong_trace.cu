@@ -2,12 +2,8 @@
 // make -C ch18 attention_pingpong_trace && build/attention_pingpong_trace
 // A file's name behind it gets all launches and some steps as JSON, which chrome://tracing and Perfetto open:
 // ch18/attention_pingpong_trace_<gpu>.json is what the chapter's README shows and draws.
-#include <dlfcn.h>
-
-#include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <ctime>
 #include <random>
 
 #include "../ch06/shared_check.cuh"
@@ -68,36 +64,6 @@ bool is_right(const Values& q, const Values& k, const Values& v, const Values& y
     return true;
 }
 
-// The driver's version, by NVML, which comes with it; empty without.
-std::string driver() {
-    char version[80] = "";
-    void* nvml = dlopen("libnvidia-ml.so.1", RTLD_LAZY);
-    if (!nvml) return version;
-    const auto init = reinterpret_cast<int (*)()>(dlsym(nvml, "nvmlInit_v2"));
-    const auto get = reinterpret_cast<int (*)(char*, unsigned)>(dlsym(nvml, "nvmlSystemGetDriverVersion"));
-    return init && get && !init() && !get(version, sizeof version) ? version : "";
-}
-
-std::string today() {
-    char text[11];
-    const time_t now = time(nullptr);
-    strftime(text, sizeof text, "%Y-%m-%d", gmtime(&now));
-    return text;
-}
-
-// What a call took by the GPU's events, in us, behind one like it, which warms up and hides how long the host takes.
-template <typename Call>
-double timed_us(Call call, cudaEvent_t begin, cudaEvent_t end) {
-    float ms = 0;
-    CHECK(call());
-    CHECK(cudaEventRecord(begin));
-    CHECK(call());
-    CHECK(cudaEventRecord(end));
-    CHECK(cudaEventSynchronize(end));
-    CHECK(cudaEventElapsedTime(&ms, begin, end));
-    return 1000.0 * ms;
-}
-
 int main(int argc, char** argv) {
     cudaDeviceProp gpu;
     const cudaError_t none = cudaGetDeviceProperties(&gpu, 0);
@@ -129,7 +95,9 @@ int main(int argc, char** argv) {
     CHECK(cudaEventCreate(&begin));
     CHECK(cudaEventCreate(&end));
     for (int i = 0; i < LAUNCHES; i++) {
-        const double with_us = timed_us(traced, begin, end), without_us = timed_us(untraced, begin, end);
+        double with_us, without_us;
+        CHECK(time_call(traced, begin, end, &with_us));
+        CHECK(time_call(untraced, begin, end, &without_us));
         CHECK(cudaMemcpy(stamps.all.data(), to.stamps, bytes, cudaMemcpyDeviceToHost));
         report.launches.push_back({with_us, without_us, shares_of(stamps)});
     }
@@ -154,13 +122,5 @@ int main(int argc, char** argv) {
         return 1;
     }
     print(stdout, report);
-    if (argc < 2) return 0;
-    FILE* file = report.driver.empty() ? nullptr : fopen(argv[1], "w");
-    if (!file) {
-        fprintf(stderr, "%s: %s; expected a file to write\n", argv[1],
-                report.driver.empty() ? "NVML told no driver version" : strerror(errno));
-        return 1;
-    }
-    write_json(file, report);
-    return fclose(file) ? 1 : 0;
+    return argc < 2 ? 0 : save(argv[1], report);
 }

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <string>
 
+#include "common/cuda/traced_demo.cuh"
 #include "shared_pingpong_shares.cuh"
 
 // A phase of a warpgroup of one block, in us from the first of those kept.
@@ -70,21 +71,6 @@ inline void write_json(FILE* to, const Report& report) {
                 &event == report.events.data() ? "" : ",", NAMES[event.phase], report.block, event.warpgroup, event.begin_us, event.us);
     }
     fprintf(to, "\n  ]\n}\n");
-}
-
-// The mean of `of(launch)` over the launches, with minimum and maximum: `53.21 [52.90 to 53.40]`.
-template <typename Of>
-std::string mean_text(const Report& report, Of of) {
-    double sum = 0, least = of(report.launches[0]), most = least;
-    for (const Launch& launch : report.launches) {
-        const double value = of(launch);
-        sum += value;
-        least = std::min(least, value);
-        most = std::max(most, value);
-    }
-    char text[100];
-    snprintf(text, sizeof text, "%6.2f [%.2f to %.2f]", sum / report.launches.size(), least, most);
-    return text;
 }
 
 inline void print(FILE* to, const Report& report) {

@@ -46,6 +46,16 @@ def build(side, folder, home=CHAPTER):
     return Emulated(ctypes.CDLL(str(library)))
 
 
+def host_library(source, folder, home=CHAPTER):
+    """What g++ makes, in `folder`, of C++ `source` that includes the host code of `home`; the test is skipped where there is no g++."""
+    if shutil.which("g++") is None:
+        pytest.skip("no g++")
+    (folder / "host.cpp").write_text(source)
+    flags = ("-std=c++17", "-w", "-shared", "-fPIC", f"-I{STAND_INS}", f"-I{home}", f"-I{ROOT}")
+    subprocess.run(["g++", *flags, folder / "host.cpp", "-o", folder / "host.so"], check=True)
+    return ctypes.CDLL(str(folder / "host.so"))
+
+
 @functools.cache
 def _fixed_part():
     """What all sides are built from beside their own texts: the compiler, the stand-ins and the headers of common/cuda."""

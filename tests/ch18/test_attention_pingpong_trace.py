@@ -12,7 +12,7 @@ import torch
 
 from common.python.child.sides.loader import load_workload
 from common.python.report.pingpong_trace import PHASES, SOFTMAX, read_pingpong_trace
-from tests.ch10.emulated import LAZINESS, STAND_INS, build, inputs_of
+from tests.ch10.emulated import LAZINESS, build, host_library, inputs_of
 from tests.support.cuda_sides import compiled, listing_of, skip_without_tools
 from tests.support.teeth import ROOT, accepts
 
@@ -63,13 +63,7 @@ def pointer(array):
 @pytest.fixture(scope="module")
 def host(tmp_path_factory):
     """The demo's host code as a library."""
-    if shutil.which("g++") is None:
-        pytest.skip("no g++")
-    folder = tmp_path_factory.mktemp("host")
-    (folder / "host.cpp").write_text(HOST)
-    flags = ("-std=c++17", "-w", "-shared", "-fPIC", f"-I{STAND_INS}", f"-I{CHAPTER}")
-    subprocess.run(["g++", *flags, folder / "host.cpp", "-o", folder / "host.so"], check=True)
-    library = ctypes.CDLL(str(folder / "host.so"))
+    library = host_library(HOST, tmp_path_factory.mktemp("host"), CHAPTER)
     library.least.restype = ctypes.c_ulonglong
     return library
 

@@ -9,9 +9,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from common.python.gate.statistics import geometric_interval
-from common.python.report.role_trace import Positive, mean_of, percent_text, read_trace
-from common.python.results import SCHEMA_VERSION, Document
+from common.python.report.traced_demo import TracedDemo, TracedLaunch, mean_of, percent_text, read_trace
+from common.python.results import Document
 from common.python.wording import interval_text, speedup_text
 
 PHASES = (
@@ -25,12 +24,9 @@ MAY_MULTIPLY = frozenset(PHASES[1:8])  # nobody has seen the end of products tha
 Share = Annotated[float, Field(ge=0)]
 
 
-class PingPongLaunch(Document):
-    """A launch that stamped and one that did not, in us; shares of the blocks' time by the phases of warpgroup 0 and of warpgroup 1."""
+class PingPongLaunch(TracedLaunch):
+    """Shares of the blocks' time by the phases of warpgroup 0 and of warpgroup 1."""
 
-    traced_us: Positive
-    untraced_us: Positive
-    step_ns: Positive
     together: tuple[tuple[Share, ...], ...]
 
     @model_validator(mode="after")
@@ -72,19 +68,11 @@ class Event(Document):
         return self
 
 
-class PingPongTrace(Document):
-    """What one run of the demo found on the GPU `gpu`, of the side in the file `side`; the clock moves by `clock_step_ns`."""
+class PingPongTrace(TracedDemo):
+    """What one run of the demo found; `events` are the phases of some steps of one block."""
 
     model_config = ConfigDict(validate_by_name=True, validate_by_alias=True)
 
-    schema_version: Literal[1] = SCHEMA_VERSION
-    gpu: str
-    driver: str
-    date: str
-    side: str
-    shape: dict[str, int]
-    blocks: int
-    clock_step_ns: int
     phases: tuple[str, ...]
     launches: Annotated[tuple[PingPongLaunch, ...], Field(min_length=2)]  # fewer have no variance
     events: Annotated[tuple[Event, ...], Field(min_length=1, alias="traceEvents")]
@@ -94,12 +82,6 @@ class PingPongTrace(Document):
         if self.phases != PHASES:
             raise ValueError(f"the phases {', '.join(self.phases)}; expected {', '.join(PHASES)}")
         return self
-
-    @property
-    def where(self) -> str:
-        """What was traced, on what, and when."""
-        shape = ", ".join(f"{name} = {value}" for name, value in self.shape.items())
-        return f"{self.side} at {shape} on an {self.gpu}, driver {self.driver}, {self.date}: means of {len(self.launches)} launches"
 
 
 def read_pingpong_trace(path: Path) -> PingPongTrace:
@@ -122,14 +104,11 @@ def lines(trace: PingPongTrace) -> Iterator[tuple[str, str]]:
 
 def sentences(trace: PingPongTrace) -> list[str]:
     """What the phases are, and what the shares rest on."""
-    traced = geometric_interval([1e3 * launch.traced_us for launch in trace.launches])
-    untraced = geometric_interval([1e3 * launch.untraced_us for launch in trace.launches])
-    step = mean_of([launch.step_ns for launch in trace.launches])
-    ratio = geometric_interval([launch.traced_us / launch.untraced_us for launch in trace.launches])
+    traced, untraced, ratio = trace.times
     return [
         "A warpgroup waits for its products of scores, so their end is seen at once.",
         "Its own softmax may hide the end of its products of values: a share that counts those is an upper bound.",
         "Outside: the first scores and the first softmax of a tile of queries, its last products and its store.",
-        f"A step takes {interval_text(step)}; the clock moves on by {trace.clock_step_ns} ns.",
+        f"A step takes {interval_text(trace.step_ns)}; the clock moves on by {trace.clock_step_ns} ns.",
         f"The kernel takes {interval_text(traced)} with its stamps and {interval_text(untraced)} without: {speedup_text(ratio)}.",
     ]

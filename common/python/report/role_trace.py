@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, combinations
 from pathlib import Path
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from common.python.errors import BenchmarkError, Status
-from common.python.gate.statistics import Mean, geometric_interval, t_quantile
-from common.python.results import OPTIMIZED, SCHEMA_VERSION, Document, Interval, PairResult
+from common.python.errors import Status
+from common.python.report.traced_demo import Positive, TracedDemo, TracedLaunch, mean_of, percent_text, read_trace
+from common.python.results import OPTIMIZED, Interval, PairResult
 from common.python.wording import interval_text, speedup_text
 
 ROLES = ("load", "multiply", "drain")
@@ -26,21 +26,11 @@ def _sets(names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 
 SETS = tuple(" ".join(names) or NOBODY for names in _sets((*ROLES, WAIT)))
 
-Trace = TypeVar("Trace", bound=Document)
 
-Positive = Annotated[float, Field(gt=0)]
+class RoleLaunch(TracedLaunch):
+    """`shares` of the blocks' time by the set of those who were busy; `loads_in_flight`: how many stages were on their way on average."""
 
-
-class TracedLaunch(Document):
-    """A launch that stamped and one that did not, in us; `shares` of the blocks' time by the set of those who were busy.
-
-    `loads_in_flight` is how many stages were on their way on average, `step_ns` what a step of a block took.
-    """
-
-    traced_us: Positive
-    untraced_us: Positive
     loads_in_flight: Positive
-    step_ns: Positive
     shares: dict[str, Annotated[float, Field(ge=0)]]
 
     @model_validator(mode="after")
@@ -50,19 +40,11 @@ class TracedLaunch(Document):
         return self
 
 
-class RoleTrace(Document):
-    """What one run of the demo found on the GPU `gpu`, of the side in the file `side` beside it; the clock moves by `clock_step_ns`."""
+class RoleTrace(TracedDemo):
+    """What one run of the demo found."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
-    gpu: str
-    driver: str
-    date: str
-    side: str
-    shape: dict[str, int]
-    blocks: int
     stages: int
-    clock_step_ns: int
-    launches: Annotated[tuple[TracedLaunch, ...], Field(min_length=2)]  # fewer have no variance
+    launches: Annotated[tuple[RoleLaunch, ...], Field(min_length=2)]  # fewer have no variance
 
     def share(self, holds: Callable[[frozenset[str]], bool]) -> Interval:
         """The share of time in which `holds` says yes of those who were busy, WAIT among them where who multiplies waited."""
@@ -70,44 +52,9 @@ class RoleTrace(Document):
         return mean_of([sum(launch.shares[name] for name in chosen) for launch in self.launches])
 
     @property
-    def where(self) -> str:
-        """What was traced, on what, and when."""
-        shape = ", ".join(f"{name} = {value}" for name, value in self.shape.items())
-        return f"{self.side} at {shape} on an {self.gpu}, driver {self.driver}, {self.date}: means of {len(self.launches)} launches"
-
-    @property
-    def times(self) -> tuple[Interval, Interval, Interval]:
-        """The kernel's time with time stamps and without, both in ns, and the ratio of the two: what stamping costs."""
-        traced = geometric_interval([1e3 * launch.traced_us for launch in self.launches])
-        untraced = geometric_interval([1e3 * launch.untraced_us for launch in self.launches])
-        return traced, untraced, geometric_interval([launch.traced_us / launch.untraced_us for launch in self.launches])
-
-    @property
     def loads_in_flight(self) -> Interval:
         """Stages on their way, on average over a block's time."""
         return mean_of([launch.loads_in_flight for launch in self.launches])
-
-    @property
-    def step_ns(self) -> Interval:
-        """What a step of a block took, waits and all."""
-        return mean_of([launch.step_ns for launch in self.launches])
-
-
-def mean_of(values: list[float]) -> Interval:
-    """The mean of one value a launch, none below 0, with its 95 % interval."""
-    mean = Mean.of(values)
-    half = t_quantile(mean.degrees, 0.975) * math.sqrt(mean.variance)
-    return Interval(estimate=mean.value, low=max(0.0, min(mean.value, mean.value - half)), high=mean.value + half)
-
-
-def read_trace(path: Path, kind: type[Trace]) -> Trace:
-    """The document of `kind` at `path`. Raises BenchmarkError, naming it, for one that is no such document."""
-    try:
-        return kind.model_validate_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BenchmarkError(f"{path}: {error.strerror}; expected a readable file") from error
-    except ValueError as error:  # what is not UTF-8, no JSON, or another document
-        raise BenchmarkError(f"{path}: found {str(error).splitlines()[-1].strip()}; expected what the demo beside it writes") from error
 
 
 def read_role_trace(path: Path) -> RoleTrace:
@@ -139,11 +86,6 @@ def _with_wait(trace: RoleTrace, holds: Callable[[frozenset[str]], bool]) -> tup
     whole = trace.share(lambda busy: holds(busy - {WAIT}))
     waiting = trace.share(lambda busy: WAIT in busy and holds(busy - {WAIT}))
     return percent_text(whole), percent_text(waiting)
-
-
-def percent_text(share: Interval) -> str:
-    """A share with its interval: 39.3 % [39.2, 39.4]."""
-    return f"{100 * share.estimate:.1f} % [{100 * share.low:.1f}, {100 * share.high:.1f}]"
 
 
 def sentences(trace: RoleTrace) -> list[str]:
