@@ -11,13 +11,21 @@ import triton.language as tl
 
 
 @triton.jit
+def sum_and_maximum(a, b, c, d):
+    return a + c, tl.maximum(b, d)
+
+
+@triton.jit
 def quantized_norm(x, weight, y, scale, width, WIDE: tl.constexpr):
     row, at = tl.program_id(0).to(tl.int64), tl.arange(0, WIDE)
     inside = at < width
     value = tl.load(x + row * width + at, mask=inside, other=0.0).to(tl.float32)
-    n = value * tl.rsqrt(tl.sum(value * value, 0) / width + 1e-6) * tl.load(weight + at, mask=inside, other=0.0).to(tl.float32)
-    largest = tl.maximum(tl.max(tl.abs(n), 0), 1e-12)
-    tl.store(y + row * width + at, (n * (448.0 / largest)).to(tl.float8e4nv), mask=inside)
+    n = value * tl.load(weight + at, mask=inside, other=0.0).to(tl.float32)
+    # The norm's root is one factor of the row: the maximum does not wait for it, so both reductions are one.
+    squares, largest = tl.reduce((value * value, tl.abs(n)), 0, sum_and_maximum)
+    root = tl.rsqrt(squares / width + 1e-6)
+    largest = tl.maximum(largest * root, 1e-12)
+    tl.store(y + row * width + at, (n * (root * (448.0 / largest))).to(tl.float8e4nv), mask=inside)
     tl.store(scale + row, largest / 448.0)
 
 
@@ -28,7 +36,7 @@ def prepare(x, weight):
     wide = triton.next_power_of_2(width)
 
     def step():
-        quantized_norm[rows,](x, weight, y, scale, width, WIDE=wide, num_warps=min(max(wide // 512, 1), 16))
+        quantized_norm[rows,](x, weight, y, scale, width, WIDE=wide, num_warps=min(max(wide // 512, 1), 8))
         return y, scale
 
     return step

@@ -16,43 +16,48 @@
 constexpr int THREADS = 256, LANES = 32, WARPS = THREADS / LANES;
 constexpr int MOST = 4;  // loads of 16 bytes per thread: rows of up to 8192 elements
 
-// Every thread gets `all` of the block's values.
-template <typename Join>
-__device__ float over_block(float value, Join join) {
-    __shared__ float of_warps[WARPS];
-    for (int step = LANES / 2; step > 0; step /= 2) value = join(value, __shfl_xor_sync(~0u, value, step));
-    __syncthreads();  // a slow warp may still read what was there
-    if (threadIdx.x % LANES == 0) of_warps[threadIdx.x / LANES] = value;
+// Every thread gets the sum and the maximum over all of the block's values.
+__device__ void over_block(float& sum, float& largest) {
+    __shared__ float sums[WARPS], maxima[WARPS];
+    for (int step = LANES / 2; step > 0; step /= 2) {
+        sum += __shfl_xor_sync(~0u, sum, step);
+        largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, step));
+    }
+    if (threadIdx.x % LANES == 0) sums[threadIdx.x / LANES] = sum, maxima[threadIdx.x / LANES] = largest;
     __syncthreads();
-    value = of_warps[0];
-    for (int warp = 1; warp < WARPS; warp++) value = join(value, of_warps[warp]);
-    return value;
+    sum = sums[0], largest = maxima[0];
+    for (int warp = 1; warp < WARPS; warp++) sum += sums[warp], largest = fmaxf(largest, maxima[warp]);
 }
 
 __global__ void __launch_bounds__(THREADS) quantized_norm(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict__ weight,
                                                           __nv_fp8_e4m3* __restrict__ y, float* __restrict__ scale, int width) {
     const size_t row = size_t(blockIdx.x) * width;
-    float n[MOST][8], squares = 0, largest = 1e-12f;
-#pragma unroll
-    for (int i = 0; i < MOST; i++) {
-        const int at = (i * THREADS + threadIdx.x) * 8;
-        uint4 loaded{};
-        if (at < width) loaded = *reinterpret_cast<const uint4*>(x + row + at);
-        const auto values = reinterpret_cast<const __nv_bfloat16*>(&loaded);
-#pragma unroll
-        for (int j = 0; j < 8; j++) n[i][j] = __bfloat162float(values[j]), squares += n[i][j] * n[i][j];
-    }
-    const float root = rsqrtf(over_block(squares, [](float a, float b) { return a + b; }) / width + 1e-6f);
+    uint4 of_x[MOST] = {}, of_weight[MOST] = {};  // all in flight before any is used
 #pragma unroll
     for (int i = 0; i < MOST; i++) {
         const int at = (i * THREADS + threadIdx.x) * 8;
         if (at >= width) continue;
-        const uint4 loaded = *reinterpret_cast<const uint4*>(weight + at);
-        const auto weights = reinterpret_cast<const __nv_bfloat16*>(&loaded);
-#pragma unroll
-        for (int j = 0; j < 8; j++) n[i][j] *= root * __bfloat162float(weights[j]), largest = fmaxf(largest, fabsf(n[i][j]));
+        of_x[i] = *reinterpret_cast<const uint4*>(x + row + at);
+        of_weight[i] = *reinterpret_cast<const uint4*>(weight + at);
     }
-    largest = over_block(largest, [](float a, float b) { return fmaxf(a, b); });
+    float n[MOST][8], squares = 0, largest = 0;
+#pragma unroll
+    for (int i = 0; i < MOST; i++) {
+        const auto values = reinterpret_cast<const __nv_bfloat16*>(of_x + i),
+                   weights = reinterpret_cast<const __nv_bfloat16*>(of_weight + i);
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+            const float value = __bfloat162float(values[j]);
+            n[i][j] = value * __bfloat162float(weights[j]);
+            squares += value * value;
+            largest = fmaxf(largest, fabsf(n[i][j]));
+        }
+    }
+    // The norm's root is one factor of the row: the maximum does not wait for it, so both reductions are one.
+    over_block(squares, largest);
+    const float root = rsqrtf(squares / width + 1e-6f);
+    largest = fmaxf(largest * root, 1e-12f);
+    const float stretch = root * (448 / largest);
     if (threadIdx.x == 0) scale[blockIdx.x] = largest / 448;
 #pragma unroll
     for (int i = 0; i < MOST; i++) {
@@ -60,7 +65,7 @@ __global__ void __launch_bounds__(THREADS) quantized_norm(const __nv_bfloat16* _
         if (at >= width) continue;
         __nv_fp8_e4m3 rounded[8];
 #pragma unroll
-        for (int j = 0; j < 8; j++) rounded[j] = __nv_fp8_e4m3(n[i][j] * (448 / largest));
+        for (int j = 0; j < 8; j++) rounded[j] = __nv_fp8_e4m3(n[i][j] * stretch);
         *reinterpret_cast<uint2*>(y + row + at) = reinterpret_cast<const uint2&>(rounded);
     }
 }

@@ -16,13 +16,20 @@ ELEMENTS = 8  # of bf16 in 16 bytes, the widest load
 
 
 @gluon.jit
+def sum_and_maximum(a, b, c, d):
+    return a + c, gl.maximum(b, d)
+
+
+@gluon.jit
 def quantized_norm(x, weight, y, scale, width, WIDE: gl.constexpr, LAYOUT: gl.constexpr):
     row, at = gl.program_id(0).to(gl.int64), gl.arange(0, WIDE, layout=LAYOUT)
     inside = at < width
     value = gl.load(x + row * width + at, mask=inside, other=0.0).to(gl.float32)
-    n = value * gl.rsqrt(gl.sum(value * value, 0) / width + 1e-6) * gl.load(weight + at, mask=inside, other=0.0).to(gl.float32)
-    largest = gl.maximum(gl.max(gl.abs(n), 0), 1e-12)
-    gl.store(y + row * width + at, (n * (448.0 / largest)).to(gl.float8e4nv), mask=inside)
+    n = value * gl.load(weight + at, mask=inside, other=0.0).to(gl.float32)
+    squares, largest = gl.reduce((value * value, gl.abs(n)), 0, sum_and_maximum)  # one reduction: the maximum needs no root
+    root = gl.rsqrt(squares / width + 1e-6)
+    largest = gl.maximum(largest * root, 1e-12)
+    gl.store(y + row * width + at, (n * (root * (448.0 / largest))).to(gl.float8e4nv), mask=inside)
     gl.store(scale + row, largest / 448.0)
 
 
@@ -31,7 +38,7 @@ def prepare(x, weight):
     y = torch.empty(rows, width, dtype=torch.float8_e4m3fn, device=x.device)
     scale = torch.empty(rows, device=x.device)
     wide = triton.next_power_of_2(width)
-    warps = min(max(wide // 512, 1), 16)
+    warps = min(max(wide // 512, 1), 8)
     layout = gl.BlockedLayout([ELEMENTS], [32], [warps], [0])
 
     def step():
