@@ -29,6 +29,10 @@ __device__ void over_block(float& sum, float& largest) {
     for (int warp = 1; warp < WARPS; warp++) sum += sums[warp], largest = fmaxf(largest, maxima[warp]);
 }
 
+// The lower or upper bf16 of a word, as a float. Of words, not of single bf16: else the compiler sets each half of an absent word to 0 alone,
+// and the last loads wait until registers are free.
+__device__ float element(unsigned word, int upper) { return __uint_as_float(upper ? word & 0xffff0000 : word << 16); }
+
 __global__ void __launch_bounds__(THREADS) quantized_norm(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict__ weight,
                                                           __nv_fp8_e4m3* __restrict__ y, float* __restrict__ scale, int width) {
     const size_t row = size_t(blockIdx.x) * width;
@@ -43,12 +47,11 @@ __global__ void __launch_bounds__(THREADS) quantized_norm(const __nv_bfloat16* _
     float n[MOST][8], squares = 0, largest = 0;
 #pragma unroll
     for (int i = 0; i < MOST; i++) {
-        const auto values = reinterpret_cast<const __nv_bfloat16*>(of_x + i),
-                   weights = reinterpret_cast<const __nv_bfloat16*>(of_weight + i);
+        const auto values = reinterpret_cast<const unsigned*>(of_x + i), weights = reinterpret_cast<const unsigned*>(of_weight + i);
 #pragma unroll
         for (int j = 0; j < 8; j++) {
-            const float value = __bfloat162float(values[j]);
-            n[i][j] = value * __bfloat162float(weights[j]);
+            const float value = element(values[j / 2], j % 2);
+            n[i][j] = value * element(weights[j / 2], j % 2);
             squares += value * value;
             largest = fmaxf(largest, fabsf(n[i][j]));
         }
@@ -63,10 +66,10 @@ __global__ void __launch_bounds__(THREADS) quantized_norm(const __nv_bfloat16* _
     for (int i = 0; i < MOST; i++) {
         const int at = (i * THREADS + threadIdx.x) * 8;
         if (at >= width) continue;
-        __nv_fp8_e4m3 rounded[8];
-#pragma unroll
-        for (int j = 0; j < 8; j++) rounded[j] = __nv_fp8_e4m3(n[i][j] * stretch);
-        *reinterpret_cast<uint2*>(y + row + at) = reinterpret_cast<const uint2&>(rounded);
+        const float* of = n[i];
+        const __nv_fp8x4_e4m3 low(make_float4(of[0] * stretch, of[1] * stretch, of[2] * stretch, of[3] * stretch));
+        const __nv_fp8x4_e4m3 high(make_float4(of[4] * stretch, of[5] * stretch, of[6] * stretch, of[7] * stretch));
+        *reinterpret_cast<uint2*>(y + row + at) = make_uint2(low.__x, high.__x);
     }
 }
 
