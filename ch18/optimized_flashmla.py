@@ -4,6 +4,7 @@
 # predicts: optimized 0.093 ms = 2 * sequences * heads * context * 1088 / (0.3 * bf16) + 16e-6 on h100  (products; up-projections: assumed)
 # proves: kernel attend_latent
 # has: wgmma_f16_bf16 in attend_latent
+# has: pdl_wait in merge
 
 from shared_latent_decode import latent_decode
 

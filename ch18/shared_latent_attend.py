@@ -5,19 +5,19 @@ import triton.language as tl
 
 
 @triton.jit
-def attend_latent(q, latent, rotary, parts, sums, context, span, heads, unit, RANK: tl.constexpr, ROPE: tl.constexpr, ROWS: tl.constexpr,
-                  TILE: tl.constexpr):  # fmt: skip
+def attend_latent(absorbed, q, latent, rotary, parts, sums, context, span, heads, unit, RANK: tl.constexpr, NOPE: tl.constexpr,
+                  ROPE: tl.constexpr, ROWS: tl.constexpr, TILE: tl.constexpr):  # fmt: skip
     """ROWS heads over part program_id(2) of a sequence: a tile of latents is loaded once, multiplied for scores, then for the average.
 
-    `latent` and `rotary` are tensor descriptors of the same memory: of a tile's latents, and of the rotary part behind them.
+    A query is its part in `absorbed` and the ROPE elements behind the first NOPE in `q`. `latent` and `rotary` are tensor descriptors of the
+    same memory: of a tile's latents, and of the rotary part behind them.
     """
     sequence, group, part, count = tl.program_id(0), tl.program_id(1), tl.program_id(2), tl.num_programs(2)
-    head, lane, turned = group * ROWS + tl.arange(0, ROWS), tl.arange(0, RANK), RANK + tl.arange(0, ROPE)
+    head, lane, turned = group * ROWS + tl.arange(0, ROWS), tl.arange(0, RANK), NOPE + tl.arange(0, ROPE)
     inside_heads = (head < heads)[:, None]
-    WIDTH: tl.constexpr = RANK + ROPE
-    first = (sequence * heads + head)[:, None] * WIDTH
-    query = tl.load(q + first + lane[None, :], mask=inside_heads, other=0.0)
-    query_turned = tl.load(q + first + turned[None, :], mask=inside_heads, other=0.0)
+    row = (sequence * heads + head)[:, None]
+    query = tl.load(absorbed + row * RANK + lane[None, :], mask=inside_heads, other=0.0)
+    query_turned = tl.load(q + row * (NOPE + ROPE) + turned[None, :], mask=inside_heads, other=0.0)
     top = tl.full((ROWS,), -float("inf"), tl.float32)
     total = tl.zeros((ROWS,), tl.float32)
     average = tl.zeros((ROWS, RANK), tl.float32)
@@ -37,6 +37,7 @@ def attend_latent(q, latent, rotary, parts, sums, context, span, heads, unit, RA
         total = total * fade + exponentials
         average = average * fade[:, None] + tl.dot(share, kept)
         top = higher
+    tl.extra.cuda.gdc_launch_dependents()  # the kernel that merges may start; it waits for this one's stores
     some = tl.where(total > 0, total, 1.0)
     at = (sequence * heads + head) * count + part
     tl.store(sums + at, top + tl.log2(some), mask=head < heads)

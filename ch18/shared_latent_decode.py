@@ -22,11 +22,14 @@ def latent_decode(q, latent, k_up, v_up, context, heads, kv_rank, rope, parts):
     mixed = torch.empty(sequences, heads, kv_rank, dtype=q.dtype, device=q.device)
     unit = (nope + rope) ** -0.5 * 1.4426950408889634  # log2(e): exponentials are powers of two
 
-    def attend(absorbed):
-        sizes = {"RANK": kv_rank, "ROPE": rope, "ROWS": rows, "TILE": TILE, "num_warps": WARPS, "num_stages": STAGES}
+    absorbed = torch.empty_like(mixed)
+
+    def attend():
+        sizes = {"RANK": kv_rank, "NOPE": nope, "ROPE": rope, "ROWS": rows, "TILE": TILE, "num_warps": WARPS, "num_stages": STAGES}
         grid = sequences, triton.cdiv(heads, rows), count
-        attend_latent[grid](absorbed, tiles, rotary, averages, sums, context, span, heads, unit, **sizes)
-        merge[sequences * heads,](averages, sums, mixed, count, DIM=kv_rank, COUNT=triton.next_power_of_2(count), num_warps=4)
+        attend_latent[grid](absorbed, q, tiles, rotary, averages, sums, context, span, heads, unit, **sizes)
+        joined = {"DIM": kv_rank, "COUNT": triton.next_power_of_2(count), "EARLY": True, "num_warps": 4, "launch_pdl": True}
+        merge[sequences * heads,](averages, sums, mixed, count, **joined)
         return mixed
 
-    return between_products(q, k_up, v_up, kv_rank, attend)
+    return between_products(q, k_up, v_up, absorbed, attend)

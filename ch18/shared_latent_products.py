@@ -3,16 +3,17 @@
 import torch
 
 
-def between_products(q, k_up, v_up, kv_rank, attend):
-    """A step: queries as vectors of the latents' width, what `attend` makes of them, and its averages of latents as values."""
+def between_products(q, k_up, v_up, absorbed, attend):
+    """A step: queries as vectors of the latents' width, into `absorbed`, what `attend` makes of them, and its averages of latents as values.
+
+    absorbed [sequences, heads, kv_rank], which may have strides; attend() gives averages of the same shape.
+    """
     nope = k_up.shape[1]
-    absorbed = q.new_empty(*q.shape[:2], kv_rank + q.shape[2] - nope)
     y = q.new_empty(*q.shape[:2], nope)
 
     def step():
-        torch.bmm(q[..., :nope].transpose(0, 1), k_up, out=absorbed[..., :kv_rank].transpose(0, 1))  # cuBLAS writes with strides
-        absorbed[..., kv_rank:] = q[..., nope:]  # last: FlashMLA may begin before a product in front of it ends, and not before a copy does
-        torch.bmm(attend(absorbed).transpose(0, 1), v_up.mT, out=y.transpose(0, 1))
+        torch.bmm(q[..., :nope].transpose(0, 1), k_up, out=absorbed.transpose(0, 1))  # cuBLAS writes with strides
+        torch.bmm(attend().transpose(0, 1), v_up.mT, out=y.transpose(0, 1))
         return y
 
     return step

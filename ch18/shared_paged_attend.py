@@ -40,10 +40,15 @@ def attend(q, keys, values, table, lengths, parts, sums, span, pages, unit, DIM:
 
 
 @triton.jit
-def merge(parts, sums, y, count, DIM: tl.constexpr, COUNT: tl.constexpr):
-    """A head's answer: the averages of its `count` parts, weighted by their sums of exponentials."""
+def merge(parts, sums, y, count, DIM: tl.constexpr, COUNT: tl.constexpr, EARLY: tl.constexpr = False):
+    """A head's answer: the averages of its `count` parts, weighted by their sums of exponentials.
+
+    EARLY is for programmatic dependent launch: it has started before the kernel that writes the parts ends, and waits for that.
+    """
     head, part, lane = tl.program_id(0), tl.arange(0, COUNT), tl.arange(0, DIM)
     inside = part < count
+    if EARLY:
+        tl.extra.cuda.gdc_wait()
     log = tl.load(sums + head * count + part, mask=inside, other=-float("inf"))
     weight = tl.exp2(log - tl.max(log, 0))
     value = tl.load(parts + (head * count + part)[:, None] * DIM + lane[None, :], mask=inside[:, None], other=0.0)
