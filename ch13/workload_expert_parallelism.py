@@ -50,7 +50,7 @@ WORKLOAD = Workload(
         "dram_write": 2 * tokens * hidden,
     },
     rtol=0.02,
-    atol=0.03,
+    atol=0.06,  # rounded at the same places on a CPU, 400 seeds of a shape: the worst element took 0.6 of this tolerance
     constants=("up", "down"),
     clock="launch",  # the baseline asks the device how many tokens an expert has
 )
