@@ -9,8 +9,8 @@ def attend_latent(absorbed, q, latent, rotary, parts, sums, context, span, heads
                   ROPE: tl.constexpr, ROWS: tl.constexpr, TILE: tl.constexpr):  # fmt: skip
     """ROWS heads over part program_id(2) of a sequence: a tile of latents is loaded once, multiplied for scores, then for the average.
 
-    A query is its part in `absorbed` and the ROPE elements behind the first NOPE in `q`. `latent` and `rotary` are tensor descriptors of the
-    same memory: of a tile's latents, and of the rotary part behind them.
+    A query is its part in `absorbed`, and the ROPE elements behind the first NOPE in `q`. `latent` and `rotary` are tensor descriptors of
+    the same memory: of a tile's latents, and of the rotary part behind them.
     """
     sequence, group, part, count = tl.program_id(0), tl.program_id(1), tl.program_id(2), tl.num_programs(2)
     head, lane, turned = group * ROWS + tl.arange(0, ROWS), tl.arange(0, RANK), NOPE + tl.arange(0, ROPE)

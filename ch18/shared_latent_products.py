@@ -4,7 +4,7 @@ import torch
 
 
 def between_products(q, k_up, v_up, absorbed, attend):
-    """A step: queries as vectors of the latents' width, into `absorbed`, what `attend` makes of them, and its averages of latents as values.
+    """A step: queries as vectors of the latents' width, into `absorbed`, what attend() makes of them, and its averages as values.
 
     absorbed [sequences, heads, kv_rank], which may have strides; attend() gives averages of the same shape.
     """

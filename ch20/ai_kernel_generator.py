@@ -116,7 +116,8 @@ def judged(folder, name, device, *options):
         return "ERROR", (found.stderr or found.stdout).strip()[-500:], 0.0, 0.0, 0.0
     timings = list(row["timings"].values())
     speedup = timings[0]["speedups"]["optimized"] if timings else dict.fromkeys(ENDS, 0.0)
-    return row["status"], row["reason"], *(speedup[end] for end in ENDS)
+    reason = row["reason"].replace(f"{folder.parent}/", "")  # as in the folder of all attempts
+    return row["status"], reason, *(speedup[end] for end in ENDS)
 
 
 def written(pair, name, folder, baseline, optimized):

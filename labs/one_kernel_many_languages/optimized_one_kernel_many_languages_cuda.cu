@@ -29,8 +29,8 @@ __device__ void over_block(float& sum, float& largest) {
     for (int warp = 1; warp < WARPS; warp++) sum += sums[warp], largest = fmaxf(largest, maxima[warp]);
 }
 
-// The lower or upper bf16 of a word, as a float. Of words, not of single bf16: else the compiler sets each half of an absent word to 0 alone,
-// and the last loads wait until registers are free.
+// The lower or upper bf16 of a word, as a float. Of single bf16 the compiler sets each half of an absent word to 0 alone, and the last
+// loads wait until registers are free.
 __device__ float element(unsigned word, int upper) { return __uint_as_float(upper ? word & 0xffff0000 : word << 16); }
 
 __global__ void __launch_bounds__(THREADS) quantized_norm(const __nv_bfloat16* __restrict__ x, const __nv_bfloat16* __restrict__ weight,

@@ -156,9 +156,9 @@ def test_the_page_shows_the_lineage_and_the_best_time(generator):
     assert text.count("<circle") == 4  # with the start
     assert text.count("<tr class=path>") == 2
     assert "&lt;off&gt;" in text
-    page_of = sys.modules["shared_attempts_page"]
-    assert page_of.best_by_attempt(made) == [0.8, 0.8, 0.5, 0.5]
-    assert page_of.lineage(made[1:2]) == [0]
+    assert sys.modules["shared_attempts_plot"].best_by_attempt(made) == [0.8, 0.8, 0.5, 0.5]
+    assert sys.modules["shared_attempts_page"].lineage(made[1:2]) == [0]
+    assert [text.count(f">{tick}</text>") for tick in ("1", "0.5", "0.25")] == [1, 1, 0]  # the scale doubles, and has the times alone
 
 
 PRINTED = """{"run_id": "r", "rows": [{"target": "a:occupancy", "status": "PASSED", "reason": "", "origin": {"gpus": ["NVIDIA H200 GPU-1"]},
