@@ -25,6 +25,7 @@ from common.python.processes import messages
 from common.python.profile.runner import Profiling, profile_row
 from common.python.project import PROJECT_ROOT
 from common.python.prove.collect import add_counters, findings, fork_watched, kernel_uses, proofs_of, read_evidence, watch_evidence
+from common.python.prove.compiled import compiler_notes
 from common.python.prove.proofs import Seen, nothing
 from common.python.results import BASELINE, OPTIMIZED, Check, PairResult, Setup, SideResult
 from common.python.session.builds import build_row
@@ -266,7 +267,7 @@ def _result(row: _Row, session: Session, status: Status, reason: str, seconds: f
             *(f"{plan.selection.pair.sides[side].name} is left out: {why}" for side, why in plan.left_out.items()),
             *(plan.without_room.values() if plan.timed else ()),
             *_ranks(plan),
-            *_found(row),
+            *_found(row, session),
             *_sanitizer_notes(plan, session, reason),
         ),
         seconds=seconds,
@@ -321,8 +322,9 @@ def _ranks(plan: Plan) -> tuple[str, ...]:
     return (f"each side ran in {plan.ranks} processes: {'NCCL, a GPU each' if plan.device == 'cuda' else 'gloo, on the CPU'}",)
 
 
-def _found(row: _Row) -> tuple[str, ...]:
-    return (*sorted(row.of_references), *findings(row.plan, row.evidence), *_allocations(row), *row.profiling.notes)
+def _found(row: _Row, session: Session) -> tuple[str, ...]:
+    compiled = compiler_notes(row.plan, session.compiled)
+    return (*sorted(row.of_references), *findings(row.plan, row.evidence), *compiled, *_allocations(row), *row.profiling.notes)
 
 
 def _allocations(row: _Row) -> Iterator[str]:

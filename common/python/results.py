@@ -329,6 +329,14 @@ class ReportedMetric(Document):
     self_reported: bool = True
 
 
+class CompilerFinding(Document):
+    """Something that torch.compile did to a side without failing, which makes it slow: how often, and the first time in words."""
+
+    kind: Literal["broken", "left", "again", "limit", "untuned"]
+    count: int
+    first: str
+
+
 class VerdictKind(StrEnum):
     """What the gate says of a figure, or of a row."""
 

@@ -34,6 +34,7 @@ from common.python.child.sides.compare import (
     snapshot_behind,
     take_outputs,
 )
+from common.python.child.sides.compiled import Compiler
 from common.python.child.sides.inputs import Inputs, warm_digest
 from common.python.child.sides.loader import Side, Step, load_side, load_workload
 from common.python.child.sides.triton import compile_ahead, forget_compiled, mend_interpreter, start_triton
@@ -97,6 +98,7 @@ class Worker:
         self._maybe_line: Line | None = None
         self._start = Start(0, 0)
         self._numa_nodes: list[int] = []
+        self._compiler = Compiler()
         self._broken = seal()
         self._cores = os.sched_getaffinity(0)
 
@@ -104,7 +106,10 @@ class Worker:
         """Do what `request` asks, in an NVTX range of its name. Raises SideFailure, or whatever the side raises."""
         self._dumped.clear()
         with nvtx.annotate(request.kind):
-            return self._answer(request)
+            answer = self._answer(request)
+        if not isinstance(request, messages.Check | messages.Warm | messages.Time | messages.Serve):
+            return answer
+        return answer.model_copy(update={"compiler": self._compiler.findings()})
 
     def _answer(self, request: AnyRequest) -> Answer:
         match request:
@@ -200,6 +205,7 @@ class Worker:
         loaded = self._loaded
         if self._maybe_prepared is not None and self._maybe_prepared.request.shape != request.shape:
             forget_compiled()
+        self._compiler.begin()
         gc.unfreeze()  # what was set up before is garbage now
         self._give_back()
         sides = [loaded.side, *(loaded.another_side() for _ in range(request.copies - 1))]

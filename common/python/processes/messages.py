@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from common.python.errors import Status
 from common.python.machine.ceilings import Ceiling
 from common.python.pairs.workload import Where
-from common.python.results import OutputError, ReportedMetric, ServedRequest
+from common.python.results import CompilerFinding, OutputError, ReportedMetric, ServedRequest
 
 ShapeEntries = dict[str, int | float | bool | str]
 
@@ -42,9 +42,10 @@ class Request(Message):
 
 
 class Answer(Message):
-    """What came of a request."""
+    """What came of a request, and what torch.compile did in that process since its side was prepared."""
 
     nonce: str
+    compiler: list[CompilerFinding] = []
 
 
 class Describe(Request):

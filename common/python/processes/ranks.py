@@ -17,6 +17,7 @@ from common.python.errors import SideFailure, Status
 from common.python.processes import messages
 from common.python.processes.fork_server import Child
 from common.python.processes.messages import Answer, Request
+from common.python.results import CompilerFinding
 
 T = TypeVar("T", bound=Answer)
 
@@ -66,11 +67,20 @@ _JOINED: Mapping[type[Answer], Mapping[str, Callable[[Sequence[Any]], Any]]] = {
 }
 
 
+def most_of(findings: Iterable[CompilerFinding]) -> list[CompilerFinding]:
+    """Of each kind the finding with the largest count, the first of those: processes of one side compile the same functions."""
+    most: dict[str, CompilerFinding] = {}
+    for finding in findings:
+        if finding.kind not in most or finding.count > most[finding.kind].count:
+            most[finding.kind] = finding
+    return list(most.values())
+
+
 def joined(answers: Sequence[T]) -> T:
     """One answer for those of all ranks, in their order; calls say whose they are. Raises ValueError if ranks timed different counts."""
     answers = [_signed(answer, rank, len(answers)) for rank, answer in enumerate(answers)]
     first = answers[0]
-    fields = _JOINED.get(type(first), {})
+    fields = {"compiler": lambda found: most_of(_all_of(found)), **_JOINED.get(type(first), {})}
     return first.model_copy(update={name: join([getattr(answer, name) for answer in answers]) for name, join in fields.items()})
 
 

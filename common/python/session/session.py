@@ -27,8 +27,8 @@ from common.python.pairs.workload import Shape
 from common.python.processes import messages
 from common.python.processes.fork_server import ANY_CORE, Child, ForkServer
 from common.python.processes.messages import Answer, Request
-from common.python.processes.ranks import RankGroup
-from common.python.results import Check
+from common.python.processes.ranks import RankGroup, most_of
+from common.python.results import Check, CompilerFinding
 from common.python.session.planning import Plan
 from common.python.settings import Settings
 from common.python.wording import bytes_text
@@ -75,6 +75,7 @@ class Session:
         self.ceilings: Mapping[str, MachineCeilings] = {}  # by device; none where none are kept
         self.builds: dict[str, messages.BuildDone] = {}
         self.sanitized: dict[str, tuple[Sanitized, ...]] = {}  # by target, one a tool
+        self.compiled: dict[str, list[CompilerFinding]] = {}  # of the row in flight: what torch.compile did to each side, in all processes
         self._seed = seed
         self._random = random.Random(seed)
         self._times: Counter[str] = Counter()  # that each target was begun
@@ -111,6 +112,7 @@ class Session:
     def begin(self, target: str) -> None:
         """Draw the seeds of `target` from here on, each row from its own, so that it repeats alone; others when it is measured again."""
         self._times[target] += 1
+        self.compiled = {}
         self._random = random.Random(f"{self._seed} {target} {self._times[target]}")
 
     def new_seed(self) -> int:
@@ -302,11 +304,15 @@ class SideAtWork:
         assert self._begun is not None, "finish without begin"
         request, self._begun = self._begun, None
         try:
-            return self._group.finish(request, expected, seconds)
+            answer = self._group.finish(request, expected, seconds)
         except SideFailure as failure:
             name = self._plan.file(self._side).name
             reason = failure.reason if name in failure.reason else f"{name}: {failure.reason}"
             raise SideFailure(failure.status, reason) from failure
+        if answer.compiler:
+            known = self._session.compiled.get(self._side, [])
+            self._session.compiled[self._side] = most_of([*known, *answer.compiler])
+        return answer
 
 
 class Judging:

@@ -12,6 +12,7 @@ from common.python.pairs.targets import select
 from common.python.processes import messages
 from common.python.processes.ranks import RankGroup, joined
 from common.python.report.run_folder import RunFolder
+from common.python.results import CompilerFinding
 from common.python.session.planning import make_plans
 from common.python.session.session import Judging, Session
 from common.python.settings import Settings
@@ -212,3 +213,10 @@ def test_a_shape_entry_cannot_be_called_as_a_rank_is(server, tmp_path):
 
     with pytest.raises(BenchmarkError, match="shape default has an entry 'rank'; expected another name"):
         make_plans(select(discover(root), ()).selections, Settings(root=root), WITHOUT_GPU, server, tmp_path / "logs")
+
+
+def test_of_what_torch_compile_did_in_several_processes_the_most_of_each_kind_counts():
+    broken, again = (CompilerFinding(kind=kind, count=2, first=kind) for kind in ("broken", "again"))
+    more = CompilerFinding(kind="again", count=3, first="of rank 1")
+    ranks = [messages.Ready(nonce="1", compiler=found) for found in ([broken, again], [more], [broken])]
+    assert joined(ranks).compiler == [broken, more]

@@ -1,6 +1,7 @@
 """Sides that torch.compile compiles are right, timed and not accused, and their processes share one row's caches."""
 
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -30,11 +31,46 @@ def test_a_compiled_side_passes_and_so_does_one_that_imports_as_much(tmp_path):
     assert all(row["timings"]["cpu"]["speedups"]["optimized"]["low"] > 0 for row in rows.values())
 
 
+ITEM = "Unsupported Tensor.item() call with capture_scalar_outputs=False"
+SIZES = "tensor 'x' size mismatch at index 0. expected"
+PLANTED = {
+    "ch14:gated_broken": [
+        rf"torch.compile broke a graph in 1 place, the first optimized_.*:12 \({re.escape(ITEM)}\); expected whole graphs",
+        r"torch.compile compiled 1 time again, .*; expected one compilation for all calls",  # for each value of the peak
+    ],
+    "ch14:lengths_storm": [
+        rf"torch.compile compiled 7 times again, first pooled in .*:7 \({SIZES} 8, actual 16\); expected one .*",
+        rf"torch.compile gave 1 function up at its limit of .*, the first pooled in .*:7 \({SIZES} 64, actual 72\); expected .*",
+    ],
+    "ch14:batched_untuned": [
+        r"autotuning failed 1 time, first for bmm, as none of .* \(planted: out of shared memory\); expected one that runs, .*"
+    ],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("planted", PLANTED)
+def test_a_graph_break_a_storm_and_a_failed_autotuning_are_a_line_each_and_the_honest_side_beside_them_has_none(tmp_path, planted):
+    honest = planted.rpartition("_")[0]
+    targets = [word for target in (honest, planted) for word in ("--targets", target)]
+    done = benchmark("verify", "--root", COMPILED, "--device", "cpu", *targets, "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
+    assert done.code == 0, done.stdout + done.stderr
+    rows = {row["target"]: row for row in json.loads((tmp_path / "run/metrics.json").read_text())["rows"]}
+    notes = {target: [note for note in row["notes"] if "compile" in note or "autotuning" in note] for target, row in rows.items()}
+    assert notes[honest] == []
+    assert len(notes[planted]) == len(PLANTED[planted])
+    file = f"optimized_{planted.removeprefix('ch14:')}.py: "
+    assert all(re.fullmatch(file + text, note) for text, note in zip(PLANTED[planted], notes[planted], strict=True)), notes
+
+
 def test_the_tree_of_compiled_sides_is_recognized():
     sides = {path.name: uses_compiler(path) for path in COMPILED.glob("ch14/*_*.py")}
     assert {name for name, compiles in sides.items() if compiles} == {
         *("optimized_flex.py", "optimized_mlp.py", "optimized_mlp_max_autotune.py", "optimized_mlp_reduce_overhead.py"),
         *("optimized_scaled.py", "optimized_training.py"),
+        *("optimized_gated.py", "optimized_gated_broken.py", "optimized_lengths.py", "optimized_lengths_storm.py"),
+        *("optimized_batched.py", "optimized_batched_untuned.py"),
     }
     assert not uses_compiler(ROOT / "ch07/optimized_transpose.cu")
 

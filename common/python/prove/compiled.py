@@ -1,0 +1,29 @@
+"""Sentences on what torch.compile did to a side that makes it slow, though it fails in nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from common.python.results import CompilerFinding
+from common.python.session.planning import Plan
+
+_SENTENCES: Final[Mapping[str, str]] = {
+    "broken": "torch.compile broke a graph in {places}, the first {first}; expected whole graphs",
+    "left": "torch.compile left {functions} to Python, the first {first}; expected all compiled",
+    "again": "torch.compile compiled {times} again, first {first}; expected one compilation for all calls",
+    "limit": "torch.compile gave {functions} up at its limit of recompilations, the first {first}; expected all compiled",
+    "untuned": "autotuning failed {times}, first for {first}; expected one that runs, for PyTorch's own kernel was taken instead",
+}
+
+
+def compiler_notes(plan: Plan, compiled: Mapping[str, Sequence[CompilerFinding]]) -> Iterator[str]:
+    """A sentence for each finding of each side, in the order of the plan's sides."""
+    for side in plan.sides:
+        for finding in compiled.get(side, ()):
+            counts = {each: _counted(finding.count, each) for each in ("places", "functions", "times")}
+            yield f"{plan.file(side).name}: {_SENTENCES[finding.kind].format(first=finding.first, **counts)}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what if count > 1 else what[:-1]}"

@@ -1,0 +1,31 @@
+"""A finding about a compiled side is one sentence: the file, how many, the first cause, and what was expected."""
+
+import pytest
+
+from common.python.prove.compiled import compiler_notes
+from common.python.results import CompilerFinding
+from tests.support.plans import a_plan
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "sentence"),
+    [
+        ("broken", 1, "torch.compile broke a graph in 1 place, the first X; expected whole graphs"),
+        ("broken", 2, "torch.compile broke a graph in 2 places, the first X; expected whole graphs"),
+        ("left", 2, "torch.compile left 2 functions to Python, the first X; expected all compiled"),
+        ("again", 1, "torch.compile compiled 1 time again, first X; expected one compilation for all calls"),
+        ("limit", 1, "torch.compile gave 1 function up at its limit of recompilations, the first X; expected all compiled"),
+        ("untuned", 3, "autotuning failed 3 times, first for X; expected one that runs, for PyTorch's own kernel was taken instead"),
+    ],
+)
+def test_a_finding_is_a_sentence(tmp_path, kind, count, sentence):
+    found = {"optimized": [CompilerFinding(kind=kind, count=count, first="X")]}
+    assert list(compiler_notes(a_plan(tmp_path), found)) == [f"optimized_transpose.py: {sentence}"]
+
+
+def test_sides_come_in_the_plans_order_and_one_without_findings_not_at_all(tmp_path):
+    finding = CompilerFinding(kind="left", count=1, first="{braces}")
+    notes = list(compiler_notes(a_plan(tmp_path), {"optimized": [finding], "baseline": [finding, finding]}))
+    assert [note.partition("_")[0] for note in notes] == ["baseline", "baseline", "optimized"]
+    assert "{braces}" in notes[0]
+    assert list(compiler_notes(a_plan(tmp_path), {})) == []
