@@ -1,4 +1,4 @@
-"""What the pairs of several ranks share: how a layout of ranks is read, and blocks of e4m3 values."""
+"""Pairs of several ranks are right in 2 and in 4 processes; how a layout of ranks is read, and blocks of e4m3 values."""
 
 import os
 import re
@@ -7,8 +7,10 @@ import sys
 
 import pytest
 
-from common.python.child.sides.loader import import_file
+from common.python.child.sides.loader import import_file, load_workload
 from common.python.project import PROJECT_ROOT
+from tests.pairs.harness import Harness
+from tests.pairs.tree import pairs_of, sides_of
 
 CHAPTER = PROJECT_ROOT / "ch13"
 layout = import_file(CHAPTER / "shared_mesh_layout.py")
@@ -72,3 +74,25 @@ def test_blocks_of_small_large_and_no_values():
     here = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": str(CHAPTER)}
     run = subprocess.run([sys.executable, "-c", BLOCKS], env=here, capture_output=True, text=True, timeout=100, check=False)
     assert run.returncode == 0, run.stderr
+
+
+COUNTS = {"fsdp": (2, 4), "fsdp2_fp8": (2, 4), "tp_fsdp": (4,), "dtensor": (4,)}  # two axes of two are four ranks
+SIDES = [side for side in sides_of(pair for pair in pairs_of() if pair.directory == "ch13") if side.pair.name in COUNTS]
+IN_PROCESSES = [pytest.param(side, count, id=f"{side.id}-{count}") for side in SIDES for count in COUNTS[side.pair.name]]
+
+
+@pytest.fixture(scope="module")
+def harness():
+    with Harness() as started:
+        yield started
+
+
+@pytest.mark.parametrize(("side", "ranks"), IN_PROCESSES)
+def test_a_side_is_right_in_gloo_processes(side, ranks, harness):
+    """On a CPU e4m3 is no obstacle: PyTorch converts it, and Triton's interpreter quantizes."""
+    harness.check(side, list(load_workload(side.pair.workload).check_at), ranks)
+
+
+def test_no_workload_allows_more():
+    allowed = {pair.name: load_workload(pair.workload).ranks for pair in pairs_of() if pair.directory == "ch13"}
+    assert {name: tuple(each for each in ranks if each in (2, 4)) for name, ranks in allowed.items() if ranks} == COUNTS

@@ -61,12 +61,12 @@ class Harness:
     def _client(self) -> Child:
         return self._stack.enter_context(self._server.fork("client", self._folder / "client.log"))
 
-    def check(self, side: Side, shapes: list[Shape]) -> None:
+    def check(self, side: Side, shapes: list[Shape], ranks: int = 0) -> None:
         """Compare the Python side with its reference at every shape, on two seeds. Raises SideFailure and AssertionError.
 
-        A side of several ranks runs in as few processes as it can run in, with gloo.
+        A side of several ranks runs in `ranks` processes with gloo, or in as few as it can run in.
         """
-        ranks = min(load_workload(side.pair.workload).ranks, default=1)
+        ranks = ranks or min(load_workload(side.pair.workload).ranks, default=1)
         interpreted = uses_triton(side.file)
         server = self._server if interpreted else self._with_compiler
         logs = [self._folder / f"log_{rank}.txt" for rank in range(ranks)]
