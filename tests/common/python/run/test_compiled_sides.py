@@ -7,10 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from common.python.errors import Status
 from common.python.session.planning import uses_compiler
 from common.python.session.session import Session
 from common.python.settings import Settings
-from tests.support.commands import ROOT, benchmark
+from tests.support.commands import ROOT, benchmark, run_here
 from tests.support.plans import a_plan
 
 COMPILED = ROOT / "tests/compiled"
@@ -53,13 +54,11 @@ PLANTED = {
 @pytest.mark.parametrize("planted", PLANTED)
 def test_a_graph_break_a_storm_and_a_failed_autotuning_are_a_line_each_and_the_honest_side_beside_them_has_none(tmp_path, planted):
     honest = planted.rpartition("_")[0]
-    targets = [word for target in (honest, planted) for word in ("--targets", target)]
-    done = benchmark("verify", "--root", COMPILED, "--device", "cpu", *targets, "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
-    assert done.code == 0, done.stdout + done.stderr
-    rows = {row["target"]: row for row in json.loads((tmp_path / "run/metrics.json").read_text())["rows"]}
-    notes = {target: [note for note in row["notes"] if "compile" in note or "autotuning" in note] for target, row in rows.items()}
+    rows = {row.target: row for row in run_here(COMPILED, tmp_path / "run", command="verify", targets=(honest, planted)).rows}
+    assert {target: row.status for target, row in rows.items()} == dict.fromkeys((honest, planted), Status.PASSED)
+    notes = {target: [note for note in row.notes if "compile" in note or "autotuning" in note] for target, row in rows.items()}
     assert notes[honest] == []
-    assert len(notes[planted]) == len(PLANTED[planted])
+    assert len(notes[planted]) == len(PLANTED[planted]), notes
     file = f"optimized_{planted.removeprefix('ch14:')}.py: "
     assert all(re.fullmatch(file + text, note) for text, note in zip(PLANTED[planted], notes[planted], strict=True)), notes
 
