@@ -14,9 +14,11 @@ DIM = 128
 
 
 def inputs(rand, heads, queries, keys, causal):
-    """Scores are of unit scale, so an output averages some keys / e values; theirs makes up for it."""
-    sizes = {"q": (queries, 1.0), "k": (keys, 1.0), "v": (keys, math.sqrt(keys / math.e))}
-    return {name: rand.normal(heads, tokens, DIM, dtype=torch.bfloat16, std=std) for name, (tokens, std) in sizes.items()}
+    """Scores are of unit scale, so an output averages as many keys as are seen, over e; values make up for it, if causal by their position."""
+    drawn = {name: rand.normal(heads, tokens, DIM, dtype=torch.bfloat16) for name, tokens in (("q", queries), ("k", keys), ("v", keys))}
+    seen_keys = torch.arange(1, keys + 1, device=drawn["v"].device)[:, None] if causal else keys
+    drawn["v"] = (drawn["v"] * (seen_keys / torch.tensor(math.e, device=drawn["v"].device)).sqrt()).to(torch.bfloat16)
+    return drawn
 
 
 def reference(q, k, v, causal):
