@@ -10,13 +10,15 @@
 #include "common/cuda/launch.cuh"
 #include "shared_attention.cuh"
 
-template <typename A>
+template <typename A, bool CAUSAL>
 __global__ void __launch_bounds__(A::THREADS, 1)
     attend(const __grid_constant__ CUtensorMap q, const __grid_constant__ CUtensorMap k, const __grid_constant__ CUtensorMap v, Element* y,
            int heads, int queries, int keys, float unit) {
     extern __shared__ __align__(SWIZZLE_PERIOD) unsigned char bytes[];
     typename A::Shared& shared = *reinterpret_cast<typename A::Shared*>(bytes);
-    const int per_head = ceil_div(queries, A::QUERIES), tiles = per_head * heads, steps = ceil_div(keys, A::KEYS);
+    const Tiles<A, CAUSAL> of(heads, queries, keys);
+    const int tiles = of.per_head * heads;
+    int steps = of.steps(keys);
     if (threadIdx.x == 0) shared.initialize();
     __syncthreads();
 
@@ -25,10 +27,11 @@ __global__ void __launch_bounds__(A::THREADS, 1)
     if (warpgroup == A::CONSUMERS) {
         keep_registers<A::LOADING>();
         if (threadIdx.x == A::CONSUMERS * WARPGROUP) {
-            for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, done++, steps_done += steps) {
-                const int head = tile / per_head;
+            for (int tile = blockIdx.x; tile < tiles; tile = of.after(tile, done++), steps_done += steps) {
+                const int head = of.head(tile);
+                if (CAUSAL) steps = of.steps(of.first(tile) + A::QUERIES);
                 barrier_wait(&shared.empty_q, done % 2 ^ 1);  // passes at once on a fresh barrier
-                A::load(shared.q[0], &q, A::QUERIES, head * queries + tile % per_head * A::QUERIES, &shared.full_q);
+                A::load(shared.q[0], &q, A::QUERIES, head * queries + of.first(tile), &shared.full_q);
                 for (int i = 0; i <= steps; i++) {  // from the last tile of keys to the first; values one step later
                     const int first = head * keys + (steps - 1 - i) * A::KEYS;
                     if (i < steps) {
@@ -50,8 +53,11 @@ __global__ void __launch_bounds__(A::THREADS, 1)
         const int own = 1 + warpgroup, next = 1 + (warpgroup + 1) % A::CONSUMERS;  // the barriers of turns
         if (next == 1) pass_turn(next);                                            // the first turn is the first warpgroup's
         Rows<A> rows;
-        for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, done++, steps_done += steps) {
-            typename A::Slot at(steps_done);
+        for (int tile = blockIdx.x; tile < tiles; tile = of.after(tile, done++), steps_done += steps) {
+            if (CAUSAL) steps = of.steps(of.first(tile) + A::QUERIES);
+            // Steps at which the tile's keys come after all queries of this warpgroup: 0 or 1, and 1 of the first warpgroup alone.
+            const int skipped = CAUSAL ? steps - of.steps(of.first(tile) + (warpgroup + 1) * ROWS) : 0;
+            typename A::Slot at(steps_done + skipped);
 #pragma unroll
             for (int i = 0; i < DIM / 2; i++) rows.sums[i] = 0;
             for (int i = 0; i < 2; i++) rows.top[i] = -INFINITY, rows.total[i] = 0;
@@ -59,17 +65,34 @@ __global__ void __launch_bounds__(A::THREADS, 1)
                 const typename A::Slot awaited(steps_done + i);
                 if (i < steps) barrier_wait(&shared.full_k[awaited.stage], awaited.parity);
             };
+            const typename A::Slot unused(steps_done);
+            if (CAUSAL && skipped) {
+                wait_for_keys(0);
+                await_turn(own);
+                pass_turn(next);
+                if (signals) barrier_arrive(&shared.empty_k[unused.stage]);
+            }
             barrier_wait(&shared.full_q, done % 2);
-            wait_for_keys(0);
+            wait_for_keys(skipped);
             rows.multiply_keys(shared, at.stage, warpgroup);
             wgmma_wait<0>();
             hold(rows.scores);
             if (signals) barrier_arrive(&shared.empty_k[at.stage]);
-            rows.mask(keys - (steps - 1) * A::KEYS);
+            const int before = (steps - 1 - skipped) * A::KEYS, query = of.first(tile) + warpgroup * ROWS;
+            if (CAUSAL) {
+                rows.mask(min(keys, rows.row(query, 0) + 1) - before, min(keys, rows.row(query, 1) + 1) - before);
+            } else {
+                rows.mask(keys - before);
+            }
             rows.softmax(unit);
             rows.round();
-            wait_for_keys(1);
-            for (int i = 1; i < steps; i++) {
+            if (CAUSAL && skipped) {
+                barrier_wait(&shared.full_v[unused.stage], unused.parity);
+                __syncwarp();
+                if (signals) barrier_arrive(&shared.empty_v[unused.stage]);
+            }
+            wait_for_keys(skipped + 1);
+            for (int i = skipped + 1; i < steps; i++) {
                 const typename A::Slot before = at;
                 at = typename A::Slot(steps_done + i);
                 A::Stamps::stamp(WANTED, steps_done + i);
@@ -106,20 +129,19 @@ __global__ void __launch_bounds__(A::THREADS, 1)
             wgmma_wait<0>();
             hold(rows.sums);
             if (signals) barrier_arrive(&shared.empty_v[at.stage]);
-            const int head = tile / per_head;
-            rows.store(y + size_t(head) * queries * DIM, tile % per_head * A::QUERIES + warpgroup * ROWS, queries);
+            rows.store(y + size_t(of.head(tile)) * queries * DIM, of.first(tile) + warpgroup * ROWS, queries);
         }
     }
 }
 
 using Chosen = Attention<2, 192, 2>;
 
-template <typename A>
+template <typename A, bool CAUSAL = false>
 cudaError_t prepare_attention() {
-    return cudaFuncSetAttribute(attend<A>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(typename A::Shared));
+    return cudaFuncSetAttribute(attend<A, CAUSAL>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(typename A::Shared));
 }
 
-template <typename A>
+template <typename A, bool CAUSAL = false>
 cudaError_t launch_attention(const Element* q, const Element* k, const Element* v, Element* y, int heads, int queries, int keys,
                              cudaStream_t stream) {
     CUtensorMap of_q, of_k, of_v;
@@ -132,16 +154,17 @@ cudaError_t launch_attention(const Element* q, const Element* k, const Element* 
     if (error) return error;
     const int blocks = min(multiprocessors, ceil_div(queries, A::QUERIES) * heads);
     const float unit = 1.44269504f / sqrtf(DIM);  // log2(e) / sqrt(DIM): shares are powers of 2
-    attend<A><<<blocks, A::THREADS, sizeof(typename A::Shared), stream>>>(of_q, of_k, of_v, y, heads, queries, keys, unit);
+    attend<A, CAUSAL><<<blocks, A::THREADS, sizeof(typename A::Shared), stream>>>(of_q, of_k, of_v, y, heads, queries, keys, unit);
     return cudaGetLastError();
 }
 
 PREPARE(void** state) {
     *state = nullptr;
-    return prepare_attention<Chosen>();
+    const cudaError_t error = prepare_attention<Chosen>();
+    return error ? error : prepare_attention<Chosen, true>();
 }
 
 LAUNCH(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v, __nv_bfloat16* y, int heads, int queries, int keys,
-       cudaStream_t stream) {
-    return launch_attention<Chosen>(q, k, v, y, heads, queries, keys, stream);
+       int causal, cudaStream_t stream) {
+    return (causal ? launch_attention<Chosen, true> : launch_attention<Chosen>)(q, k, v, y, heads, queries, keys, stream);
 }
