@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(A::THREADS, 1)
         for (int tile = blockIdx.x; tile < tiles; tile = of.after(tile, done++), steps_done += steps) {
             if (CAUSAL) steps = of.steps(of.first(tile) + A::QUERIES);
             // Steps at which the tile's keys come after all queries of this warpgroup: 0 or 1, and 1 of the first warpgroup alone.
-            const int skipped = CAUSAL ? steps - of.steps(of.first(tile) + (warpgroup + 1) * ROWS) : 0;
+            const int skipped = CAUSAL ? __shfl_sync(~0u, steps - of.steps(of.first(tile) + (warpgroup + 1) * ROWS), 0) : 0;
             typename A::Slot at(steps_done + skipped);
 #pragma unroll
             for (int i = 0; i < DIM / 2; i++) rows.sums[i] = 0;
