@@ -16,9 +16,8 @@ __global__ void __launch_bounds__(A::THREADS, 1)
            int heads, int queries, int keys, float unit) {
     extern __shared__ __align__(SWIZZLE_PERIOD) unsigned char bytes[];
     typename A::Shared& shared = *reinterpret_cast<typename A::Shared*>(bytes);
-    const Tiles<A, CAUSAL> of(heads, queries, keys);
-    const int tiles = of.per_head * heads;
-    int steps = of.steps(keys);
+    const Tiles<A, CAUSAL> tiles(heads, queries, keys);
+    int steps = tiles.steps(0, A::QUERIES);  // tiles of keys, for a tile of queries
     if (threadIdx.x == 0) shared.initialize();
     __syncthreads();
 
@@ -27,11 +26,11 @@ __global__ void __launch_bounds__(A::THREADS, 1)
     if (warpgroup == A::CONSUMERS) {
         keep_registers<A::LOADING>();
         if (threadIdx.x == A::CONSUMERS * WARPGROUP) {
-            for (int tile = blockIdx.x; tile < tiles; tile = of.after(tile, done++), steps_done += steps) {
-                const int head = of.head(tile);
-                if (CAUSAL) steps = of.steps(of.first(tile) + A::QUERIES);
+            for (int tile = blockIdx.x; tile < tiles.count; tile = tiles.after(tile, done++), steps_done += steps) {
+                const int head = tiles.head(tile);
+                if (CAUSAL) steps = tiles.steps(tile, A::QUERIES);
                 barrier_wait(&shared.empty_q, done % 2 ^ 1);  // passes at once on a fresh barrier
-                A::load(shared.q[0], &q, A::QUERIES, head * queries + of.first(tile), &shared.full_q);
+                A::load(shared.q[0], &q, A::QUERIES, head * queries + tiles.first(tile), &shared.full_q);
                 for (int i = 0; i <= steps; i++) {  // from the last tile of keys to the first; values one step later
                     const int first = head * keys + (steps - 1 - i) * A::KEYS;
                     if (i < steps) {
@@ -53,10 +52,11 @@ __global__ void __launch_bounds__(A::THREADS, 1)
         const int own = 1 + warpgroup, next = 1 + (warpgroup + 1) % A::CONSUMERS;  // the barriers of turns
         if (next == 1) pass_turn(next);                                            // the first turn is the first warpgroup's
         Rows<A> rows;
-        for (int tile = blockIdx.x; tile < tiles; tile = of.after(tile, done++), steps_done += steps) {
-            if (CAUSAL) steps = of.steps(of.first(tile) + A::QUERIES);
-            // Steps at which the tile's keys come after all queries of this warpgroup: 0 or 1, and 1 of the first warpgroup alone.
-            const int skipped = CAUSAL ? __shfl_sync(~0u, steps - of.steps(of.first(tile) + (warpgroup + 1) * ROWS), 0) : 0;
+        for (int tile = blockIdx.x; tile < tiles.count; tile = tiles.after(tile, done++), steps_done += steps) {
+            if (CAUSAL) steps = tiles.steps(tile, A::QUERIES);
+            // 1 if only the other warpgroup's queries see keys of the last tile; the shuffle tells the compiler that a warp agrees.
+            const int skipped = CAUSAL ? __shfl_sync(~0u, steps - tiles.steps(tile, (warpgroup + 1) * ROWS), 0) : 0;
+            const typename A::Slot last(steps_done);
             typename A::Slot at(steps_done + skipped);
 #pragma unroll
             for (int i = 0; i < DIM / 2; i++) rows.sums[i] = 0;
@@ -65,12 +65,11 @@ __global__ void __launch_bounds__(A::THREADS, 1)
                 const typename A::Slot awaited(steps_done + i);
                 if (i < steps) barrier_wait(&shared.full_k[awaited.stage], awaited.parity);
             };
-            const typename A::Slot unused(steps_done);
-            if (CAUSAL && skipped) {
+            if (skipped) {
                 wait_for_keys(0);
-                await_turn(own);
+                await_turn(own);  // all threads have seen the keys' barrier: the next phase may begin
                 pass_turn(next);
-                if (signals) barrier_arrive(&shared.empty_k[unused.stage]);
+                if (signals) barrier_arrive(&shared.empty_k[last.stage]);
             }
             barrier_wait(&shared.full_q, done % 2);
             wait_for_keys(skipped);
@@ -78,18 +77,19 @@ __global__ void __launch_bounds__(A::THREADS, 1)
             wgmma_wait<0>();
             hold(rows.scores);
             if (signals) barrier_arrive(&shared.empty_k[at.stage]);
-            const int before = (steps - 1 - skipped) * A::KEYS, query = of.first(tile) + warpgroup * ROWS;
+            const int before = (steps - 1 - skipped) * A::KEYS;
             if (CAUSAL) {
-                rows.mask(min(keys, rows.row(query, 0) + 1) - before, min(keys, rows.row(query, 1) + 1) - before);
+                const int first = tiles.first(tile) + warpgroup * ROWS;
+                rows.mask(min(keys, rows.row(first, 0) + 1) - before, min(keys, rows.row(first, 1) + 1) - before);
             } else {
                 rows.mask(keys - before);
             }
             rows.softmax(unit);
             rows.round();
-            if (CAUSAL && skipped) {
-                barrier_wait(&shared.full_v[unused.stage], unused.parity);
+            if (skipped) {
+                barrier_wait(&shared.full_v[last.stage], last.parity);
                 __syncwarp();
-                if (signals) barrier_arrive(&shared.empty_v[unused.stage]);
+                if (signals) barrier_arrive(&shared.empty_v[last.stage]);
             }
             wait_for_keys(skipped + 1);
             for (int i = skipped + 1; i < steps; i++) {
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(A::THREADS, 1)
             wgmma_wait<0>();
             hold(rows.sums);
             if (signals) barrier_arrive(&shared.empty_v[at.stage]);
-            rows.store(y + size_t(of.head(tile)) * queries * DIM, of.first(tile) + warpgroup * ROWS, queries);
+            rows.store(y + size_t(tiles.head(tile)) * queries * DIM, tiles.first(tile) + warpgroup * ROWS, queries);
         }
     }
 }

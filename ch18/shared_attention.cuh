@@ -63,21 +63,26 @@ struct Attention {
     }
 };
 
-// Tiles of queries: the head and the first query of one by its number, and how many tiles of keys queries see.
-// If causal, the last tiles of queries of all heads come first, as they see the most keys. A block takes them in rounds, every other round
-// backwards, so that all blocks get equal work: with 3 blocks tiles 0, 5, 6 or 1, 4, 7 or 2, 3, 8.
+// The tiles of queries of all heads, in the order in which blocks take them, and how many tiles of keys their queries see.
+// If causal, later queries see more keys, so the last tile of every head comes first. Blocks take tiles in rounds, every other round
+// backwards, and so get equal work: of three blocks one takes tiles 0, 5 and 6, one takes 1, 4 and 7, one takes 2, 3 and 8.
 template <typename A, bool CAUSAL>
 struct Tiles {
-    int heads, queries, keys, per_head;
-    __device__ Tiles(int heads, int queries, int keys) : heads(heads), queries(queries), keys(keys), per_head(ceil_div(queries, A::QUERIES)) {}
+    static_assert(!CAUSAL || A::KEYS % ROWS == 0, "the diagonal of a warpgroup's queries lies in one tile of keys");
+    int heads, queries, keys, per_head, count;
+    __host__ __device__ Tiles(int heads, int queries, int keys)
+        : heads(heads), queries(queries), keys(keys), per_head(ceil_div(queries, A::QUERIES)), count(per_head * heads) {}
     __device__ int head(int tile) const { return CAUSAL ? tile % heads : tile / per_head; }
+    // The first query of a tile, in its head.
     __device__ int first(int tile) const { return (CAUSAL ? per_head - 1 - tile / heads : tile % per_head) * A::QUERIES; }
-    // How many tiles of keys the queries before `end` see.
-    __device__ int steps(int end) const { return ceil_div(CAUSAL ? min(end, min(queries, keys)) : keys, A::KEYS); }
-    // The tile that a block takes after `tile`, its `done`th from 0 on.
-    __device__ int after(int tile, int done) const {
+    // How many tiles of keys the first `rows` queries of a tile see.
+    __device__ int steps(int tile, int rows) const {
+        return ceil_div(CAUSAL ? min(first(tile) + rows, min(queries, keys)) : keys, A::KEYS);
+    }
+    // The tile that a block takes after `tile`, which it took in round `round`.
+    __device__ int after(int tile, int round) const {
         if (!CAUSAL) return tile + gridDim.x;
-        return tile + (done % 2 ? 2 * blockIdx.x + 1 : 2 * (gridDim.x - blockIdx.x) - 1);
+        return tile + (round % 2 ? 2 * blockIdx.x + 1 : 2 * (gridDim.x - blockIdx.x) - 1);
     }
 };
 
