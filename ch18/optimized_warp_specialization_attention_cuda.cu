@@ -1,6 +1,6 @@
 // Optimized: CUDA: warpgroups multiply under each other's exponentials.
-// predicts: baseline 1.28 ms = 4 * heads * queries * keys * 128 / bf16 + 0.58e-3 on h100  (exponentials and instructions: no overlap)
-// predicts: optimized 0.768 ms = 1.063 * 4 * heads * queries * keys * 128 / bf16 + 16 * 1.7e-6 on h100  (edges; first softmax, store)
+// predicts: baseline 2.55 ms = (1 - causal / 2) * heads * queries * keys * (512 / bf16 + 5.4e-13) on h100  (exponentials: no overlap)
+// predicts: optimized 1.44 ms = 1.015 * (1 - causal / 2) * heads * queries * keys * 512 / bf16 + 16 * 1.7e-6 on h100  (edges; softmax)
 // needs: wgmma
 // nvcc: -ftz=true
 // proves: /\bUSETMAXREG\b/
