@@ -54,7 +54,7 @@ __global__ void __launch_bounds__(A::THREADS, 1)
         Rows<A> rows;
         for (int tile = blockIdx.x; tile < tiles.count; tile = tiles.after(tile, done++), steps_done += steps) {
             if (CAUSAL) steps = tiles.steps(tile, A::QUERIES);
-            // 1 if only the other warpgroup's queries see keys of the last tile; the shuffle tells the compiler that a warp agrees.
+            // 1 if only the other warpgroup's queries see the last tile of keys. The shuffle tells the compiler that all lanes agree.
             const int skipped = CAUSAL ? __shfl_sync(~0u, steps - tiles.steps(tile, (warpgroup + 1) * ROWS), 0) : 0;
             const typename A::Slot last(steps_done);
             typename A::Slot at(steps_done + skipped);
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(A::THREADS, 1)
             };
             if (skipped) {
                 wait_for_keys(0);
-                await_turn(own);  // all threads have seen the keys' barrier: the next phase may begin
+                await_turn(own);  // all threads have seen that the keys are there, so the barrier's next phase may begin
                 pass_turn(next);
                 if (signals) barrier_arrive(&shared.empty_k[last.stage]);
             }
@@ -77,12 +77,12 @@ __global__ void __launch_bounds__(A::THREADS, 1)
             wgmma_wait<0>();
             hold(rows.scores);
             if (signals) barrier_arrive(&shared.empty_k[at.stage]);
-            const int before = (steps - 1 - skipped) * A::KEYS;
+            const int first_key = (steps - 1 - skipped) * A::KEYS;
             if (CAUSAL) {
                 const int first = tiles.first(tile) + warpgroup * ROWS;
-                rows.mask(min(keys, rows.row(first, 0) + 1) - before, min(keys, rows.row(first, 1) + 1) - before);
+                rows.mask(min(keys, rows.row(first, 0) + 1) - first_key, min(keys, rows.row(first, 1) + 1) - first_key);
             } else {
-                rows.mask(keys - before);
+                rows.mask(keys - first_key);
             }
             rows.softmax(unit);
             rows.round();
