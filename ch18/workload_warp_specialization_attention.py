@@ -15,9 +15,11 @@ DIM = 128
 
 def inputs(rand, heads, queries, keys, causal):
     """Scores are of unit scale, so an output averages as many keys as are seen, over e; values make up for it, if causal by their position."""
-    drawn = {name: rand.normal(heads, tokens, DIM, dtype=torch.bfloat16) for name, tokens in (("q", queries), ("k", keys), ("v", keys))}
-    seen_keys = torch.arange(1, keys + 1, device=drawn["v"].device)[:, None] if causal else keys
-    drawn["v"] = (drawn["v"] * (seen_keys / torch.tensor(math.e, device=drawn["v"].device)).sqrt()).to(torch.bfloat16)
+    sizes = {"q": (queries, 1.0), "k": (keys, 1.0), "v": (keys, math.sqrt(keys / math.e))}
+    drawn = {name: rand.normal(heads, tokens, DIM, dtype=torch.bfloat16, std=std) for name, (tokens, std) in sizes.items()}
+    if causal:
+        seen_keys = torch.arange(1, keys + 1, device=drawn["v"].device).view(keys, 1)
+        drawn["v"] = (drawn["v"] * (seen_keys / keys).sqrt()).to(torch.bfloat16)
     return drawn
 
 
