@@ -116,7 +116,7 @@ class Machine:
             full=lambda shape, value, dtype, _layout: torch.full(shape, value, dtype=dtype),
             zeros=lambda shape, dtype, _layout: torch.zeros(shape, dtype=dtype),
             convert_layout=lambda x, _layout: x,
-            minimum=lambda a, b: min(a, b) if isinstance(a, int) else a.clamp(max=b),
+            minimum=lambda a, b: min(a, b) if isinstance(a, int) else torch.minimum(a, torch.as_tensor(b)),
             maximum=torch.maximum,
             max=lambda x, axis: x.amax(axis),
             sum=lambda x, axis: x.sum(axis),
