@@ -14,10 +14,11 @@ DIM = 128
 
 
 def inputs(rand, heads, queries, keys, causal):
-    """Scores are of unit scale, so an output averages as many keys as are seen, over e; values make up for it, if causal by their position."""
-    drawn = {name: rand.normal(heads, tokens, DIM, dtype=torch.bfloat16) for name, tokens in (("q", queries), ("k", keys), ("v", keys))}
-    seen_keys = torch.arange(1, keys + 1, device=drawn["v"].device)[:, None] if causal else keys
-    drawn["v"] = (drawn["v"] * (seen_keys / torch.tensor(math.e, device=drawn["v"].device)).sqrt()).to(torch.bfloat16)
+    """Scores are of unit scale, so an output averages as many keys as are seen, over e. Values make up for it, by position if causal."""
+    sizes = {"q": (queries, 1.0), "k": (keys, 1.0), "v": (keys, math.sqrt(keys / math.e))}
+    drawn = {name: rand.normal(heads, tokens, DIM, dtype=torch.bfloat16, std=std) for name, (tokens, std) in sizes.items()}
+    if causal:
+        drawn["v"] *= (torch.arange(1, keys + 1, device=drawn["v"].device).view(keys, 1) / keys).sqrt()
     return drawn
 
 
@@ -30,11 +31,6 @@ def reference(q, k, v, causal):
             scores.masked_fill_(torch.ones_like(scores, dtype=torch.bool).triu_(1), -math.inf)
         heads.append(scores.softmax(dim=-1) @ values)
     return torch.stack(heads)
-
-
-def seen(queries, keys, causal):
-    """How many pairs of a query and a key are not masked."""
-    return sum(min(query + 1, keys) for query in range(queries)) if causal else queries * keys
 
 
 WORKLOAD = Workload(
@@ -54,7 +50,7 @@ WORKLOAD = Workload(
         {"heads": 1, "queries": 4097, "keys": 4097, "causal": 1},  # a last tile of one query and one key
     ),
     work=lambda heads, queries, keys, causal: {
-        "bf16": 4 * heads * seen(queries, keys, causal) * DIM,
+        "bf16": 4 * heads * DIM * (sum(min(query + 1, keys) for query in range(queries)) if causal else queries * keys),
         "dram_read": 2 * heads * DIM * (queries + 2 * keys),
         "dram_write": 2 * heads * DIM * queries,
     },
