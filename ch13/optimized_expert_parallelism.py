@@ -10,15 +10,17 @@ import torch.nn.functional as F
 
 def prepare(x, chosen, gates, up, down):
     tokens, top = chosen.shape
-    numbers = torch.arange(len(up), device=x.device)
+    narrow = torch.uint8 if len(up) <= 256 else torch.int16  # a radix sort passes once over its keys for each of their bytes
+    numbers, places = torch.arange(len(up), dtype=narrow, device=x.device), torch.arange(tokens * top, device=x.device)
 
     def step():
-        expert, order = chosen.flatten().sort()
+        expert, order = chosen.flatten().to(narrow).sort()
         ends = torch.searchsorted(expert, numbers, right=True, out_int32=True)  # of each expert's rows, on the device
         opened, values = F.grouped_mm(x[order // top], up.mT, offs=ends).chunk(2, dim=1)
         answers = F.grouped_mm(F.silu(opened) * values, down.mT, offs=ends)
-        back = torch.empty_like(answers)
-        back[order] = answers
-        return torch.bmm(gates[:, None], back.view(tokens, top, -1)).squeeze(1)
+        back = torch.empty_like(order).scatter_(
+            0, order, places
+        )  # where each token's answers are: rows are read, not written, out of order
+        return torch.bmm(gates[:, None], answers[back].view(tokens, top, -1)).squeeze(1)
 
     return step

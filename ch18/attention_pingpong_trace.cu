@@ -15,7 +15,7 @@
 using Traced = Attention<Chosen::CONSUMERS, Chosen::KEYS, Chosen::STAGES, Stamped>;
 static_assert(Traced::CONSUMERS == WARPGROUPS && Stamped::WARPGROUPS == WARPGROUPS);
 
-constexpr int HEADS = 64, QUERIES = 4096, KEYS = 4096;  // the shape that the pair is timed at
+constexpr int HEADS = 64, QUERIES = 4096, KEYS = 4096;  // not causal: every tile of queries has as many steps
 constexpr size_t ELEMENTS = size_t(HEADS) * QUERIES * DIM;
 static_assert(QUERIES == KEYS);
 constexpr int STEPS = (KEYS + Traced::KEYS - 1) / Traced::KEYS;  // of a tile of queries

@@ -3,5 +3,5 @@
 from shared_triton_attention import attention
 
 
-def prepare(q, k, v):
-    return attention(q, k, v, roles=False)
+def prepare(q, k, v, causal):
+    return attention(q, k, v, causal, roles=False)

@@ -9,5 +9,5 @@
 from shared_triton_attention import attention
 
 
-def prepare(q, k, v):
-    return attention(q, k, v, roles=True)
+def prepare(q, k, v, causal):
+    return attention(q, k, v, causal, roles=True, cols=128, warps=8)

@@ -1,6 +1,6 @@
 // Optimized: CUDA: warpgroups multiply under each other's exponentials.
-// predicts: baseline 1.28 ms = 4 * heads * queries * keys * 128 / bf16 + 0.58e-3 on h100  (exponentials and instructions: no overlap)
-// predicts: optimized 0.768 ms = 1.063 * 4 * heads * queries * keys * 128 / bf16 + 16 * 1.7e-6 on h100  (edges; first softmax, store)
+// predicts: baseline 1.99 ms = heads * queries * (keys + 128) * (256 / bf16 + 1.35e-13) on h100  (half of softmax hidden: assumed)
+// predicts: optimized 1.44 ms = 1.015 * (1 - causal / 2) * heads * queries * keys * 512 / bf16 + 16 * 1.7e-6 on h100  (edges; softmax)
 // needs: wgmma
 // nvcc: -ftz=true
 // proves: /\bUSETMAXREG\b/
@@ -10,13 +10,14 @@
 #include "common/cuda/launch.cuh"
 #include "shared_attention.cuh"
 
-template <typename A>
+template <typename A, bool CAUSAL>
 __global__ void __launch_bounds__(A::THREADS, 1)
     attend(const __grid_constant__ CUtensorMap q, const __grid_constant__ CUtensorMap k, const __grid_constant__ CUtensorMap v, Element* y,
            int heads, int queries, int keys, float unit) {
     extern __shared__ __align__(SWIZZLE_PERIOD) unsigned char bytes[];
     typename A::Shared& shared = *reinterpret_cast<typename A::Shared*>(bytes);
-    const int per_head = ceil_div(queries, A::QUERIES), tiles = per_head * heads, steps = ceil_div(keys, A::KEYS);
+    const Tiles<A, CAUSAL> tiles(heads, queries, keys);
+    int steps = tiles.steps(0, A::QUERIES);  // tiles of keys, for a tile of queries
     if (threadIdx.x == 0) shared.initialize();
     __syncthreads();
 
@@ -25,10 +26,11 @@ __global__ void __launch_bounds__(A::THREADS, 1)
     if (warpgroup == A::CONSUMERS) {
         keep_registers<A::LOADING>();
         if (threadIdx.x == A::CONSUMERS * WARPGROUP) {
-            for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, done++, steps_done += steps) {
-                const int head = tile / per_head;
+            for (int tile = blockIdx.x; tile < tiles.count; tile = tiles.after(tile, done++), steps_done += steps) {
+                const int head = tiles.head(tile);
+                if (CAUSAL) steps = tiles.steps(tile, A::QUERIES);
                 barrier_wait(&shared.empty_q, done % 2 ^ 1);  // passes at once on a fresh barrier
-                A::load(shared.q[0], &q, A::QUERIES, head * queries + tile % per_head * A::QUERIES, &shared.full_q);
+                A::load(shared.q[0], &q, A::QUERIES, head * queries + tiles.first(tile), &shared.full_q);
                 for (int i = 0; i <= steps; i++) {  // from the last tile of keys to the first; values one step later
                     const int first = head * keys + (steps - 1 - i) * A::KEYS;
                     if (i < steps) {
@@ -50,8 +52,12 @@ __global__ void __launch_bounds__(A::THREADS, 1)
         const int own = 1 + warpgroup, next = 1 + (warpgroup + 1) % A::CONSUMERS;  // the barriers of turns
         if (next == 1) pass_turn(next);                                            // the first turn is the first warpgroup's
         Rows<A> rows;
-        for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x, done++, steps_done += steps) {
-            typename A::Slot at(steps_done);
+        for (int tile = blockIdx.x; tile < tiles.count; tile = tiles.after(tile, done++), steps_done += steps) {
+            if (CAUSAL) steps = tiles.steps(tile, A::QUERIES);
+            // 1 if only the other warpgroup's queries see the last tile of keys. The shuffle tells the compiler that all lanes agree.
+            const int skipped = CAUSAL ? __shfl_sync(~0u, steps - tiles.steps(tile, (warpgroup + 1) * ROWS), 0) : 0;
+            const typename A::Slot last(steps_done);
+            typename A::Slot at(steps_done + skipped);
 #pragma unroll
             for (int i = 0; i < DIM / 2; i++) rows.sums[i] = 0;
             for (int i = 0; i < 2; i++) rows.top[i] = -INFINITY, rows.total[i] = 0;
@@ -59,17 +65,34 @@ __global__ void __launch_bounds__(A::THREADS, 1)
                 const typename A::Slot awaited(steps_done + i);
                 if (i < steps) barrier_wait(&shared.full_k[awaited.stage], awaited.parity);
             };
+            if (skipped) {
+                wait_for_keys(0);
+                await_turn(own);  // all threads have seen that the keys are there, so the barrier's next phase may begin
+                pass_turn(next);
+                if (signals) barrier_arrive(&shared.empty_k[last.stage]);
+            }
             barrier_wait(&shared.full_q, done % 2);
-            wait_for_keys(0);
+            wait_for_keys(skipped);
             rows.multiply_keys(shared, at.stage, warpgroup);
             wgmma_wait<0>();
             hold(rows.scores);
             if (signals) barrier_arrive(&shared.empty_k[at.stage]);
-            rows.mask(keys - (steps - 1) * A::KEYS);
+            const int first_key = (steps - 1 - skipped) * A::KEYS;
+            if (CAUSAL) {
+                const int first = tiles.first(tile) + warpgroup * ROWS;
+                rows.mask(min(keys, rows.row(first, 0) + 1) - first_key, min(keys, rows.row(first, 1) + 1) - first_key);
+            } else {
+                rows.mask(keys - first_key);
+            }
             rows.softmax(unit);
             rows.round();
-            wait_for_keys(1);
-            for (int i = 1; i < steps; i++) {
+            if (skipped) {
+                barrier_wait(&shared.full_v[last.stage], last.parity);
+                __syncwarp();
+                if (signals) barrier_arrive(&shared.empty_v[last.stage]);
+            }
+            wait_for_keys(skipped + 1);
+            for (int i = skipped + 1; i < steps; i++) {
                 const typename A::Slot before = at;
                 at = typename A::Slot(steps_done + i);
                 A::Stamps::stamp(WANTED, steps_done + i);
@@ -106,20 +129,19 @@ __global__ void __launch_bounds__(A::THREADS, 1)
             wgmma_wait<0>();
             hold(rows.sums);
             if (signals) barrier_arrive(&shared.empty_v[at.stage]);
-            const int head = tile / per_head;
-            rows.store(y + size_t(head) * queries * DIM, tile % per_head * A::QUERIES + warpgroup * ROWS, queries);
+            rows.store(y + size_t(tiles.head(tile)) * queries * DIM, tiles.first(tile) + warpgroup * ROWS, queries);
         }
     }
 }
 
 using Chosen = Attention<2, 192, 2>;
 
-template <typename A>
+template <typename A, bool CAUSAL = false>
 cudaError_t prepare_attention() {
-    return cudaFuncSetAttribute(attend<A>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(typename A::Shared));
+    return cudaFuncSetAttribute(attend<A, CAUSAL>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(typename A::Shared));
 }
 
-template <typename A>
+template <typename A, bool CAUSAL = false>
 cudaError_t launch_attention(const Element* q, const Element* k, const Element* v, Element* y, int heads, int queries, int keys,
                              cudaStream_t stream) {
     CUtensorMap of_q, of_k, of_v;
@@ -132,16 +154,17 @@ cudaError_t launch_attention(const Element* q, const Element* k, const Element* 
     if (error) return error;
     const int blocks = min(multiprocessors, ceil_div(queries, A::QUERIES) * heads);
     const float unit = 1.44269504f / sqrtf(DIM);  // log2(e) / sqrt(DIM): shares are powers of 2
-    attend<A><<<blocks, A::THREADS, sizeof(typename A::Shared), stream>>>(of_q, of_k, of_v, y, heads, queries, keys, unit);
+    attend<A, CAUSAL><<<blocks, A::THREADS, sizeof(typename A::Shared), stream>>>(of_q, of_k, of_v, y, heads, queries, keys, unit);
     return cudaGetLastError();
 }
 
 PREPARE(void** state) {
     *state = nullptr;
-    return prepare_attention<Chosen>();
+    const cudaError_t error = prepare_attention<Chosen>();
+    return error ? error : prepare_attention<Chosen, true>();
 }
 
 LAUNCH(const __nv_bfloat16* q, const __nv_bfloat16* k, const __nv_bfloat16* v, __nv_bfloat16* y, int heads, int queries, int keys,
-       cudaStream_t stream) {
-    return launch_attention<Chosen>(q, k, v, y, heads, queries, keys, stream);
+       int causal, cudaStream_t stream) {
+    return (causal ? launch_attention<Chosen, true> : launch_attention<Chosen>)(q, k, v, y, heads, queries, keys, stream);
 }

@@ -1,6 +1,11 @@
 """Optimized: Gluon: warpgroups multiply under each other's exponentials."""
 # needs: wgmma, tma
-# guess: 1.4x, most of what overlap gives the library: exponentials run under products, of the same half and of the other
+# predicts: baseline 1.99 ms = heads * queries * (keys + 128) * (256 / bf16 + 1.35e-13) on h100  (half of softmax hidden: assumed)
+# predicts: optimized 1.66 ms = heads * queries * ((keys + 128) * 294.4 / bf16 + 2.3e-8 / sm_count) on h100  (edges)
+# predicts@8k: baseline 0.501 ms = heads * queries * (keys + 128) * (256 / bf16 + 1.35e-13) on h100
+# predicts@8k: optimized 0.43 ms = heads * queries * ((keys + 128) * 294.4 / bf16 + 2.3e-8 / sm_count) on h100
+# predicts@4k: baseline 0.127 ms = heads * queries * (keys + 128) * (256 / bf16 + 1.35e-13) on h100
+# predicts@4k: optimized 0.115 ms = heads * queries * ((keys + 128) * 294.4 / bf16 + 2.3e-8 / sm_count) on h100
 # proves: /\bUSETMAXREG\b/
 # has: tma_load_tile
 # has: wgmma_f16_bf16
@@ -50,9 +55,12 @@ def softmax(scores, top, total, unit):
 
 
 @gluon.jit
-def compute(y, held_q, ready_q, own_turn, next_turn, HALF: gl.constexpr, TURNS: gl.constexpr, rings, row, end, keys, steps, unit):
-    """One warpgroup and its half of the queries: rows of y from `row` on, below `end`."""
+def compute(
+    y, held_q, ready_q, own_turn, next_turn, HALF: gl.constexpr, TURNS: gl.constexpr, rings, place, keys, steps, unit, CAUSAL: gl.constexpr
+):
+    """One warpgroup and its half of the queries. `place`: its first row of a head, that row in y, and where the head ends in y."""
     ring_k, ring_v, full_k, full_v, empty_k, empty_v = rings
+    query, row, end = place
     STAGES: gl.constexpr = ring_k.shape[0]
     ROWS: gl.constexpr = held_q.shape[0]
     COLS: gl.constexpr = ring_k.shape[1]
@@ -70,7 +78,11 @@ def compute(y, held_q, ready_q, own_turn, next_turn, HALF: gl.constexpr, TURNS: 
     scores = warpgroup_mma(held_q, ring_k.index(0).permute((1, 0)), none, use_acc=False, is_async=True)
     scores = warpgroup_mma_wait(num_outstanding=0, deps=(scores,))
     mbarrier.arrive(empty_k.index(0))
-    scores = gl.where(((steps - 1) * COLS + col < keys)[None, :], scores, float("-inf"))
+    # This is the last tile of keys. No other is crossed by the diagonal or by the end of the keys: a block starts where a tile starts.
+    seen = gl.full([ROWS], keys, gl.int32, gl.SliceLayout(1, of_scores))
+    if CAUSAL:
+        seen = gl.minimum(query + 1 + gl.arange(0, ROWS, gl.SliceLayout(1, of_scores)), keys)
+    scores = gl.where(((steps - 1) * COLS + col)[None, :] < seen[:, None], scores, float("-inf"))
     shares, top, total, shrink = softmax(scores, top, total, unit)
     rounded = gl.convert_layout(shares.to(gl.bfloat16), in_registers)
     mbarrier.wait(full_k.index(1 % STAGES), (1 // STAGES) % 2, pred=steps > 1)
@@ -105,7 +117,8 @@ def compute(y, held_q, ready_q, own_turn, next_turn, HALF: gl.constexpr, TURNS: 
 
 
 @gluon.jit
-def attend(from_q, from_k, from_v, y, queries, keys, unit, STAGES: gl.constexpr, TURNS: gl.constexpr):
+def attend(from_q, from_k, from_v, y, queries, keys, unit, STAGES: gl.constexpr, TURNS: gl.constexpr, CAUSAL: gl.constexpr):
+    """Two halves of ROWS queries of a head. Of all heads the last queries, which see most keys, start first."""
     ROWS: gl.constexpr = from_q.block_type.shape[0]
     COLS: gl.constexpr = from_k.block_type.shape[0]
     DIM: gl.constexpr = from_q.block_type.shape[1]
@@ -127,34 +140,17 @@ def attend(from_q, from_k, from_v, y, queries, keys, unit, STAGES: gl.constexpr,
         mbarrier.init(empty_k.index(slot), count=2)  # both halves read a tile
         mbarrier.init(empty_v.index(slot), count=2)
     fence_async_shared()
-    query, first = gl.program_id(1) * queries, gl.program_id(1) * keys
-    row, end = query + gl.program_id(0) * (2 * ROWS), query + queries
-    steps = gl.cdiv(keys, COLS)
+    head, query = gl.program_id(0), (gl.num_programs(1) - 1 - gl.program_id(1)) * (2 * ROWS)
+    row, end, first = head * queries + query, (head + 1) * queries, head * keys
+    gl.static_assert(2 * ROWS % COLS == 0)
+    steps = gl.cdiv(gl.minimum(query + 2 * ROWS, keys) if CAUSAL else keys, COLS)
     rings = (ring_k, ring_v, full_k, full_v, empty_k, empty_v)
+    places = ((query, row, end), (query + ROWS, row + ROWS, end))
+    turn_0, turn_1, ready_0, ready_1 = turns.index(0), turns.index(1), ready_q.index(0), ready_q.index(1)
     gl.warp_specialize(
         [
-            (
-                compute,
-                (y, halves_q.index(0), ready_q.index(0), turns.index(0), turns.index(1), 0, TURNS, rings, row, end, keys, steps, unit),
-            ),
-            (
-                compute,
-                (
-                    y,
-                    halves_q.index(1),
-                    ready_q.index(1),
-                    turns.index(1),
-                    turns.index(0),
-                    1,
-                    TURNS,
-                    rings,
-                    row + ROWS,
-                    end,
-                    keys,
-                    steps,
-                    unit,
-                ),
-            ),
+            (compute, (y, halves_q.index(0), ready_0, turn_0, turn_1, 0, TURNS, rings, places[0], keys, steps, unit, CAUSAL)),
+            (compute, (y, halves_q.index(1), ready_1, turn_1, turn_0, 1, TURNS, rings, places[1], keys, steps, unit, CAUSAL)),
             (load, (from_q, from_k, from_v, halves_q, ready_q, rings, row, first, steps)),
         ],
         [4, 1],
@@ -162,7 +158,7 @@ def attend(from_q, from_k, from_v, y, queries, keys, unit, STAGES: gl.constexpr,
     )
 
 
-def prepare(q, k, v):
+def prepare(q, k, v, causal):
     (heads, queries, dim), keys = q.shape, k.shape[1]
     y = torch.empty_like(q)
     unit = 1.4426950408889634 * dim**-0.5
@@ -174,7 +170,8 @@ def prepare(q, k, v):
     maps = [described(q, ROWS), described(k, COLS), described(v, COLS)]
 
     def step():
-        attend[triton.cdiv(queries, 2 * ROWS), heads](*maps, y, queries, keys, unit, STAGES=STAGES, TURNS=TURNS, num_warps=4)
+        grid = (heads, triton.cdiv(queries, 2 * ROWS))
+        attend[grid](*maps, y, queries, keys, unit, STAGES=STAGES, TURNS=TURNS, CAUSAL=bool(causal), num_warps=4)
         return y
 
     return step

@@ -63,6 +63,29 @@ struct Attention {
     }
 };
 
+// The tiles of queries of all heads, in the order in which blocks take them, and how many tiles of keys their queries see.
+// If causal, later queries see more keys, so the last tile of every head comes first. Blocks take tiles in rounds, every other round
+// backwards, and so get equal work: of three blocks one takes tiles 0, 5 and 6, one takes 1, 4 and 7, one takes 2, 3 and 8.
+template <typename A, bool CAUSAL>
+struct Tiles {
+    static_assert(!CAUSAL || A::KEYS % ROWS == 0, "the diagonal of a warpgroup's queries lies in one tile of keys");
+    int heads, queries, keys, per_head, count;
+    __host__ __device__ Tiles(int heads, int queries, int keys)
+        : heads(heads), queries(queries), keys(keys), per_head(ceil_div(queries, A::QUERIES)), count(per_head * heads) {}
+    __device__ int head(int tile) const { return CAUSAL ? tile % heads : tile / per_head; }
+    // The first query of a tile, in its head.
+    __device__ int first(int tile) const { return (CAUSAL ? per_head - 1 - tile / heads : tile % per_head) * A::QUERIES; }
+    // How many tiles of keys the first `rows` queries of a tile see.
+    __device__ int steps(int tile, int rows) const {
+        return ceil_div(CAUSAL ? min(first(tile) + rows, min(queries, keys)) : keys, A::KEYS);
+    }
+    // The tile that a block takes after `tile`, which it took in round `round`.
+    __device__ int after(int tile, int round) const {
+        if (!CAUSAL) return tile + gridDim.x;
+        return tile + (round % 2 ? 2 * blockIdx.x + 1 : 2 * (gridDim.x - blockIdx.x) - 1);
+    }
+};
+
 // What a warpgroup holds of its 64 queries. A thread has 2 rows: elements with i = 0 and 1 of wgmma's layout.
 template <typename A>
 struct Rows {
@@ -70,6 +93,8 @@ struct Rows {
     uint32_t shares[A::KEYS / 4];              // of the tile before, as pairs of bf16
     float top[2], total[2], shrink[2];         // total: of this thread's columns
 
+    // The query that is a thread's row i, where the warpgroup's first one is `first`.
+    __device__ static int row(int first, int i) { return first + threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4 + 8 * i; }
     // Starts scores = q k^T. The caller commits.
     __device__ void multiply_keys(const typename A::Shared& shared, int stage, int warpgroup) {
         hold(scores);
@@ -94,12 +119,14 @@ struct Rows {
         wgmma_commit();
     }
     // Keys from `keys` on, of the tile's, get no share.
-    __device__ void mask(int keys) {
+    __device__ void mask(int keys) { mask(keys, keys); }
+    // The same where a thread's two rows see another number of keys each.
+    __device__ void mask(int first, int second) {
 #pragma unroll
         for (int j = 0; j < A::KEYS / 8; j++) {
 #pragma unroll
             for (int e = 0; e < 4; e++) {
-                if (8 * j + int(threadIdx.x) % 4 * 2 + e % 2 >= keys) scores[4 * j + e] = -INFINITY;
+                if (8 * j + int(threadIdx.x) % 4 * 2 + e % 2 >= (e < 2 ? first : second)) scores[4 * j + e] = -INFINITY;
             }
         }
     }
@@ -147,7 +174,7 @@ struct Rows {
             all += __shfl_xor_sync(~0u, all, 1);
             all += __shfl_xor_sync(~0u, all, 2);
             const float part = 1 / all;
-            const int row = first + threadIdx.x % WARPGROUP / 32 * 16 + threadIdx.x % 32 / 4 + 8 * i;
+            const int row = this->row(first, i);
             if (row >= queries) continue;
 #pragma unroll
             for (int j = 0; j < DIM / 8; j++) {

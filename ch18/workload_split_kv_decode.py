@@ -1,4 +1,4 @@
-"""Decode attention of one layer for few requests with long contexts, over the paged cache of paged_attn. Widths are those of Llama 3 8B."""
+"""Decode attention of one layer for few requests with long contexts, over paged_decode's cache. Widths are those of Llama 3 8B."""
 
 from shared_paged_cache import inputs, outputs, reference, work
 

@@ -3,15 +3,18 @@
     ./setup.sh python labs/ultimate_moe_inference/run_full_analysis.py [--quick] [--profile hta]
 
 --quick times two calls a side instead of measuring until it is decided. A second call with the same --folder goes on. A profile leaves a
-Chrome trace for each layer in profiling/, for Perfetto, and for HolisticTraceAnalysis, which read_by_hta.py asks.
+Chrome trace for each layer in profiling/, for Perfetto, and for HolisticTraceAnalysis, which read_by_hta.py asks. Its answers, put into
+the folder as hta.json, stand beside ours in the next call's report.
 """
 
 import argparse
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 from common.python.errors import ExitCode
+from common.python.report.rows import machine_text
 from labs.ultimate_moe_inference import trace_breakdown
 from labs.ultimate_moe_inference.scaling_study import compare_optimizations, roofline_analyzer
 from labs.ultimate_moe_inference.scaling_study.study import ROOT, TARGET, Unmeasured, bars, command_of, times_of
@@ -40,6 +43,24 @@ def picture(folder, name, svg):
     return f"![{name}]({name}.svg)\n"
 
 
+def origin(folder):
+    """Where the times of a run's folder come from: its day, machine, versions and commit."""
+    file = folder / "run.json"
+    if not file.exists():
+        return ""
+    run = json.loads(file.read_text())
+    return f" Measured on {run['started'][:10]}: {machine_text(run['environment'])}."
+
+
+def beside_hta(found, folder):
+    """The section that holds the breakdowns against HolisticTraceAnalysis' own; none without its answers."""
+    file = folder / "hta.json"
+    if not file.exists():
+        return []
+    said = "In µs. HolisticTraceAnalysis read the same traces by `read_by_hta.py`.\n"
+    return ["## HolisticTraceAnalysis and this report\n", said, trace_breakdown.beside_hta(found, json.loads(file.read_text()))]
+
+
 def traced(row, folder):
     """The sections of the traced steps."""
     found = trace_breakdown.read(trace_breakdown.collect(folder, times_of(row)))
@@ -61,14 +82,16 @@ def traced(row, folder):
         picture(folder, "temporal", drawn),
         "## Kernel breakdown\n",
         trace_breakdown.kernels(found),
-        "The traces are in `profiling/`, a file for each layer, for Perfetto. `read_by_hta.py` asks HolisticTraceAnalysis the same.\n",
+        "The run leaves a trace for each layer in `profiling/`, for Perfetto. `read_by_hta.py` asks HolisticTraceAnalysis the same.\n",
+        *beside_hta(found, folder),
     ]
 
 
 def report(row, options):
     """REPORT.md of a row; its drawings are written beside it."""
     sort = "quick, two calls a side" if options.quick else "measured until decided"
-    parts = [f"# {TARGET}\n", f"Idea: {row['idea'].rstrip('.')}. Times: {sort}.\n", "## Layers\n", compare_optimizations.report(row)]
+    idea = f"Idea: {row['idea'].rstrip('.')}. Times: {sort}.{origin(options.folder)}\n"
+    parts = [f"# {TARGET}\n", idea, "## Layers\n", compare_optimizations.report(row)]
     times = times_of(row)
     drawn = bars(
         "Time of a decode step", {side: {"": us} for side, us in times.items()}, {side: f"{us:,.0f} µs" for side, us in times.items()}
@@ -80,7 +103,7 @@ def report(row, options):
     except Unmeasured as reason:
         parts.append(f"{reason}\n")
     parts += traced(row, options.folder)
-    parts.append("## More\n\n[report.html](report.html) has intervals, proofs, kernels and, if they were asked for, profiles.\n")
+    parts.append("## More\n\nThe run's `report.html` has intervals, proofs, kernels and, if they were asked for, profiles.\n")
     return "\n".join(parts)
 
 

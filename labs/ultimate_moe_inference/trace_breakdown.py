@@ -129,6 +129,17 @@ def temporal(found: Mapping[str, Breakdown]) -> str:
     return table(["layer", "µs from first to last work", "idle", "computes", "only copies or communicates"], cells)
 
 
+def beside_hta(found: Mapping[str, Breakdown], document: Mapping[str, Any]) -> str:
+    """The table of the breakdowns in µs, each beside what read_by_hta.py's `document` has for the same trace."""
+    cells = []
+    for side, each in found.items():
+        theirs = document["sides"][side]
+        ours = {"span": each.span_ns, "idle": each.idle_ns, "compute": each.compute_ns, "other": each.other_ns}
+        cells.append([side, *(text for name, ns in ours.items() for text in (f"{ns / 1e3:.1f}", f"{theirs[name]:.1f}"))])
+    names = ("first to last work", "idle", "computes", "only copies")
+    return table(["layer", *(head for name in names for head in (name, "HTA"))], cells)
+
+
 def kernels(found: Mapping[str, Breakdown]) -> str:
     """The table of HolisticTraceAnalysis' get_gpu_kernel_breakdown: the kernels that took most, the others in one row, for each side."""
     cells = []

@@ -145,6 +145,23 @@ def test_the_report_of_traced_layers_has_both_breakdowns_and_their_drawings(tmp_
     assert sorted(file.name for file in (tmp_path / "profiling").iterdir()) == [f"{at}_{side}.json" for at, side in enumerate(TIMES)]
 
 
+def test_the_report_says_where_it_was_measured_and_what_hta_answers(tmp_path):
+    left_by_a_run(tmp_path, [row()])
+    environment = {"gpus": [{"name": "NVIDIA H200", "driver": "580.1"}], "packages": {"torch": "2.11.0"}}
+    (tmp_path / "run.json").write_text(json.dumps({"started": "2026-11-29T06:32:16+00:00", "environment": environment}))
+    place = tmp_path / study.TARGET.replace("/", "_").replace(":", "_")
+    place.mkdir()
+    step = SeenStep((GpuWork("gemm", "kernel", 0.0, 6000.0, 1, 7),), 0.0)
+    (place / "profile.chrome.json").write_text(chrome_trace({f"{study.TARGET}/{side}": step for side in TIMES}))
+    answers = {side: {"span": 6.0, "idle": 0.0, "compute": 6.0, "other": 0.0} for side in TIMES}
+    (tmp_path / "hta.json").write_text(json.dumps({"kinds": {}, "sides": answers}))
+    options = run_full_analysis.options_of(["--folder", str(tmp_path)])
+    text = run_full_analysis.report(row(), options)
+    assert "Measured on 2026-11-29: NVIDIA H200 (driver 580.1); torch 2.11.0.\n" in text
+    assert "| optimized | 6.0 | 6.0 | 0.0 | 0.0 | 6.0 | 6.0 | 0.0 | 0.0 |" in text
+    assert "](report.html)" not in text  # every link resolves where the report and its drawings alone are kept
+
+
 def drawing_in(folder, name):
     """The bars of a drawing that the report shows."""
     assert f"({name}.svg)" in (folder / "REPORT.md").read_text()

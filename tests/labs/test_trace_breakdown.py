@@ -56,6 +56,14 @@ def test_the_kernel_breakdown_is_that_of_hta(found, side):
     assert ours == {name: pytest.approx(times) for name, times in HTA["sides"][side]["kernels"].items()}
 
 
+def test_the_table_beside_hta_has_both_in_microseconds(found):
+    lines = trace_breakdown.beside_hta(found, HTA).splitlines()[2:]
+    assert [line.split(" | ")[0] for line in lines] == [f"| {side}" for side in found]
+    for line in lines:
+        cells = line.strip("| ").split(" | ")[1:]
+        assert cells[0::2] == cells[1::2]  # ours and HTA's
+
+
 def test_the_times_of_kinds_are_those_of_hta(found):
     ours = {}
     for each in found.values():

@@ -313,6 +313,11 @@ T take_from(int lane, T value) {
 }
 }  // namespace on_cpu
 template <typename T>
+T __shfl_sync(unsigned mask, T value, int lane) {
+    on_cpu::require(mask == ~0u, "a shuffle that not all lanes take part in");
+    return on_cpu::take_from(lane, value);
+}
+template <typename T>
 T __shfl_xor_sync(unsigned mask, T value, int lanes) {
     on_cpu::require(mask == ~0u, "a shuffle that not all lanes take part in");
     return on_cpu::take_from(threadIdx.x % 32 ^ lanes, value);
