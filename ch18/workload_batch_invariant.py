@@ -1,6 +1,7 @@
 """The end of a decode step for a batch of requests: attention over paged keys and values, RMSNorm, and logits. Llama 3 8B's widths.
 
 `same` is where a side tells which share of the logits of some requests has the same bits when each request is decoded alone.
+Lengths are at least 1.
 """
 
 import shared_paged_cache as paged
@@ -40,6 +41,8 @@ WORKLOAD = Workload(
     check_at=(
         {"sequences": 1, "shortest": 3, "longest": 3, "heads": 2, "kv_heads": 1, "dim": 16, "vocabulary": 33},
         {"sequences": 3, "shortest": 7, "longest": 200, "heads": 8, "kv_heads": 2, "dim": 32, "vocabulary": 100},
+        {"sequences": 1, "shortest": 1, "longest": 1, "heads": 2, "kv_heads": 1, "dim": 16, "vocabulary": 33},
+        {"sequences": 2, "shortest": 17, "longest": 4097, "heads": 2, "kv_heads": 1, "dim": 64, "vocabulary": 100},
     ),
     work=work,
     rtol=2.0**-7,  # answers of attention are rounded to bf16, and so are logits, of unit scale

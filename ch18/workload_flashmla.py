@@ -1,6 +1,7 @@
 """Decode with multi-head latent attention, DeepSeek-V3's widths: a token's keys and values of all heads come from one latent vector.
 
 `latent` [sequences, context, kv_rank + rope] is what has to be kept. Head h's key is (k_up[h] latent, rope), its value v_up[h] latent.
+A context has at least 1 token.
 """
 
 import torch
@@ -39,6 +40,8 @@ WORKLOAD = Workload(
         {"sequences": 1, "context": 1, "heads": 16, "kv_rank": 512, "rope": 64, "nope": 16},
         {"sequences": 2, "context": 100, "heads": 32, "kv_rank": 512, "rope": 64, "nope": 32},
         {"sequences": 1, "context": 1000, "heads": 80, "kv_rank": 512, "rope": 64, "nope": 128},  # heads of two blocks, one not full
+        {"sequences": 2, "context": 17, "heads": 16, "kv_rank": 512, "rope": 64, "nope": 16},
+        {"sequences": 1, "context": 4097, "heads": 16, "kv_rank": 512, "rope": 64, "nope": 16},
     ),
     work=lambda sequences, context, heads, kv_rank, rope, nope: {
         "bf16": 2 * sequences * heads * (context * (2 * kv_rank + rope) + 2 * nope * kv_rank),

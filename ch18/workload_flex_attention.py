@@ -1,6 +1,7 @@
 """Prefill attention over packed documents: a token sees the earlier tokens of its document, and of those the last `window`. bf16.
 
 A sequence of `tokens` holds `documents` of unequal lengths, one after the other. `document` has the number of each token's document.
+A token sees itself: `window` is at least 1.
 """
 
 import torch
@@ -45,6 +46,8 @@ WORKLOAD = Workload(
     check_at=(
         {"heads": 1, "tokens": 17, "documents": 2, "window": 100, "dim": 16},
         {"heads": 2, "tokens": 300, "documents": 3, "window": 40, "dim": 64},
+        {"heads": 1, "tokens": 1, "documents": 1, "window": 1, "dim": 16},
+        {"heads": 1, "tokens": 4097, "documents": 3, "window": 300, "dim": 16},
     ),
     constants=("document",),
     work=lambda heads, tokens, documents, window, dim: {

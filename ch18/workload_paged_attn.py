@@ -13,6 +13,7 @@ from shared_mixed_steps import EPS, chunks_of, inputs, outputs, work
 
 from common import Precision, Workload
 
+ONE = {"sequences": 1, "page": 16, "heads": 1, "kv_heads": 1, "dim": 64, "wide": 16}
 SMALL = {"page": 16, "heads": 8, "kv_heads": 2, "dim": 64}
 
 
@@ -43,7 +44,7 @@ WORKLOAD = Workload(
     time_at={"sequences": 16, "context": 1024, "chunk": 64, "page": 16, "heads": 32, "kv_heads": 8, "dim": 128, "wide": 14336},
     cpu_at=None,  # a CPU has no graphs, and Triton's interpreter checks a kernel, it does not race
     check_at=(
-        {"sequences": 1, "context": 1, "chunk": 1, "page": 16, "heads": 1, "kv_heads": 1, "dim": 64, "wide": 16},
+        *({**ONE, "context": tokens, "chunk": tokens} for tokens in (1, 17, 4097)),
         {**SMALL, "sequences": 17, "context": 40, "chunk": 24, "wide": 80},  # the last chunk is short; rows of two tiles
         {**SMALL, "sequences": 2, "context": 150, "chunk": 200, "page": 128, "wide": 112},  # the whole prompt, some tiles of keys
     ),

@@ -1,6 +1,7 @@
 """Decode attention of one layer over a paged cache: each of `sequences` has one query and a length of its own.
 
 Pages have 16 tokens and lie in any order; the table says where. Heads and widths at the timed shape are those of Llama 3 8B.
+Lengths are at least 1.
 """
 
 from shared_paged_cache import inputs, outputs, reference, work
@@ -17,6 +18,7 @@ WORKLOAD = Workload(
         {"sequences": 1, "shortest": 1, "longest": 1, "heads": 1, "kv_heads": 1, "dim": 64},
         {"sequences": 3, "shortest": 7, "longest": 33, "heads": 8, "kv_heads": 2, "dim": 64},  # a page with one token
         {"sequences": 2, "shortest": 17, "longest": 200, "heads": 16, "kv_heads": 2, "dim": 128},  # some tiles, the last of them short
+        {"sequences": 2, "shortest": 17, "longest": 4097, "heads": 4, "kv_heads": 1, "dim": 64},
     ),
     constants=("table", "lengths"),
     work=work,
