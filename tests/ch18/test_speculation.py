@@ -1,5 +1,7 @@
 """Chapter 18: speculation by a chain and by a tree says, greedily, what the trained model says alone, for 200 prompts held out.
 
+Sampled, a draft's distribution changes nothing: tokens are distributed as the trained model's.
+
 The models compute in float32: in bfloat16 two tokens may have the same logit, and which is the larger one depends on the order of sums.
 """
 
@@ -18,12 +20,23 @@ from common.python.child.sides.assets import read_asset
 from common.python.child.sides.loader import import_file
 from common.python.project import PROJECT_ROOT
 from common.serving.dense_cache import DenseCache, dense_step
+from common.serving.sampler import accept_sampled, distribution, sample
 from common.serving.speculation import Rounds
 from common.tensor_files import read_tensors
 from tests.support.chapters import modules_of
+from tests.support.chi_square import fits
 
 SIDES = ["optimized_speculative_decoding", "optimized_multi_draft_speculative"]
 PROMPTS, LENGTHS, LONGEST, SLOTS = 200, (17, 32, 45, 64), 16, 50
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    """Beside other tests, threads do little but wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 def trained(name, config):
@@ -109,3 +122,28 @@ def test_a_draft_that_stands_against_the_target_is_seen(side, models, prompts, a
     monkeypatch.setattr(Rounds, "_agreed", first_stands)
     said, _ = answers(side, models, prompts[:8], monkeypatch)
     assert said != alone[:8]
+
+
+def behind(weights, config, tokens):
+    """Logits [sequences, vocabulary] behind tokens [sequences, count]."""
+    cache = DenseCache(config, sequences=len(tokens), capacity=tokens.shape[1], device="cpu")
+    return dense_step(weights, config, cache, tokens)[:, -1]
+
+
+@pytest.mark.slow
+def test_sampled_tokens_are_distributed_as_the_targets(models, prompts):
+    weights, config, *draft = models
+    prompt, samples, generator = torch.tensor(prompts[:1]), 20_000, torch.Generator().manual_seed(18)
+    every = torch.cat((prompt.expand(config.vocabulary, -1), torch.arange(config.vocabulary)[:, None]), 1)
+    first, drafts = (distribution(behind(*model, prompt)) for model in ((weights, config), draft))
+    second = distribution(behind(weights, config, every))  # of each first token
+    drafted = sample(drafts.expand(samples, -1), generator)
+    targets = torch.stack((first.expand(samples, -1), second[drafted]), 1)
+    tokens, counts = accept_sampled(drafted[:, None], drafts.expand(samples, 1, -1), targets, generator)
+    stood = counts == 2
+    share = torch.minimum(first, drafts).sum().item()
+    assert stood.float().mean().item() == pytest.approx(share, abs=4 * (share * (1 - share) / samples) ** 0.5)
+    assert fits(tokens[:, 0].bincount(minlength=config.vocabulary), first[0]) > 0.001
+    assert fits(drafted.bincount(minlength=config.vocabulary), first[0]) < 1e-6  # what accepting always would say
+    likeliest = tokens[stood, 0].mode().values
+    assert fits(tokens[stood & (tokens[:, 0] == likeliest), 1].bincount(minlength=config.vocabulary), second[likeliest]) > 0.001
