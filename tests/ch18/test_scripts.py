@@ -61,6 +61,29 @@ def test_layers_share_a_block_mask():
     assert float(done.stdout.split()[-1]) < 1e-5
 
 
+def test_statistics_of_nvfp4_are_of_every_matrix(tmp_path):
+    done = ran("nvfp4_statistics.py", "--model", "byte_lm_draft", "--svg", tmp_path / "codes.svg")
+    assert done.returncode == 0, done.stderr
+    rows = {line.split()[0]: [float(word) for word in line.replace("%", "").split()[1:]] for line in done.stdout.splitlines()[2:-1]}
+    assert len(rows) == 1 + 2 * 6  # the embedding; queries, keys, values, outputs and two of the feed-forward in each layer
+    for scale, *codes, mean, worst in rows.values():
+        assert scale > 0
+        assert sum(codes) == pytest.approx(100, abs=0.4)  # eight rounded shares
+        assert codes[-1] >= 6.2  # a block of 16 has its largest weight
+        assert 0 < mean < worst < 18
+    assert (tmp_path / "codes.svg").read_text().count("<rect") == 1 + 8 * len(rows)
+
+
+def test_statistics_of_scales_that_are_wrong_are_seen():
+    code = "import sys, nvfp4_statistics as demo\n"
+    code += "plain = demo.restored\n"
+    code += "demo.restored = lambda q: plain(q._replace(factor=1.2 * q.factor))\n"
+    code += "sys.argv = ['x', '--model', 'byte_lm_draft']\nsys.exit(demo.main())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=PROJECT_ROOT / "ch18", timeout=200, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "found errors above 0.18" in done.stderr
+
+
 @needs_nvcc
 def test_flashmla_kernel_finds_a_nan_before_right_values(tmp_path):
     """Its comparison is the host's, so no GPU is needed."""
