@@ -11,6 +11,12 @@ def smoothed(losses, steps):
     return [sum(losses[max(0, at - steps + 1) : at + 1]) / min(at + 1, steps) for at in range(len(losses))]
 
 
+def last_losses(curves):
+    """The number of steps in a tenth, at least 1, and by name the mean loss of the last of them."""
+    tenth = max(min(map(len, curves.values())) // 10, 1)
+    return tenth, {name: sum(losses[-tenth:]) / tenth for name, losses in curves.items()}
+
+
 def drawn(curves):
     """SVG of nats a byte over steps: each run as it is, thin, and its mean over a twentieth of the steps, thick."""
     count = max(len(losses) for losses in curves.values())
