@@ -225,7 +225,7 @@ def test_ceilings_that_are_none_of_the_rows_give_no_constants(chapter, tmp_path,
     run = of_a_machine(tmp_path / "a", 1024, h2d=40e9, **changes)
     assert kept(chapter, run, hidden=("--hidden", "1e9 / h2d")) == 0
     assert the_sweep(chapter).values[0].own == {}
-    assert "as a share of `1e9 / h2d`." in results(chapter)
+    assert "as a share of `1e9 / h2d`, with the constants of the model's card, of another GPU." in results(chapter)
 
 
 def test_the_slower_side_lies_higher_and_bars_hold_their_dots(chapter, tmp_path):
