@@ -10,7 +10,8 @@ def table_of(found):
     """What losses.json says in the README: an introduction, the picture, and a table's head and rows."""
     settings, (tenth, last) = found["settings"], last_losses(found["losses"])
     told = f"{settings['steps']} steps of {settings['sequences']} texts of {settings['length']} bytes, seed {settings['seed']}"
-    rows = [(name, f"{loss:.4f}", f"{100 * (loss / last['bf16'] - 1):+.2f} %") for name, loss in last.items()]
+    over = {name: f"{100 * (loss / last['bf16'] - 1):+.2f} %" for name, loss in last.items() if name != "bf16"}
+    rows = [(name, f"{loss:.4f}", over.get(name, "")) for name, loss in last.items()]
     head = ("linear layers", f"nats per byte, mean of the last {tenth} steps", "over bf16")
     return f"Losses by step, {told}", drawn(found["losses"]), head, rows
 
