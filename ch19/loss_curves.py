@@ -1,10 +1,13 @@
 """Train byte_lm from the same weights on the same text with BF16 and with FP8 linear layers, and draw both losses.
 
-    ./setup.sh python ch19/loss_curves.py [--recipe tiles|tensor] [--steps 300] [--folder artifacts/loss_curves]
+    ./setup.sh python ch19/loss_curves.py [--recipe tiles|tensor] [--steps 500] [--folder artifacts/loss_curves]
 
 FP8 is e4m3 in all three products of a layer. `tiles` has DeepSeek-V3's scales (arXiv:2412.19437): one for each 128 values along the sum,
 and one for each 128 x 128 of a weight. `tensor` has one for each tensor. Rounded values are multiplied and summed in float32, then rounded
 to BF16. So the losses are FP8's on any device; no time is claimed. A call with the same folder goes on where the last ended.
+
+Writes losses.json and losses.svg. To show them in the README: copy the first to ch19/loss_curves_h200.json, say, and run
+tools/checks/readme_tables.py.
 """
 
 import argparse
@@ -16,7 +19,8 @@ import torch
 from shared_byte_text import text
 from shared_byte_training import CONFIG, loss_of
 from shared_fp8_rounding import linear_in_bf16, linear_of
-from shared_loss_lines import drawn
+from shared_loss_lines import drawn, last_losses
+from shared_run_origin import origin_of
 
 from common.models.decoder import init
 from common.models.train_byte_lm import blocks_at, rate_at
@@ -40,7 +44,7 @@ def options_of(arguments):
     """The command line's flags."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--recipe", choices=("tiles", "tensor"), default="tiles", help="which values share a scale (default: tiles)")
-    parser.add_argument("--steps", type=at_least(2), default=300, help="steps of AdamW (default: 300)")
+    parser.add_argument("--steps", type=at_least(2), default=500, help="steps of AdamW (default: 500)")
     parser.add_argument("--sequences", type=at_least(1), default=16, help="texts a step (default: 16)")
     parser.add_argument("--length", type=at_least(2), default=256, help="bytes of a text (default: 256)")
     parser.add_argument("--seed", type=at_least(0), default=0, help="draws weights and texts (default: 0)")
@@ -59,7 +63,7 @@ def texts_of(options, step):
 def trained(options, name, linear):
     """The loss of every step, in nats a byte, with a checkpoint in between."""
     file = options.folder / f"{name}.pt"
-    settings = {key: getattr(options, key) for key in ("steps", "sequences", "length", "seed")}
+    settings = {key: vars(options)[key] for key in ("steps", "sequences", "length", "seed")}
     weights = {key: w.requires_grad_() for key, w in init(CONFIG, torch.Generator(DEVICE).manual_seed(options.seed)).items()}
     optimizer = torch.optim.AdamW(weights.values(), betas=(0.9, 0.95), weight_decay=0.0)
     losses = []
@@ -96,15 +100,15 @@ def main(arguments=None):
     options.folder.mkdir(parents=True, exist_ok=True)
     fp8 = f"fp8_{options.recipe}"
     curves = {name: trained(options, name, linear) for name, linear in (("bf16", linear_in_bf16), (fp8, linear_of(options.recipe)))}
-    (options.folder / "losses.json").write_text(json.dumps(curves))
-    (options.folder / "losses.svg").write_text(drawn(curves))
-    tenth = max(options.steps // 10, 1)
-    last = {name: sum(losses[-tenth:]) / tenth for name, losses in curves.items()}
+    told = {key: vars(options)[key] for key in ("recipe", "steps", "sequences", "length", "seed")}
+    kept = {name: [round(loss, 5) for loss in losses] for name, losses in curves.items()}
+    (options.folder / "losses.json").write_text(json.dumps(origin_of(DEVICE) | {"settings": told, "losses": kept}) + "\n")
+    (options.folder / "losses.svg").write_text(drawn(kept))
+    tenth, last = last_losses(kept)
     for name, loss in last.items():
         print(f"{name}: {loss:.4f} nats/byte, mean of the last {tenth} steps")
-    print(
-        f"{fp8} - bf16: {last[fp8] - last['bf16']:+.4f} nats/byte, {(last[fp8] / last['bf16'] - 1):+.2%}; {options.folder / 'losses.svg'}"
-    )
+    apart = last[fp8] - last["bf16"]
+    print(f"{fp8} - bf16: {apart:+.4f} nats/byte, {apart / last['bf16']:+.2%}; {options.folder / 'losses.svg'}")
 
 
 if __name__ == "__main__":

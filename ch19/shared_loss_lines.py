@@ -6,9 +6,25 @@ WIDTH, HEIGHT, LEFT, TOP = 900, 360, 60, 40
 COLORS = ("#369", "#a33", "#383")
 
 
+def table_of(found):
+    """What losses.json says in the README: an introduction, the picture, and a table's head and rows."""
+    settings, (tenth, last) = found["settings"], last_losses(found["losses"])
+    told = f"{settings['steps']} steps of {settings['sequences']} texts of {settings['length']} bytes, seed {settings['seed']}"
+    over = {name: f"{100 * (loss / last['bf16'] - 1):+.2f} %" for name, loss in last.items() if name != "bf16"}
+    rows = [(name, f"{loss:.4f}", over.get(name, "")) for name, loss in last.items()]
+    head = ("linear layers", f"nats per byte, mean of the last {tenth} steps", "over bf16")
+    return f"Losses by step, {told}", drawn(found["losses"]), head, rows
+
+
 def smoothed(losses, steps):
     """The mean of each loss and the `steps` - 1 before it."""
     return [sum(losses[max(0, at - steps + 1) : at + 1]) / min(at + 1, steps) for at in range(len(losses))]
+
+
+def last_losses(curves):
+    """The number of steps in a tenth, and by name the mean loss of the last of them."""
+    tenth = max(min(map(len, curves.values())) // 10, 1)
+    return tenth, {name: sum(losses[-tenth:]) / tenth for name, losses in curves.items()}
 
 
 def drawn(curves):

@@ -50,7 +50,11 @@ def test_curves_are_drawn_and_a_second_call_trains_nothing_again(tmp_path):
     first = ran(*SMALL, "--folder", tmp_path)
     assert first.returncode == 0, first.stderr
     assert "fp8_tiles - bf16: " in first.stdout
-    curves = json.loads((tmp_path / "losses.json").read_text())
+    told = json.loads((tmp_path / "losses.json").read_text())
+    curves = told["losses"]
+    assert told["settings"] == {"recipe": "tiles", "steps": 3, "sequences": 1, "length": 16, "seed": 0}
+    assert told["device"]
+    assert told["origin"]["torch"] == torch.__version__
     assert [len(losses) for losses in curves.values()] == [3, 3]
     assert 4 < curves["bf16"][0] < 6  # near ln 256, 5.5: less where text repeats a byte, since embedding and head share weights
     assert curves["bf16"] != curves["fp8_tiles"]

@@ -1,9 +1,14 @@
-"""ch19:mxfp8_moe: integers round to e4m3 as PyTorch's cast does, blocks as the codec does, and Blackwell multiplies both with scales."""
+"""ch19:mxfp8_moe: integers round to e4m3 as PyTorch's cast does, blocks as the codec does, and Blackwell multiplies e4m3 with scales.
+
+Products of 4 bits with scales are compiled too, of a kernel that no pair has.
+"""
 
 import os
 import re
 import subprocess
 import sys
+
+import pytest
 
 from tests.support.teeth import ROOT
 
@@ -39,6 +44,17 @@ source = ASTSource(mxfp8_grouped, signature, constexprs={"ROWS": ROWS, "COLS": C
 print(compile(source, target=GPUTarget("cuda", 100, 32), options={"num_warps": 8}).asm["ptx"])
 """
 
+FOUR_BITS = """
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource, compile
+from tests.ch19.triton_fp4_product import fp4_product
+
+pointers = {"x": "*u8", "x_scales": SCALES, "w": "*u8", "w_scales": SCALES, "y": "*bf16"}
+signature = pointers | {"cols": "i32", "k": "i32"} | dict.fromkeys(("SIDE", "DEPTH", "BLOCK"), "constexpr")
+source = ASTSource(fp4_product, signature, constexprs={"SIDE": 128, "DEPTH": 128, "BLOCK": BLOCK})
+print(compile(source, target=GPUTarget("cuda", 100, 32), options={"num_warps": 8}).asm["ptx"])
+"""
+
 
 def ran(program, folder, **more):
     here = os.environ | {"PYTHONPATH": f"{ROOT / 'ch19'}:{ROOT}", "TRITON_CACHE_DIR": str(folder)} | more
@@ -54,3 +70,14 @@ def test_integers_round_as_casts_do(tmp_path):
 def test_blackwells_products_take_the_scales(tmp_path):
     products = set(re.findall(r"tcgen05\.mma[\w.:]*", ran(COMPILED, tmp_path)))
     assert products == {"tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::1X"}
+
+
+@pytest.mark.parametrize(
+    ("scales", "block", "kind"),
+    [("*u8", 32, "mxf4.block_scale.scale_vec::2X"), ("*fp8e4nv", 16, "mxf4nvf4.block_scale.scale_vec::4X")],
+    ids=["MXFP4", "NVFP4"],
+)
+def test_blackwells_products_of_four_bits_take_the_scales(tmp_path, scales, block, kind):
+    ptx = ran(f"SCALES, BLOCK = {scales!r}, {block}\n{FOUR_BITS}", tmp_path)
+    assert ".target sm_100a" in ptx
+    assert set(re.findall(r"tcgen05\.mma[\w.:]*", ptx)) == {f"tcgen05.mma.cta_group::1.kind::{kind}"}

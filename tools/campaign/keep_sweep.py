@@ -13,27 +13,33 @@ from pathlib import Path
 
 from common.python.command import Arguments, exit_with
 from common.python.errors import BenchmarkError, ExitCode
+from common.python.gate.predicted import card_from
+from common.python.machine.ceilings import MachineCeilings, ceilings_of
+from common.python.pairs.predictions import names_in
 from common.python.pairs.serving import LOAD
 from common.python.project import PROJECT_ROOT
-from common.python.results import Metrics, PairResult
+from common.python.report.run_folder import RUN_FILE
+from common.python.results import Metrics, PairResult, Run
 from common.python.storage import document_text, read_document, write_whole
-from tools.campaign.sweeps import Loads, LoadSweep, Sweeps, TimeSweep, kept_path, read_kept, sweep_of
+from tools.campaign.sweeps import Loads, LoadSweep, OwnConstant, Sweeps, TimeSweep, kept_path, read_kept, sweep_of
 
 
 def kept(runs: Iterable[Path], root: Path, hidden: str = "") -> dict[Path, Loads | Sweeps]:
     """What the files below `root` should be, by path, with the rows of `runs`. Raises BenchmarkError, naming the file of a run.
 
-    `hidden` is the equation of what the optimized sides hide, "" where they hide nothing.
+    `hidden` is the equation of what the optimized sides hide, "" where they hide nothing. Its constants are those that `peak` measured on
+    the machine of a run, where run.json beside the file has them, else those of the model's card.
     """
     by_load: dict[tuple[Path, str], LoadSweep] = {}
     by_entry: dict[tuple[Path, str, str], TimeSweep] = {}
     for path in runs:
+        ceilings = _own_ceilings(path) if hidden else None
         for row in read_document(path, Metrics).rows:
             workload, name = root / row.workload_file, row.target.partition(":")[2]
             if not workload.is_file():
                 raise BenchmarkError(f"{path}: found no {row.workload_file} in this tree; expected a run of its pairs")
             try:
-                sweep = _swept(row, hidden)
+                sweep = _swept(row, hidden, ceilings)
                 if isinstance(sweep, LoadSweep):
                     place = kept_path(workload.parent, Loads, sweep.key), name
                     by_load[place] = by_load[place].joined(sweep) if place in by_load else sweep
@@ -62,14 +68,32 @@ def _with_times(found: Mapping[tuple[Path, str, str], TimeSweep]) -> dict[Path, 
     return files
 
 
-def _swept(row: PairResult, hidden: str) -> LoadSweep | TimeSweep:
+def _own_ceilings(path: Path) -> MachineCeilings | None:
+    """The ceilings of the GPU that the run of `path` was held against; None without a run.json beside it, and without ceilings in that."""
+    run = path.with_name(RUN_FILE)
+    return ceilings_of(read_document(run, Run)).get("cuda") if run.is_file() else None
+
+
+def _own(hidden: str, row: PairResult, ceilings: MachineCeilings | None) -> dict[str, OwnConstant]:
+    """Constants of `hidden` that were measured on the GPU of `row`, as of the time that its origin tells."""
+    if not (row.origin and ceilings and ceilings.measured == row.origin.ceilings):
+        return {}
+    if not row.origin.gpus[0].endswith(f" {ceilings.machine}"):
+        return {}
+    measured = card_from(ceilings).constants
+    return {name: OwnConstant(value=measured[name].value, unit=measured[name].unit) for name in sorted(names_in(hidden) & measured.keys())}
+
+
+def _swept(row: PairResult, hidden: str, ceilings: MachineCeilings | None) -> LoadSweep | TimeSweep:
     """What one row swept, with the equation of what is hidden, which every value must fill."""
     sweep = sweep_of(row)
     if not hidden:
         return sweep
     if isinstance(sweep, LoadSweep):
         raise BenchmarkError(f"found --hidden with a sweep of {LOAD}; expected a sweep of times")
-    sweep = sweep.model_copy(update={"hidden": hidden})
+    own = _own(hidden, row, ceilings)
+    values = tuple(each.model_copy(update={"own": own}) for each in sweep.values)
+    sweep = sweep.model_copy(update={"hidden": hidden, "values": values})
     for each in sweep.values:
         for side in each.sides:
             sweep.hidden_share(each, side)
@@ -84,7 +108,8 @@ def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:
         "--hidden",
         default="",
         metavar="EQUATION",
-        help="seconds that the optimized side hides behind other work, as in a `predicts:` line: what share of them it saved is shown too",
+        help="seconds that the optimized side hides behind other work, as in a `predicts:` line: what share of them it saved is shown too; "
+        "constants are those of run.json beside METRICS, if `peak` ran there, else those of the model's card",
     )
     try:
         given = parser.parse_args(arguments)

@@ -104,19 +104,27 @@ class SweptSide(Document):
     gain: Interval | None = None
 
 
+class OwnConstant(Document):
+    """A constant of equations as `peak` measured it on the machine of a run, not on the card's."""
+
+    value: float = Field(gt=0)
+    unit: str
+
+
 class SweptValue(Document):
-    """All sides at one value of the swept entry."""
+    """All sides at one value of the swept entry. `own` are constants of `hidden` that go before the card's, by name."""
 
     value: Entry
     process_pairs: int
     sides: dict[str, SweptSide]
+    own: dict[str, OwnConstant] = {}
 
 
 class TimeSweep(Record):
     """A pair's times at several values of one entry of its shape, rising where those are numbers.
 
     Another `goal` than time has its `unit`. `hidden` is an equation in seconds, as of a `predicts:` line, of what the optimized side hides
-    behind other work; "" where nobody asked what share of it is hidden.
+    behind other work; "" where nobody asked what share of it is hidden. Its constants are those of a value's `own`, or of the model's card.
     """
 
     entry: str
@@ -151,7 +159,8 @@ class TimeSweep(Record):
         speedup = at.sides[side].speedup
         if not (self.hidden and speedup):
             return None
-        whole_ns = 1e9 * calculate(self.hidden, self.shape_at(at.value), card_for(self.gpu))
+        own = {name: constant.value for name, constant in at.own.items()}
+        whole_ns = 1e9 * calculate(self.hidden, own | self.shape_at(at.value), card_for(self.gpu))
         if not whole_ns:
             raise BenchmarkError(f"found `{self.hidden}`, which is 0 s at {self.entry}={at.value}; expected a time above 0")
         baseline_ns = at.sides[BASELINE].time_ns.estimate

@@ -93,12 +93,13 @@ def _table(kind: str, title: str, constants: Mapping[str, Constant]) -> list[str
         f"| `{name}` | {each_value} | {unit} | {constant.what} |"
         for name, constant in constants.items()
         if constant.kind == kind
-        for each_value, unit in [_scaled(constant)]
+        for each_value, unit in [scaled(constant)]
     ]
     return [f"## {title}", "", "| constant | value | unit | what it is |", "| --- | ---: | --- | --- |", *rows, ""]
 
 
-def _scaled(constant: Constant) -> tuple[str, str]:
+def scaled(constant: Constant) -> tuple[str, str]:
+    """Its value in a unit that suits its size, and that unit."""
     value, unit = constant.value, constant.unit
     if unit == "s":
         name, size = next(scale for scale in _SECONDS if value >= scale[1])

@@ -1,10 +1,11 @@
 """Writes what is generated of READMEs and docs, or says what differs.
 
-The front page's; of bars, adversaries, traced roles and ping-pongs, bandwidths and searches.
+The front page's; of bars, adversaries, traced roles and ping-pongs, bandwidths, searches and recordings.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from common.python.command import exit_with
@@ -19,6 +20,8 @@ from common.python.session.planning import claims_of
 from tools.checks import adversaries, front_page
 from tools.checks.bandwidths import MARKER, SUITES, bandwidths
 from tools.checks.pingpong import DEMOS, pingpong
+from tools.checks.recordings import SCRIPTS as RECORDERS
+from tools.checks.recordings import recordings
 from tools.checks.searches import MARKER as SEARCHES
 from tools.checks.searches import SCRIPTS, searches
 from tools.checks.written_tables import NOT_MEASURED, read_readme, rows, with_table, write_or_check
@@ -98,25 +101,25 @@ def rewritten(root: Path) -> dict[Path, str]:
         for name, text in tables.items():
             whole = with_table(page, whole, name, text)
         found[page] = whole
-    for demo in sorted(root.glob("ch*/*_overlap_trace.cu")):
-        readme = demo.with_name(README)
-        text = found.get(readme) or read_readme(readme, "the README of a chapter with a traced demo")
-        found[readme] = with_table(readme, text, demo.stem, roles_text(demo))
-    for demo in sorted(root.glob(DEMOS)):
-        readme = demo.with_name(README)
-        text = found.get(readme) or read_readme(readme, "the README of a chapter with a traced demo")
-        shown, pictures = pingpong(demo)
-        found |= {readme: with_table(readme, text, demo.stem, shown), **pictures}
-    for suite in sorted(root.glob(SUITES)):
-        readme = suite.with_name(README)
-        text = found.get(readme) or read_readme(readme, "the README of a chapter with a bandwidth suite")
-        shown, pictures = bandwidths(suite)
-        found |= {readme: with_table(readme, text, MARKER, shown), **pictures}
-    for script in sorted(root.glob(SCRIPTS)):
-        readme = script.with_name(README)
-        text = found.get(readme) or read_readme(readme, "the README of a chapter with a search for kernels")
-        found[readme] = with_table(readme, text, SEARCHES, searches(script))
+    for source, whose, name, (text, pictures) in _committed(root):
+        readme = source.with_name(README)
+        whole = found.get(readme) or read_readme(readme, f"the README of a chapter with {whose}")
+        found |= {readme: with_table(readme, whole, name, text), **pictures}
     return found
+
+
+def _committed(root: Path) -> Iterator[tuple[Path, str, str, tuple[str, Mapping[Path, str]]]]:
+    """What chapters' READMEs show of documents that are committed beside a file: that file, what it is, the marker, text and pictures."""
+    for demo in sorted(root.glob("ch*/*_overlap_trace.cu")):
+        yield demo, "a traced demo", demo.stem, (roles_text(demo), {})
+    for demo in sorted(root.glob(DEMOS)):
+        yield demo, "a traced demo", demo.stem, pingpong(demo)
+    for suite in sorted(root.glob(SUITES)):
+        yield suite, "a bandwidth suite", MARKER, bandwidths(suite)
+    for script in sorted(root.glob(SCRIPTS)):
+        yield script, "a search for kernels", SEARCHES, (searches(script), {})
+    for script in sorted(path for name in RECORDERS for path in root.glob(f"ch*/{name}")):
+        yield script, "a script that records", script.stem, recordings(script)
 
 
 def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:

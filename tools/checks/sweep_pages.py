@@ -7,11 +7,12 @@ from pathlib import Path
 
 from common.python.gate.expectations import key_text
 from common.python.pairs.goals import TIME
-from common.python.pairs.predictions import Prediction, card_for, is_model, predictions_of, timed_shapes
+from common.python.pairs.predictions import Constant, Prediction, card_for, is_model, names_in, predictions_of, timed_shapes
 from common.python.report.charts import Axis, speedup_axis
 from common.python.results import BASELINE, Interval
 from common.python.wording import DIGITS, figure_interval_text, interval_text, ratio_text, significant, speedup_text, time_text
 from tools.campaign.sweeps import Sweeps, SweptSide, SweptValue, TimeSweep, kept_in
+from tools.checks.cards import scaled
 from tools.checks.load_pages import provenances
 from tools.checks.measured_pairs import MeasuredPair
 from tools.checks.short_tables import share_text
@@ -57,7 +58,7 @@ def sweep_section(measured: MeasuredPair, sweep: TimeSweep) -> str:
     if len(sweep.values) > 1 and len({side for each in sweep.values for side in each.sides}) == 2:
         told.append(f"The largest speedup measured is at {entry} = {max(sweep.values, key=_speedup).value}.")
     if sweep.hidden:
-        told.append(f"**hidden** is the time saved over the baseline, as a share of `{sweep.hidden}`.")
+        told.append(f"**hidden** is the time saved over the baseline, as a share of `{sweep.hidden}`{_constants_told(sweep)}.")
     if entry in COUNTED:
         told.append(f"**{entry} per s** is `{entry}` divided by the time.")
     columns = {name: cell for name, cell in _columns(measured, sweep).items() if any(cell(*at) for at in _lines(sweep))}
@@ -69,6 +70,19 @@ def sweep_section(measured: MeasuredPair, sweep: TimeSweep) -> str:
     body = ([str(each.value), side, *(cell(each, side) for cell in columns.values())] for each, side in _lines(sweep))
     counts = [each.process_pairs for each in sweep.values]
     return "\n\n".join([*parts, rows((entry, "side", *columns), body), provenances(sweep, counts, "value")])
+
+
+def _constants_told(sweep: TimeSweep) -> str:
+    """Which constants what is hidden is calculated with: those of the machine of the sweep, or the card's; "" where it names none."""
+    found: dict[str, dict[str, None]] = {}
+    for each in sweep.values:
+        for name, own in each.own.items():
+            found.setdefault(name, {})[" ".join(scaled(Constant(own.value, own.unit, "measured", name)))] = None
+    told = " and ".join(f"`{name}` = {' or '.join(texts)}" for name, texts in found.items())
+    if told:
+        return f", where {told} on that machine"
+    card = card_for(sweep.gpu)
+    return ", with the constants of the model's card, of another GPU" if card and names_in(sweep.hidden) & card.constants.keys() else ""
 
 
 def _lines(sweep: TimeSweep) -> Iterator[tuple[SweptValue, str]]:

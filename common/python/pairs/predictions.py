@@ -113,7 +113,7 @@ class Prediction:
     @property
     def names(self) -> frozenset[str]:
         """The constants and shape entries that the equation names."""
-        return frozenset() if self.over or not self.expression else _names(self.expression)
+        return frozenset() if self.over or not self.expression else names_in(self.expression)
 
     def value_at(self, shape: Mapping[str, object], card: Card | None) -> float:
         """What the equation comes to at `shape` with the constants of `card`. Raises BenchmarkError, naming the line."""
@@ -278,7 +278,7 @@ def _prediction(where: str, shape: str, body: str) -> Prediction:
         raise BenchmarkError(f"{where}: found {figure} in {unit}; expected {units}")
     if right and not ratio:
         try:
-            _names(right)
+            names_in(right)
         except BenchmarkError as error:
             raise BenchmarkError(f"{where}: {error}") from error
     over, factor = (ratio[2], float(ratio[1])) if ratio else ("", 0.0)
@@ -389,7 +389,8 @@ def calculate(expression: str, shape: Mapping[str, object], card: Card | None) -
 
 
 @cache
-def _names(expression: str) -> frozenset[str]:
+def names_in(expression: str) -> frozenset[str]:
+    """The constants and the shape's entries that an equation's right side names. Raises BenchmarkError for what is no arithmetic."""
     called = {id(node.func) for node in ast.walk(_parsed(expression)) if isinstance(node, ast.Call)}
     return frozenset(node.id for node in ast.walk(_parsed(expression)) if isinstance(node, ast.Name) and id(node) not in called)
 

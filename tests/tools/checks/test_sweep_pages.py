@@ -10,6 +10,8 @@ from common.python.pairs.predictions import card_of
 from common.python.results import Interval, Metrics, Origin, Share
 from common.python.storage import document_text, write_whole
 from tests.support.factories import a_row, a_timing
+from tests.support.factories import a_run as a_run_document
+from tests.support.synthetic_ceilings import a_ceiling, synthetic_ceilings
 from tests.tools.checks.test_load_pages import a_run as a_run_of_requests
 from tools.campaign import keep_sweep
 from tools.checks import pages
@@ -198,6 +200,32 @@ def test_the_share_that_is_hidden_is_what_was_saved_of_the_equation(chapter, tmp
         assert told in capsys.readouterr().err
     assert kept(chapter, a_run_of_requests(tmp_path / "b.json", 0.5), hidden=("--hidden", "1")) == ExitCode.USAGE
     assert "found --hidden with a sweep of arrival_poisson" in capsys.readouterr().err
+
+
+def of_a_machine(folder, *values, h2d, measured="2026-01-02", uuid="GPU-1"):
+    """The metrics.json of a run whose run.json has ceilings of a GPU."""
+    origin = ORIGIN.model_copy(update={"ceilings": "2026-01-02"})
+    ceilings = synthetic_ceilings(machine=uuid, measured=measured, ceilings=(a_ceiling("h2d", h2d, "bytes/s"),))
+    folder.mkdir()
+    write_whole(folder / "run.json", document_text(a_run_document(ceilings={"cuda": ceilings.model_dump(mode="json")})))
+    return a_run(folder / "metrics.json", *values, origin=origin)
+
+
+def test_what_is_hidden_is_relative_to_the_ceilings_of_the_runs_own_machine(chapter, tmp_path):
+    own, other = of_a_machine(tmp_path / "a", 1024, h2d=40e9), of_a_machine(tmp_path / "b", 4096, h2d=80e9)
+    assert kept(chapter, own, other, hidden=("--hidden", "8e-3 * 40e9 / h2d")) == 0  # of 8 ms 6 were saved, of 4 ms 16
+    section = results(chapter)
+    assert "as a share of `8e-3 * 40e9 / h2d`, where `h2d` = 40 GB/s or 80 GB/s on that machine." in section
+    assert "| 75.0 % [74.8, 75.2] |" in section
+    assert "| 400 % [" in section
+
+
+@pytest.mark.parametrize("changes", [{"measured": "2026-01-03"}, {"uuid": "GPU-2"}])
+def test_ceilings_that_are_none_of_the_rows_give_no_constants(chapter, tmp_path, changes):
+    run = of_a_machine(tmp_path / "a", 1024, h2d=40e9, **changes)
+    assert kept(chapter, run, hidden=("--hidden", "1e9 / h2d")) == 0
+    assert the_sweep(chapter).values[0].own == {}
+    assert "as a share of `1e9 / h2d`, with the constants of the model's card, of another GPU." in results(chapter)
 
 
 def test_the_slower_side_lies_higher_and_bars_hold_their_dots(chapter, tmp_path):
