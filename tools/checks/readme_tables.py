@@ -1,6 +1,6 @@
 """Writes what is generated of READMEs and docs, or says what differs.
 
-The front page's; of bars, adversaries, traced roles and ping-pongs, bandwidths, searches and engines beside others.
+The front page's; of bars, adversaries, traced roles and ping-pongs, bandwidths, searches, simulated fleets, and engines beside others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from common.python.project import PROJECT_ROOT
 from common.python.report.role_trace import RoleTrace, lines, read_role_trace, sentences
 from common.python.run.first_run import newer_than_measured
 from common.python.session.planning import claims_of
-from tools.checks import adversaries, beside_engines, front_page
+from tools.checks import adversaries, beside_engines, fleets, front_page
 from tools.checks.bandwidths import MARKER, SUITES, bandwidths
 from tools.checks.pingpong import DEMOS, pingpong
 from tools.checks.searches import MARKER as SEARCHES
@@ -116,6 +116,10 @@ def rewritten(root: Path) -> dict[Path, str]:
         readme = script.with_name(README)
         text = found.get(readme) or read_readme(readme, "the README of a chapter with a search for kernels")
         found[readme] = with_table(readme, text, SEARCHES, searches(script))
+    for script in sorted(root.glob(fleets.SCRIPTS)):
+        readme = script.with_name(README)
+        text = found.get(readme) or read_readme(readme, "the README of a chapter with simulated fleets")
+        found[readme] = with_table(readme, text, fleets.MARKER, fleets.fleets(script))
     for script in sorted(root.glob(beside_engines.SCRIPTS)):
         readme = script.with_name(README)
         text = found.get(readme) or read_readme(readme, "the README of a chapter with an engine beside another's")
