@@ -4,7 +4,8 @@ import torch
 import triton
 from shared_int4_kernel import LIFT, PLACES, int4_gemv
 
-ROWS, WARPS = 8, 2  # of a program, whose warps share its rows' columns
+ROWS, STAGES = 8, 3  # of a program
+MANY = 1 << 13  # rows: from here on a program is one warp; below, two share its rows' columns, to have more warps at work
 ROWS_IN_THE_INTERPRETER = 512  # which takes as long for a program, whatever its tile
 
 
@@ -22,8 +23,8 @@ def linear(q, divisors=None):
     factors = factors.to(words.device) / (1 if divisors is None else divisors.float())
 
     def multiply(x):
-        y = x.new_empty(1, rows)
-        meta = {"K": groups * group, "ROWS": at_once, "CHUNKS": 32 * WARPS, "num_warps": WARPS}
+        y, warps = x.new_empty(1, rows), 1 if rows >= MANY else 2
+        meta = {"K": groups * group, "ROWS": at_once, "CHUNKS": 32 * warps, "STAGES": STAGES, "num_warps": warps}
         int4_gemv[triton.cdiv(rows, at_once),](words, scales, x, factors, y, rows, **meta)
         return y
 

@@ -1,8 +1,9 @@
 """One vector times 4-bit weights: words are unpacked in registers, so only packed weights are read from memory.
 
-A thread loads 16 bytes of each of its rows, 32 weights a row, and the next 16 before it unpacks these. A code stays where it lies in its
-word: as a float the word's low bits are code * 16**place * 2**-149, a denormal number, and exact. So a weight takes a mask and one fused
-multiply-add, and no conversion. The input's factor undoes 16**place, and keeps products clear of underflow.
+A thread has 16 bytes of each of its rows at once, 32 weights a row; what comes next is copied into shared memory meanwhile (cp.async). A
+code stays where it lies in its word: as a float the word's low bits are code * 16**place * 2**-149, a denormal number, and exact. So a
+weight takes a mask and one fused multiply-add, and no conversion. The input's factor undoes 16**place, and keeps products clear of
+underflow.
 """
 
 import triton
@@ -47,14 +48,12 @@ def products(packed, scale, x, factors, first, K: tl.constexpr, CHUNKS: tl.const
 
 
 @triton.jit
-def int4_gemv(words, scales, x, factors, y, rows, K: tl.constexpr, ROWS: tl.constexpr, CHUNKS: tl.constexpr):
+def int4_gemv(words, scales, x, factors, y, rows, K: tl.constexpr, ROWS: tl.constexpr, CHUNKS: tl.constexpr, STAGES: tl.constexpr):
     """y = w (x * factors * PLACES / 2**LIFT), where w has K columns, in groups of 128."""
     row = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     total = tl.zeros((CHUNKS, ROWS), tl.float32)  # chunks first: a warp's lanes get neighbouring words of one row
-    packed, scale = fetched(words, scales, row, 0, K, CHUNKS)
-    for first in range(CHUNKS, K // 32, CHUNKS):
-        ahead, scale_ahead = fetched(words, scales, row, first, K, CHUNKS)
-        total += products(packed, scale, x, factors, first - CHUNKS, K, CHUNKS)
-        packed, scale = ahead, scale_ahead
-    total += products(packed, scale, x, factors, (K // 32 - 1) // CHUNKS * CHUNKS, K, CHUNKS)
+    for first in tl.range(0, K // 32, CHUNKS, num_stages=STAGES):
+        packed, scale = fetched(words, scales, row, first, K, CHUNKS)
+        if rows > 0:  # always; what is loaded within a branch is not copied ahead: inputs are in the L1
+            total += products(packed, scale, x, factors, first, K, CHUNKS)
     tl.store(y + row, (tl.sum(total, 0) * 2.0 ** (149 - LIFT)).to(y.dtype.element_ty), mask=row < rows)
