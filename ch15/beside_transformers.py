@@ -7,7 +7,8 @@ and once with all requests at a time. Every request comes at once and says how m
 the first request handed over until the last token is on the host. transformers' engine is its ContinuousBatchingManager, because
 `generate_batch` gives all requests one length; its attention is the one that it chooses, unless --attention names another. --graphs adds
 it with CUDA graphs, which it leaves off where attention needs a mask. Both do without cuDNN's attention, which is planned for each shape
-anew, and shapes change at every step. --cudnn gives it back to transformers. Exit 1 where a length or a token is wrong.
+anew, and shapes change at every step. --cudnn gives it back to transformers. Exit 1 where a length or a token is wrong. What --json
+writes, committed beside this file as beside_transformers_<gpu>.json, becomes a table of the README.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import statistics
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
@@ -28,8 +30,10 @@ from common.python.child.sides.inputs import Rand
 from common.python.child.sides.loader import load_side, load_workload
 from common.python.errors import BenchmarkError
 from common.python.gate.statistics import geometric_interval
+from common.python.machine.description import describe_machine
 from common.python.pairs.serving import Request
 from common.python.pairs.traces import draw_trace
+from common.python.project import PROJECT_ROOT
 
 FOLDER = Path(__file__).parent
 SIZES = {"requests": 1, "prompt": 4, "longest": 2, "mean": 2, "slots": 1, "more_layers": 0}  # the least of each
@@ -221,6 +225,15 @@ def show(report):
         print(f"{100 * row['same_answers']:>12.1f} %")
 
 
+def origin():
+    """Which commit serves, with which driver, and when."""
+    machine = describe_machine(PROJECT_ROOT)
+    told = {"commit": machine.project.commit, "dirty": machine.project.dirty} if machine.project else {}
+    if machine.gpus:
+        told["driver"] = machine.gpus[0].driver
+    return told | {"date": datetime.now(UTC).isoformat(timespec="seconds")}
+
+
 def measured(shape, options, device):
     """Build both models, serve the traces, and say all that was found."""
     serving = load_workload(FOLDER / "workload_continuous_batching.py").serving
@@ -252,6 +265,7 @@ def measured(shape, options, device):
         "engines": told,
         "rounds": rows,
         "compared": compared(engines, rows, answers),
+        "origin": origin(),
     }
 
 

@@ -1,55 +1,31 @@
-"""A matrix of 4-bit weights times one vector: words are unpacked in registers, so only packed weights are read from memory."""
+"""A matrix of 4-bit weights as a function of one vector."""
 
 import torch
 import triton
-import triton.language as tl
+from shared_int4_kernel import LIFT, PLACES, int4_gemv
 
-ROWS, GROUPS = 32, 8  # of a program's tile: 512 bytes a row
+ROWS, STAGES = 8, 3  # of a program
+MANY = 1 << 13  # rows: from here on a program is one warp; below, two share its rows' columns, to have more warps at work
 ROWS_IN_THE_INTERPRETER = 512  # which takes as long for a program, whatever its tile
 
 
-@triton.jit
-def int4_gemv(words, scales, zeros, x, y, rows, groups, ROWS: tl.constexpr, GROUPS: tl.constexpr):
-    """y = w x for groups of 128. A code in the mantissa of 2**23 is a float without a conversion: 2**23 + code * 16**position."""
-    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    of_row = row.to(tl.int64)[None, :] * groups
-    total = tl.zeros((GROUPS, ROWS), tl.float32)  # groups first: a warp's lanes get words of one row, and a thread's inputs serve its rows
-    for first in range(0, groups, GROUPS):
-        group = first + tl.arange(0, GROUPS)
-        word = group[:, None] * 16 + tl.arange(0, 16)[None, :]
-        known = (group < groups)[:, None]
-        some = known & (row < rows)[None, :]
-        packed = tl.load(words + of_row[:, :, None] * 16 + word[:, None, :], mask=some[:, :, None], other=0)
-        low, high = packed & 0xFFFFF | 0x4B000000, (packed >> 20) & 0xFFF | 0x4B000000
-        products = tl.zeros((GROUPS, ROWS, 16), tl.float32)
-        inputs = tl.zeros((GROUPS, 16), tl.float32)
-        for eighth in tl.static_range(8):
-            value = tl.load(x + eighth * groups * 16 + word, mask=known, other=0.0).to(tl.float32)
-            inputs += value
-            if eighth < 5:  # the others lie beyond the mantissa's bits
-                bits, place = low & (0x7F800000 | 15 << 4 * eighth), 1 << 4 * eighth
-            else:
-                bits, place = high & (0x7F800000 | 15 << 4 * (eighth - 5)), 1 << 4 * (eighth - 5)
-            code = bits.to(tl.float32, bitcast=True) - 8388608.0
-            products += code * (value * (1.0 / place))[:, None, :]
-        scale = tl.load(scales + of_row + group[:, None], mask=some, other=0.0).to(tl.float32)
-        zero = tl.load(zeros + of_row + group[:, None], mask=some, other=0).to(tl.float32)
-        total += scale * (tl.sum(products, 2) - zero * tl.sum(inputs, 1)[:, None])
-    tl.store(y + row, tl.sum(total, 0).to(y.dtype.element_ty), mask=row < rows)
-
-
-def linear(q):
-    """A function from [1, k] to [1, rows], in x's dtype, for weights `q` (Int4 in groups of 128)."""
+def linear(q, divisors=None):
+    """A function from x [1, k] to w (x / divisors) [1, rows], in x's dtype, for weights `q` (Int4 in groups of 128)."""
     rows, groups, group = q.codes.shape
-    words = torch.zeros(rows, groups, group // 8, dtype=torch.int64, device=q.codes.device)
+    at_once = ROWS if isinstance(int4_gemv, triton.JITFunction) else ROWS_IN_THE_INTERPRETER
+    words = torch.zeros(-(-rows // at_once) * at_once, groups, group // 8, dtype=torch.int64, device=q.codes.device)  # whole programs
     for eighth, codes in enumerate(q.codes.view(rows, groups, 8, -1).unbind(2)):
-        words |= codes.long() << 4 * eighth
-    words, scales, zeros = words.to(torch.int32), q.scale.half().squeeze(-1), q.zero.to(torch.uint8).squeeze(-1)
+        words[:rows] |= codes.long() << 4 * eighth
+    scales = torch.zeros_like(words[..., 0])  # a float16 scale, above a zero point
+    scales[:rows] = q.scale.half().view(torch.int16).long().squeeze(-1) << 16 | q.zero.long().squeeze(-1)
+    words, scales = words.to(torch.int32), scales.to(torch.int32)
+    factors = 2.0**LIFT.value / torch.tensor(PLACES.value, dtype=torch.float32).repeat_interleave(groups * group // 8)
+    factors = factors.to(words.device) / (1 if divisors is None else divisors.float())
 
     def multiply(x):
-        y = x.new_empty(1, rows)
-        at_once = ROWS if isinstance(int4_gemv, triton.JITFunction) else ROWS_IN_THE_INTERPRETER
-        int4_gemv[triton.cdiv(rows, at_once),](words, scales, zeros, x, y, rows, groups, ROWS=at_once, GROUPS=GROUPS, num_warps=4)
+        y, warps = x.new_empty(1, rows), 1 if rows >= MANY else 2
+        meta = {"K": groups * group, "ROWS": at_once, "CHUNKS": 32 * warps, "STAGES": STAGES, "num_warps": warps}
+        int4_gemv[triton.cdiv(rows, at_once),](words, scales, x, factors, y, rows, **meta)
         return y
 
     return multiply

@@ -10,6 +10,7 @@ import torch
 from shared_byte_requests import Branching, grown_inputs, trained_logits
 
 from common import Serving, Slo, Traffic, Workload
+from common.models.byte_server import arrivals_at
 
 
 def inputs(rand, width, blocks, system, document, question, longest, **_):
@@ -18,15 +19,16 @@ def inputs(rand, width, blocks, system, document, question, longest, **_):
     return grown_inputs(rand, width, 0, torch.float32)
 
 
-def traffic(requests, systems, documents, system, document, question, longest, **_):
+def traffic(requests, systems, documents, system, document, question, longest, arrival_poisson, **_):
     begin = system + document
     lengths = {"prompt_tokens": (begin + question // 2, begin + question), "output_tokens": (longest // 2, longest)}
-    return Traffic(count=requests, **lengths, prompts=Branching(systems, documents, system, document))
+    branching = Branching(systems, documents, system, document)
+    return Traffic(count=requests, **lengths, arrivals=arrivals_at(arrival_poisson), prompts=branching)
 
 
-TREE = {"systems": 3, "documents": 5, "system": 384, "document": 256, "question": 96}
-SMALL = {"systems": 2, "documents": 2, "system": 96, "document": 64, "question": 32}
-TINY = {"systems": 1, "documents": 3, "system": 21, "document": 30, "question": 13}
+TREE = {"systems": 3, "documents": 5, "system": 384, "document": 256, "question": 96, "arrival_poisson": 0.0}
+SMALL = {"systems": 2, "documents": 2, "system": 96, "document": 64, "question": 32, "arrival_poisson": 0.0}
+TINY = {"systems": 1, "documents": 3, "system": 21, "document": 30, "question": 13, "arrival_poisson": 0.0}
 
 WORKLOAD = Workload(
     inputs=inputs,

@@ -1,10 +1,12 @@
 """SIMULATED, not measured: this chapter's routers before fleets of 8 to 72 GPUs, an engine on each.
 
-    ./setup.sh python ch17/fleet_simulation.py [--gpus 8 16 32 72] [--times llama3_8b_h100] [--json FILE] [--svg FILE]
+    ./setup.sh python ch17/fleet_simulation.py [--gpus 8 16 32 72] [--times llama3_8b_h100] [--shapes] [--json FILE] [--svg FILE]
 
 The routers are the pairs' own code, and the limits are those of dynamo_config.yaml. What a step takes is data, fleet_service_times.json,
 with its source. --measure FILE times steps on this machine instead, for --file FILE --times here. Loads are shares of what two engines
 serve behind the pair's baseline, per engine. Compare routers by it, never machines: nothing here fails, and every engine is alike.
+--shapes takes prompts, answers, slots and requests per engine of each pair's timed shape, and simulates them also with all engines on
+one GPU, as the pairs run. What --json then writes, committed as fleet_simulated_<times>.json, stands in the README beside the pairs' rows.
 """
 
 import argparse
@@ -29,6 +31,7 @@ from shared_fleet_plot import drawn
 from common.models.config import byte_lm
 from common.models.decoder import init
 from common.models.grow import grown_config
+from common.python.child.sides.loader import load_workload
 from common.python.command import Arguments, exit_with, finite_above_0
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.measure.serving_figures import figures_of_traces
@@ -79,9 +82,9 @@ def trace(requests, prompt, answer, per_s, seed):
     return wanted
 
 
-def served(router, wanted, gpus, slots, times):
+def served(router, wanted, engines, slots, times, is_shared=False):
     """What clients of a simulated fleet see."""
-    answers = Simulation(router(), gpus, slots, times).serve(wanted)
+    answers = Simulation(router(), engines, slots, times, is_shared=is_shared).serve(wanted)
     stamps = [tuple(round(1e6 * at) for at in answer.tokens_s) for answer in answers]
     return [
         ServedRequest(due_us=round(1e6 * each.due_s), prompt_tokens=each.prompt_tokens, tokens_us=tokens)
@@ -90,22 +93,40 @@ def served(router, wanted, gpus, slots, times):
 
 
 def rows_of(chosen, times):
-    """A row a pair and size of the fleet, with both sides' figures."""
-    lengths = chosen.prompt, chosen.answer
-    for name, (share, *routers) in PAIRS.items():
-        closed = served(routers[0], trace(ALONE, *lengths, 0.0, chosen.seed), 2, chosen.slots, times)
-        saturation = figures_of_traces([closed], *SLO_MS)["requests_per_s"] / 2
-        for gpus in chosen.gpus:
-            per_s, count_ = (chosen.load or share) * saturation * gpus, chosen.requests * gpus
+    """A row a pair and size of the fleet, with both sides' figures: a GPU an engine, and with --shapes also one GPU for all."""
+    for (name, (share, *routers)), is_shared in product(PAIRS.items(), (False, True)[: 1 + chosen.shapes]):
+        shape = shape_of(name) if chosen.shapes else vars(chosen)
+        lengths, of_fleet = (shape["prompt"], shape["answer"]), (shape["slots"], times, is_shared)
+        for engines in chosen.gpus:
+            alike = engines if is_shared else 2  # engines with GPUs of their own serve as many requests each, however many they are
+            closed = served(routers[0], trace(ALONE, *lengths, 0.0, chosen.seed), alike, *of_fleet)
+            saturation = figures_of_traces([closed], *SLO_MS)["requests_per_s"] / alike
+            per_s, count_ = (chosen.load or share) * saturation * engines, shape["requests"] * engines
             traces = [trace(count_, *lengths, per_s, f"{chosen.seed} {number}") for number in range(chosen.traces)]
-            yield row_of(name, gpus, per_s, [[served(router, each, gpus, chosen.slots, times) for each in traces] for router in routers])
+            sides = [[served(router, each, engines, *of_fleet) for each in traces] for router in routers]
+            yield row_of(name, engines, 1 if is_shared else engines, per_s, sides)
 
 
-def row_of(name, gpus, per_s, sides):
+def shape_of(name):
+    """The pair's timed shape in the words of the flags; two engines where the shape names no number."""
+    timed = next(iter(load_workload(TIMES.with_name(f"workload_{name}.py")).timed_shapes.values()))
+    per_engine = timed["requests"] // timed.get("engines", 2)
+    return {"prompt": timed["prompt"], "answer": timed["longest"], "slots": timed["slots"], "requests": per_engine}
+
+
+def row_of(name, engines, gpus, per_s, sides):
     """The figures of both sides' traces."""
     baseline, optimized = (figures_of_traces(traces, *SLO_MS) for traces in sides)
     gain = baseline["ttft_ms.p95"] / optimized["ttft_ms.p95"]
-    return {"pair": name, "gpus": gpus, "requests_per_s": per_s, "gain": gain, "baseline": baseline, "optimized": optimized}
+    return {
+        "pair": name,
+        "engines": engines,
+        "gpus": gpus,
+        "requests_per_s": per_s,
+        "gain": gain,
+        "baseline": baseline,
+        "optimized": optimized,
+    }
 
 
 def times_of(file, name):
@@ -168,6 +189,7 @@ def parser():
     made.add_argument("--traces", type=int, default=2, help="whose figures are pooled")
     made.add_argument("--prompt", type=int, default=1024, help="tokens of the longest prompt")
     made.add_argument("--answer", type=int, default=64, help="tokens of the longest answer")
+    made.add_argument("--shapes", action="store_true", help="the pairs' own requests, slots, prompts and answers")
     made.add_argument("--load", type=finite_above_0, help="share of what the baseline can serve; default: each pair's own")
     made.add_argument("--seed", type=int, default=0)
     made.add_argument("--json", type=Path, help="where to write all figures")
@@ -191,18 +213,22 @@ def main(arguments=None):
             return int(ExitCode.GOOD)
         times = times_of(chosen.file, chosen.times)
         print(f"{SAID}: TTFT and goodput before {chosen.times} on each GPU\n  service times: {times.source}")
-        print(f"{'pair':<16}{'GPUs':>5}{'requests/s':>12}{'TTFT p95, ms':>22}{'gain':>8}{'goodput':>18}")
+        print(f"{'pair':<16}{'engines':>8}{'GPUs':>5}{'requests/s':>12}{'TTFT p95, ms':>22}{'gain':>8}{'goodput':>18}")
         rows = []
         for row in rows_of(chosen, times):
             rows.append(row)
             late = " to ".join(f"{row[side]['ttft_ms.p95']:.0f}" for side in ("baseline", "optimized"))
             good = " to ".join(f"{row[side]['goodput']:.0%}" for side in ("baseline", "optimized"))
-            print(f"{row['pair']:<16}{row['gpus']:>5}{row['requests_per_s']:>12.0f}{late:>22}{row['gain']:>7.2f}x{good:>18}", flush=True)
+            who = f"{row['pair']:<16}{row['engines']:>8}{row['gpus']:>5}"
+            print(f"{who}{row['requests_per_s']:>12.0f}{late:>22}{row['gain']:>7.2f}x{good:>18}", flush=True)
         if chosen.json:
-            facts = {"simulated": True, "what": SAID, "times": chosen.times, **vars(times), "slots": chosen.slots, "rows": rows}
-            write_whole(chosen.json, json.dumps(facts, indent=2) + "\n")
+            of_pairs = {"shapes": {name: shape_of(name) for name in PAIRS}} if chosen.shapes else {"slots": chosen.slots}
+            facts = {"simulated": True, "what": SAID, "times": chosen.times, **vars(times), **of_pairs, "traces": chosen.traces}
+            write_whole(chosen.json, json.dumps(facts | {"rows": rows}, indent=2) + "\n")
         if chosen.svg:
-            write_whole(chosen.svg, drawn(rows, f"{SAID}: {chosen.times}, an engine a GPU"))
+            write_whole(
+                chosen.svg, drawn([row for row in rows if row["gpus"] == row["engines"]], f"{SAID}: {chosen.times}, an engine a GPU")
+            )
     except BenchmarkError as error:
         print(f"error: {error}", file=sys.stderr)
         return int(error.exit_code)

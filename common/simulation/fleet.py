@@ -50,6 +50,19 @@ class Answered:
 
 
 @dataclass
+class _Gpu:
+    left: dict[int, tuple[float, Callable[[float], None]]] = field(default_factory=dict)  # of each step that runs: seconds, and what then
+    since: float = 0.0
+    changes: int = 0
+
+    def advance(self, now: float) -> None:
+        """Let the steps that run have their slices of the time until `now`."""
+        passed = (now - self.since) / max(1, len(self.left))
+        self.left = {key: (seconds - passed, ended) for key, (seconds, ended) in self.left.items()}
+        self.since = now
+
+
+@dataclass(eq=False)
 class _Engine:
     waiting: dict[int, int] = field(default_factory=dict)  # tokens of a prompt, by request
     running: set[int] = field(default_factory=set)
@@ -57,9 +70,12 @@ class _Engine:
 
 
 class Simulation:
-    """A fleet of `engines`, each of `slots` sequences, behind a front that asks `choose`. One trace each."""
+    """A fleet of `engines`, each of `slots` sequences, behind a front that asks `choose`. One trace each.
 
-    def __init__(self, choose: Choose, engines: int, slots: int, times: ServiceTimes) -> None:
+    Each has a GPU; with `is_shared` all have one, whose time goes in equal slices to the engines whose steps run.
+    """
+
+    def __init__(self, choose: Choose, engines: int, slots: int, times: ServiceTimes, *, is_shared: bool = False) -> None:
         if engines < 1 or slots < 1:
             raise ValueError(f"engines={engines}, slots={slots}; expected at least one of each")
         self.loads = [Load() for _ in range(engines)]
@@ -67,6 +83,7 @@ class Simulation:
         self._engines = [_Engine() for _ in range(engines)]
         self._events: list[tuple[float, int, Callable[[float], None]]] = []
         self._count = 0
+        self._gpus = [_Gpu() for _ in range(1 if is_shared else engines)]
 
     def serve(self, requests: Sequence[Wanted]) -> list[Answered]:
         """The requests' answers, in their order. The same requests and the same router's decisions give the same answers."""
@@ -113,7 +130,28 @@ class Simulation:
             self._at(then + self._times.message_s, lambda later: self._answered(later, engine, new + decoding))
             self._step(then, engine)
 
-        self._at(now + self._times.seconds(prompts, len(decoding)), ended)
+        gpu = self._gpus[self._engines.index(engine) % len(self._gpus)]
+        gpu.advance(now)
+        gpu.left[id(engine)] = self._times.seconds(prompts, len(decoding)), ended
+        self._slice(now, gpu)
+
+    def _slice(self, now: float, gpu: _Gpu) -> None:
+        """The end of the step that is done first, as long as no other begins on its GPU."""
+        if not gpu.left:
+            return
+        gpu.changes += 1
+        changes, first = gpu.changes, min(gpu.left, key=lambda key: gpu.left[key][0])
+        seconds, ended = gpu.left[first]
+
+        def passed(then: float) -> None:
+            if gpu.changes != changes:  # another step began since
+                return
+            gpu.advance(then)
+            del gpu.left[first]
+            self._slice(then, gpu)
+            ended(then)
+
+        self._at(now + seconds * len(gpu.left), passed)
 
     def _answered(self, now: float, engine: _Engine, numbers: Sequence[int]) -> None:
         """The front has a token of each, and forgets those that are complete; what still comes of them is dropped."""

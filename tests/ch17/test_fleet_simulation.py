@@ -37,6 +37,20 @@ def test_table_json_and_drawing_say_that_they_are_simulated(tmp_path):
     assert json.loads((tmp_path / "again.json").read_text()) == facts
 
 
+def test_shapes_are_the_pairs_and_their_engines_also_share_one_gpu(tmp_path):
+    file = tmp_path / "figures.json"
+    done = run("--gpus", "2", "--traces", "1", "--shapes", "--json", file)
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(file.read_text())
+    assert facts["shapes"]["dynamic_routing"] == {"prompt": 512, "answer": 64, "slots": 2, "requests": 12}
+    assert [(row["pair"], row["engines"], row["gpus"]) for row in facts["rows"]] == [
+        (pair, 2, gpus) for pair in ("routing_static", "dynamic_routing") for gpus in (2, 1)
+    ]
+    alone, shared = facts["rows"][:2]
+    assert shared["requests_per_s"] < alone["requests_per_s"]
+    assert shared["optimized"]["ttft_ms.p50"] > alone["optimized"]["ttft_ms.p50"]
+
+
 def test_the_routers_are_the_pairs_and_a_half_is_judged_by_its_mean():
     code = """
 import fleet_simulation as simulation

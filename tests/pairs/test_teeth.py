@@ -14,7 +14,8 @@ from tests.pairs.wrong_answers import Options, Untestable, taken
 
 # What the workloads do not tell, by target.
 STAMPED = Options(small={("stamps", 0): "the kernels write the clock there, and no answer depends on it"})
-CALIBRATION = {("samples", axis): "codes of 4 bits are chosen by them, and the answer is not made of them" for axis in (0, 1)}
+CHOOSE = "codes of 4 bits are chosen by them, and the answer is not made of them"
+CALIBRATION = {("samples", axis): CHOOSE for axis in (0, 1)}
 CACHED = {
     (f"caches.{layer}.{each}", axis): "a token among many, or an element of a score"
     for layer in (0, 1)
@@ -116,8 +117,13 @@ OPTIONS = {
         bits=0,  # powers of two: the optimized side's e2m1 has one bit more, within a block
         small=dict.fromkeys((("q", 2), ("k", 2), ("keys", 3)), "a 64th of a head's elements is less than NVFP4 rounds"),
     ),
-    "ch16:awq": Options(bits=1, small=CALIBRATION | dict.fromkeys((("gate_up", 0), ("down", 1)), FOUR_BITS)),
     # Powers of two: with one bit more, weights are about as exact as codes of 4 bits.
+    "ch16:awq": Options(
+        bits=0,
+        small=CALIBRATION
+        | {("inner_samples", axis): CHOOSE for axis in (0, 1)}
+        | dict.fromkeys((("x", 1), ("h", 1), ("gate_up", 1), ("down", 1)), "a 64th of a sum, as much as rounding weights to 4 bits"),
+    ),
     "ch16:gptq": Options(bits=0, small=CALIBRATION | dict.fromkeys((("x", 1), ("weight", 1)), FOUR_BITS)),
     "ch16:gpt_oss_120b_inference": GPT_OSS_LAYERS,
     "ch16:inference_optimizations": Options(

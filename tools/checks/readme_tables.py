@@ -1,6 +1,7 @@
 """Writes what is generated of READMEs and docs, or says what differs.
 
-The front page's; of bars, adversaries, traced roles and ping-pongs, bandwidths, searches and recordings.
+The front page's; of bars, adversaries, traced roles and ping-pongs, bandwidths, searches, recordings, simulated fleets, and engines beside
+others.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from common.python.project import PROJECT_ROOT
 from common.python.report.role_trace import RoleTrace, lines, read_role_trace, sentences
 from common.python.run.first_run import newer_than_measured
 from common.python.session.planning import claims_of
-from tools.checks import adversaries, front_page
+from tools.checks import adversaries, beside_engines, fleets, front_page
 from tools.checks.bandwidths import MARKER, SUITES, bandwidths
 from tools.checks.pingpong import DEMOS, pingpong
 from tools.checks.recordings import SCRIPTS as RECORDERS
@@ -120,6 +121,10 @@ def _committed(root: Path) -> Iterator[tuple[Path, str, str, tuple[str, Mapping[
         yield script, "a search for kernels", SEARCHES, (searches(script), {})
     for script in sorted(path for name in RECORDERS for path in root.glob(f"ch*/{name}")):
         yield script, "a script that records", script.stem, recordings(script)
+    for script in sorted(root.glob(fleets.SCRIPTS)):
+        yield script, "simulated fleets", fleets.MARKER, (fleets.fleets(script), {})
+    for script in sorted(root.glob(beside_engines.SCRIPTS)):
+        yield script, "an engine beside another's", beside_engines.MARKER, (beside_engines.beside(script), {})
 
 
 def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:

@@ -1,5 +1,6 @@
 """The simulated fleet keeps time and loads as engines do: by hand for a few requests, by theory for a queue."""
 
+import itertools
 import random
 import statistics
 from dataclasses import replace
@@ -78,3 +79,17 @@ def test_the_wait_of_one_engine_is_pollaczek_and_khinchines():
 def test_a_fleet_without_engines_is_refused():
     with pytest.raises(ValueError, match="engines=0, slots=1; expected at least one of each"):
         Simulation(first, 0, 1, TIMES)
+
+
+def test_engines_on_one_gpu_get_equal_slices_of_its_time():
+    times = ServiceTimes(step_s=1.0, prompt_token_s=0.0, sequence_s=0.0, message_s=0.0, source="")
+    wanted = [Wanted(0.0, 1, 1), Wanted(0.5, 1, 1)]
+
+    def in_turn():
+        turns = itertools.count()
+        return lambda *_: next(turns)
+
+    alone, shared = (Simulation(in_turn(), 2, 1, times, is_shared=is_shared).serve(wanted) for is_shared in (False, True))
+    assert [answer.tokens_s for answer in alone] == [[1.0], [1.5]]
+    # Together from 0.5 on; behind 1.5 the first engine takes a step more, as the front's word is not there yet.
+    assert [answer.tokens_s for answer in shared] == [[1.5], [2.5]]
