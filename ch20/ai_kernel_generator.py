@@ -157,6 +157,8 @@ class Harness:
         shutil.rmtree(folder / "cache", ignore_errors=True)
         if ended.broke:
             return "ERROR", f"its processes {ended.broke}; expected to end by themselves", 0.0, 0.0, 0.0
+        if ended.code < 0:
+            return "ERROR", f"signal {-ended.code} ended the harness; expected a verdict", 0.0, 0.0, 0.0
         try:
             (row,) = (row for row in json.loads(ended.stdout)["rows"] if row["target"].endswith(f":{name}"))
         except (ValueError, KeyError):

@@ -1,6 +1,5 @@
 """ch20/ai_kernel_generator.py: what it proposes, what it accepts, and that both sides of its pair are one source with other constants."""
 
-import importlib.util
 import json
 import sys
 from contextlib import nullcontext
@@ -10,22 +9,7 @@ import pytest
 from common.python.errors import BenchmarkError
 from common.python.processes.sandbox import Ended, Limits
 from common.python.project import PROJECT_ROOT
-
-FOLDER = PROJECT_ROOT / "ch20"
-
-
-@pytest.fixture(scope="module")
-def generator():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(FOLDER)  # as where the script is run
-        return loaded()
-
-
-def loaded():
-    spec = importlib.util.spec_from_file_location("ai_kernel_generator", FOLDER / "ai_kernel_generator.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from tests.ch20.conftest import FOLDER
 
 
 @pytest.fixture(autouse=True)
@@ -171,6 +155,11 @@ def test_one_that_breaks_a_limit_is_refused_whatever_was_printed(generator, tmp_
     monkeypatch.setattr(generator, "run_in_sandbox", lambda *_: Ended(-9, TIMED, "", "took more than 3 s"))
     status, reason, *speedup = harness_of(generator).judged(tmp_path, "k")
     assert (status, reason, speedup) == ("ERROR", "its processes took more than 3 s; expected to end by themselves", [0.0] * 3)
+
+
+def test_no_verdict_of_a_harness_that_was_killed_counts(generator, tmp_path, monkeypatch):
+    monkeypatch.setattr(generator, "run_in_sandbox", lambda *_: Ended(-9, TIMED, ""))
+    assert harness_of(generator).judged(tmp_path, "k")[:2] == ("ERROR", "signal 9 ended the harness; expected a verdict")
 
 
 def harness_of(generator):
