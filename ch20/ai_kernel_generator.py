@@ -27,6 +27,7 @@ from shared_attempts_page import page
 from common.python.command import finite_above_0
 from common.python.errors import BenchmarkError
 from common.python.machine.description import describe_machine, lock
+from common.python.pairs.sources import with_imports
 from common.python.processes.sandbox import RESTRICTIONS, Limits, require_sandbox, run_in_sandbox
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -133,12 +134,20 @@ class Pair:
         """`folder`, which is made, with a pair of these two sources, of this pair's workload."""
         kernels = folder / "kernels"
         kernels.mkdir(parents=True)
-        for file in (self.folder / f"workload_{self.name}.py", *self.folder.glob("shared_*")):
-            if file.is_file():
-                shutil.copy(file, kernels)
+        for file in self._needed():
+            shutil.copy(file, kernels)
         (kernels / f"baseline_{self.name}{self.suffix}").write_text(baseline)
         (kernels / f"optimized_{self.name}{self.suffix}").write_text(optimized)
         return folder
+
+    def _needed(self):
+        """The files of a candidate that are no sides of it. A workload that this one imports needs sides too: they are never run."""
+        workloads = with_imports(self.folder / f"workload_{self.name}.py")
+        yield from {*workloads, *filter(Path.is_file, self.folder.glob("shared_*"))}
+        for name in (file.stem.removeprefix("workload_") for file in workloads[1:] if file.stem.startswith("workload_")):
+            for side in ("baseline", "optimized"):
+                exact, variants = (sorted(self.folder.glob(f"{side}_{name}{rest}")) for rest in (".*", "_*"))
+                yield from (exact or variants)[:1]
 
 
 @dataclass(frozen=True)
@@ -151,9 +160,9 @@ class Harness:
 
     def judged(self, folder, name):
         """Status, reason, speedup and the ends of its interval of the pair in `folder`, which ran in a sandbox."""
-        arguments = ["run", "--root", str(folder), *self.options, "--artifacts-dir", str(folder / "run"), "--json"]
+        asked = ["run", "--root", str(folder), "--targets", f"kernels:{name}", "--artifacts-dir", str(folder / "run"), "--json"]
         with lock(self.holds, "ai_kernel_generator.py", PATIENCE_S):
-            ended = run_in_sandbox(BENCHMARK_CLI, arguments, folder, self.limits)
+            ended = run_in_sandbox(BENCHMARK_CLI, [*asked, *self.options], folder, self.limits)
         shutil.rmtree(folder / "cache", ignore_errors=True)
         if ended.broke:
             return "ERROR", f"its processes {ended.broke}; expected to end by themselves", 0.0, 0.0, 0.0
