@@ -7,6 +7,7 @@ from contextlib import nullcontext
 import pytest
 
 from common.python.errors import BenchmarkError
+from common.python.pairs.discovery import discover
 from common.python.processes.sandbox import Ended, Limits
 from common.python.project import PROJECT_ROOT
 from tests.ch20.conftest import FOLDER
@@ -121,6 +122,14 @@ def test_a_candidate_is_a_pair_that_the_harness_is_asked_about(generator, start,
     assert (tmp_path / "attempt_007" / "kernels" / "optimized_ai_kernel_generator.cu").read_text() == start
 
 
+@pytest.mark.parametrize(("folder", "name"), [("tests/adversaries/cheats", "heavy"), ("ch14", "triton_tma"), ("ch09", "cutlass_gemm")])
+def test_a_workload_that_imports_another_is_a_whole_tree(generator, tmp_path, folder, name):
+    suffix = "".join({path.suffix for path in (PROJECT_ROOT / folder).glob(f"baseline_{name}.*")}) or ".py"
+    made = generator.Pair(PROJECT_ROOT / folder, name, suffix).written(tmp_path / "one", "", "")
+    tree = discover(made)
+    assert (name in {pair.name for pair in tree.pairs}, tree.problems) == (True, {})
+
+
 @pytest.mark.parametrize(
     ("target", "found"), [("ch20:no_such", "no ch20/baseline_no_such.cu"), ("ch06:add", "no constant in baseline_add.cu")]
 )
@@ -129,21 +138,19 @@ def test_a_target_without_anything_to_change_is_refused_in_a_sentence(generator,
         generator.start_of(target)
 
 
-SPEEDUP = '{"estimate": 1.5, "low": 1.4, "high": 1.6}'
-TIMED = (
-    f'{{"rows": [{{"target": "a:k", "status": "PASSED", "reason": "", "timings": {{"": {{"speedups": {{"optimized": {SPEEDUP}}}}}}}}}]}}'
-)
+TIMING = '{"speedups": {"optimized": {"estimate": 1.5, "low": 1.4, "high": 1.6}}, "time_ns": {"optimized": {"estimate": 2000.0}}}'
+TIMED = f'{{"rows": [{{"target": "a:k", "status": "PASSED", "reason": "", "timings": {{"": {TIMING}}}}}]}}'
 REFUSED = '{"rows": [{"target": "a:k", "status": "WRONG_RESULT", "reason": "off by 3", "timings": {}}]}'
 
 
 @pytest.mark.parametrize(
     ("printed", "found"),
     [
-        (TIMED, ("PASSED", "", 1.5, 1.4, 1.6)),
-        (REFUSED, ("WRONG_RESULT", "off by 3", 0.0, 0.0, 0.0)),
-        ("no document", ("ERROR", "no document", 0.0, 0.0, 0.0)),
-        ("", ("ERROR", "exit code 0", 0.0, 0.0, 0.0)),
-        (TIMED + REFUSED, ("ERROR", (TIMED + REFUSED)[-500:], 0.0, 0.0, 0.0)),  # one of them is not the harness's
+        (TIMED, ("PASSED", "", 1.5, 1.4, 1.6, 2000.0)),
+        (REFUSED, ("WRONG_RESULT", "off by 3")),
+        ("no document", ("ERROR", "no document")),
+        ("", ("ERROR", "exit code 0")),
+        (TIMED + REFUSED, ("ERROR", (TIMED + REFUSED)[-500:])),  # one of them is not the harness's
     ],
 )
 def test_what_the_harness_says_is_what_an_attempt_has(generator, tmp_path, monkeypatch, printed, found):
@@ -153,17 +160,28 @@ def test_what_the_harness_says_is_what_an_attempt_has(generator, tmp_path, monke
 
 def test_one_that_breaks_a_limit_is_refused_whatever_was_printed(generator, tmp_path, monkeypatch):
     monkeypatch.setattr(generator, "run_in_sandbox", lambda *_: Ended(-9, TIMED, "", "took more than 3 s"))
-    status, reason, *speedup = harness_of(generator).judged(tmp_path, "k")
-    assert (status, reason, speedup) == ("ERROR", "its processes took more than 3 s; expected to end by themselves", [0.0] * 3)
+    found = harness_of(generator).judged(tmp_path, "k")
+    assert found == ("ERROR", "its processes took more than 3 s; expected to end by themselves")
 
 
 def test_no_verdict_of_a_harness_that_was_killed_counts(generator, tmp_path, monkeypatch):
     monkeypatch.setattr(generator, "run_in_sandbox", lambda *_: Ended(-9, TIMED, ""))
-    assert harness_of(generator).judged(tmp_path, "k")[:2] == ("ERROR", "signal 9 ended the harness; expected a verdict")
+    assert harness_of(generator).judged(tmp_path, "k") == ("ERROR", "signal 9 ended the harness; expected a verdict")
 
 
 def harness_of(generator):
     return generator.Harness(("--device", "auto"), "cpu", Limits(1 << 30, 60.0))
+
+
+def test_the_page_leads_to_prompts_and_sources_and_tells_what_they_cost(generator):
+    files = {"prompt": "attempt_001/prompt.md", "source": "attempt_001/kernels/optimized_x.cu"}
+    spent = {"time_ns": 2500.0, "seconds": 31.5, "tokens": 1234}
+    made = [generator.Attempt(1, 0, {}, "PASSED", "", 1.25, **spent, **files), generator.Attempt(2, 1, {}, "NO_CODE", "found <none>")]
+    text = generator.page("ch20:x", made)
+    for file in files.values():
+        assert f"<a href={file}>" in text
+    for told in ("2.5 \u00b5s", "31.5 s", "1234", "found &lt;none&gt;"):
+        assert f"<td>{told}" in text
 
 
 def test_the_page_shows_the_lineage_and_the_best_time(generator):
@@ -180,7 +198,8 @@ def test_the_page_shows_the_lineage_and_the_best_time(generator):
 
 
 PRINTED = """{"run_id": "r", "rows": [{"target": "a:occupancy", "status": "PASSED", "reason": "", "origin": {"gpus": ["NVIDIA H200 GPU-1"]},
-    "timings": {"": {"speedups": {"optimized": {"estimate": 2.0, "low": 1.9, "high": 2.1}}}}}]}"""
+    "timings": {"": {"speedups": {"optimized": {"estimate": 2.0, "low": 1.9, "high": 2.1}},
+    "time_ns": {"optimized": {"estimate": 1500.0}}}}}]}"""
 
 
 def test_a_search_leaves_a_record_with_its_start_its_attempts_and_where_it_ran(generator, tmp_path, monkeypatch, capsys):
@@ -196,6 +215,8 @@ def test_a_search_leaves_a_record_with_its_start_its_attempts_and_where_it_ran(g
     told = json.loads((tmp_path / "out/attempts.json").read_text())
     assert (told["target"], told["start"], told["origin"]) == ("ch08:occupancy", {"THREADS": 256}, {"gpus": ["NVIDIA H200 GPU-1"]})
     assert [attempt["constants"] for attempt in told["attempts"]] == [{"THREADS": 512}, {"THREADS": 1024}]
+    assert [attempt["source"] for attempt in told["attempts"]] == [f"attempt_00{n}/kernels/optimized_occupancy.cu" for n in (1, 2)]
+    assert [attempt["time_ns"] for attempt in told["attempts"]] == [1500.0] * 2
     assert told["beside_hand_written"] == {"estimate": 2.0, "low": 1.9, "high": 2.1}
     assert "beside the pair's optimized side: 2.000x [1.900, 2.100] as fast" in capsys.readouterr().out
 
