@@ -22,7 +22,8 @@ def page(target, attempts):
     path = lineage(attempts)
     rows = [f"<tr{' class=path' * (attempt.number in path)}><td>{'<td>'.join(cells(attempt))}" for attempt in attempts]
     head = "".join(f"<th>{name}</th>" for name in HEADS)
-    style = "body{font-family:sans-serif;margin:2em}td,th{padding:2px 10px;text-align:left}.path{background:#def}"
+    style = "body{font-family:sans-serif;margin:2em}td,th{padding:2px 10px;text-align:left;white-space:nowrap}"
+    style += "td:last-child{white-space:normal}.path{background:#def}"
     title = f"Attempts on {escape(target)}"
     text = f"<h1>{title}</h1><p>From the start to the best: {' → '.join(['start', *map(str, path[1:])])}.</p>{drawn(attempts)}"
     start = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title><style>{style}</style>'

@@ -15,7 +15,7 @@ ROWS = {row.name: row.status for row in cheats() if row.on != "gpu"} | CAUGHT_HE
 WORKLOADS = sorted((path.stem.removeprefix("workload_") for path in CHEATS.glob("workload_*.py")), key=len, reverse=True)
 
 
-@pytest.mark.timeout(1200)  # most of it spent in wait of other tests
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("name", ROWS)
 def test_an_adversary_as_a_candidate(offered, name):
     source = (CHEATS / f"optimized_{name}.py").read_text()

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from contextlib import nullcontext
 
 import pytest
 
@@ -11,12 +10,6 @@ from common.python.pairs.discovery import discover
 from common.python.processes.sandbox import Ended, Limits
 from common.python.project import PROJECT_ROOT
 from tests.ch20.conftest import FOLDER
-
-
-@pytest.fixture(autouse=True)
-def _alone(generator, monkeypatch):
-    """Nothing here is timed, so no test waits for who times."""
-    monkeypatch.setattr(generator, "lock", lambda *_: nullcontext())
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from typing import NamedTuple, NoReturn
 
 UNCONFINED = 97  # the exit code of one that could not be confined, and so has run nothing
 SHARED_MEMORY = "/dev/shm"
+_SERVICES = "/run"  # where the sockets of this machine's services are
 
 _CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWNET = 0x20000, 0x10000000, 0x40000000
 _MS_NOSUID, _MS_NODEV, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 0x1000, 0x4000, 0x40000
@@ -54,15 +55,19 @@ class Unconfined(Exception):
 def confine(writable: list[str], shared_memory_bytes: int, allowed: list[str]) -> None:
     """Take from this process what is not `allowed` of network, files and signals. Raises Unconfined.
 
-    Its children find nothing at Internet addresses, and asking for such a socket ends them. No file outside `writable` and a private
+    Its children find nothing at Internet addresses, and asking for such a socket ends them. /run, with the sockets of
+    this machine's services, is empty. No file outside `writable` and a private
     /dev/shm can be changed, by no user. No process that it did not start can be signalled. It has no capabilities.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")  # the first to go where memory runs out
-    namespaces = _CLONE_NEWNET * ("network" not in allowed) | _CLONE_NEWNS * ("files" not in allowed)
+    namespaces = {"network", "files"} - set(allowed)
     if namespaces:
-        _enter(namespaces)
-    if "files" not in allowed:
+        _enter(_CLONE_NEWNS | _CLONE_NEWNET * ("network" in namespaces))
+        _done(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "mount")
+    if "network" in namespaces and Path(_SERVICES).is_dir():
+        _done(_libc.mount(b"tmpfs", _SERVICES.encode(), b"tmpfs", _MS_NOSUID | _MS_NODEV, b"size=1m"), "mount")
+    if "files" in namespaces:
         _mount_read_only(writable, shared_memory_bytes)
     if namespaces:
         _drop_capabilities()
@@ -92,7 +97,6 @@ def _enter(namespaces: int) -> None:
 
 def _mount_read_only(writable: list[str], shared_memory_bytes: int) -> None:
     """All mounts but those of the folders `writable`, and of a new /dev/shm that goes with the last process."""
-    _done(_libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None), "mount")
     folders = [os.fsencode(folder) for folder in writable]
     for folder in folders:
         _done(_libc.mount(folder, folder, None, _MS_BIND, None), "mount")
@@ -128,7 +132,7 @@ def _scope_signals() -> None:
 
 
 def _end_at_sockets() -> None:
-    """A filter of the call `socket`: it ends a process that wants one of the Internet, and refuses others; socketpair is another call."""
+    """A filter of the call `socket`: it ends a process that wants one of the Internet, and refuses all others but the local ones."""
     if platform.machine() not in _PROCESSORS:
         raise Unconfined(f"a processor {platform.machine()}, and sockets are filtered on {' and '.join(_PROCESSORS)}")
     processor = _PROCESSORS[platform.machine()]
@@ -136,11 +140,12 @@ def _end_at_sockets() -> None:
     kill, refuse, allow = 0x80000000, 0x50000 | 13, 0x7FFF0000  # 13: EACCES
     program = [
         (load, 0, 0, 4),  # the processor's kind
-        (equal, 0, 8, processor.audit),  # else a call of another kind, whose numbers differ
+        (equal, 0, 9, processor.audit),  # else a call of another kind, whose numbers differ
         (load, 0, 0, 0),  # the call
-        (at_least, 6, 0, 0x40000000),  # numbers of x32
-        (equal, 0, 4, processor.socket),
+        (at_least, 7, 0, 0x40000000),  # numbers of x32
+        (equal, 0, 5, processor.socket),
         (load, 0, 0, 16),  # its first argument
+        (equal, 3, 0, 1),  # AF_UNIX
         (equal, 3, 0, 2),  # AF_INET
         (equal, 2, 0, 10),  # AF_INET6
         (answer, 0, 0, refuse),
