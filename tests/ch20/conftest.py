@@ -1,7 +1,9 @@
 """The generator's script, loaded as where it is run, and a judge of candidates of a small CPU workload."""
 
 import importlib.util
+import tempfile
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
@@ -24,6 +26,13 @@ def generator():
         spec.loader.exec_module(module)
         patch.setattr(module, "lock", lambda *_: nullcontext())  # no time of these tests is kept, so they wait for nobody's
         yield module
+
+
+@pytest.fixture
+def tmp_path():
+    """A short one: a local socket's path, in the temporary folder of a candidate, has at most 108 characters."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
 
 
 @pytest.fixture
