@@ -1,30 +1,15 @@
 """ch20/ai_kernel_generator.py: what it proposes, what it accepts, and that both sides of its pair are one source with other constants."""
 
-import importlib.util
 import json
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
+from common.python.errors import BenchmarkError
+from common.python.pairs.discovery import discover
+from common.python.processes.sandbox import Ended, Limits
 from common.python.project import PROJECT_ROOT
-
-FOLDER = PROJECT_ROOT / "ch20"
-
-
-@pytest.fixture(scope="module")
-def generator():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(FOLDER)  # as where the script is run
-        return loaded()
-
-
-def loaded():
-    spec = importlib.util.spec_from_file_location("ai_kernel_generator", FOLDER / "ai_kernel_generator.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from tests.ch20.conftest import FOLDER
 
 
 @pytest.fixture(scope="module")
@@ -92,31 +77,50 @@ def test_without_tries_each_power_of_two_may_be_another(generator):
 
 @pytest.mark.parametrize("target", ["ch06:coalescing", "ch07:transpose", "ch08:occupancy", "ch08:register_pressure"])
 def test_baselines_of_other_chapters_can_be_searched(generator, target):
-    _, _, source = generator.start_of(target)
+    source = generator.start_of(target).source()
     constants = generator.constants_of(source)
     assert generator.with_constants(source, constants) == source
     made = list(generator.search(source, lambda number, tried: ("PASSED", "", 1.0, 0.9, 1.1) if tried != source else None, 4))
     assert len(made) == 4
 
 
-def test_the_best_is_timed_beside_the_optimized_side_without_its_claims(generator, tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(generator, "judged", lambda folder, *words: asked.append((folder, words)))
-    generator.beside_hand_written(PROJECT_ROOT / "ch08", "occupancy", tmp_path, "// found\n", "cuda", "--iterations", "5")
-    ((folder, words),) = asked
-    assert words == ("occupancy", "cuda", "--iterations", "5")
+class Told:
+    """A harness that keeps what it is asked about."""
+
+    def __init__(self):
+        self.asked = []
+
+    def judged(self, folder, name):
+        self.asked.append((folder, name))
+
+
+def test_the_best_is_timed_beside_the_optimized_side_without_its_claims(generator, tmp_path):
+    harness = Told()
+    generator.beside_hand_written(generator.Pair(PROJECT_ROOT / "ch08", "occupancy"), tmp_path, "// found\n", harness)
+    ((folder, name),) = harness.asked
+    assert name == "occupancy"
     baseline = (folder / "kernels/baseline_occupancy.cu").read_text()
     assert "constexpr int THREADS = 1024;" in baseline
     assert not any(word in baseline for word in ("predicts:", "proves:", "has:"))
     assert (folder / "kernels/optimized_occupancy.cu").read_text() == "// found\n"
-    assert generator.beside_hand_written(PROJECT_ROOT / "ch20", "autotuning", tmp_path, "", "cuda") is None
+    assert generator.beside_hand_written(generator.Pair(PROJECT_ROOT / "ch20", "autotuning"), tmp_path, "", harness) is None
 
 
-def test_a_candidate_is_a_pair_that_the_harness_is_asked_about(generator, start, tmp_path, monkeypatch):
-    monkeypatch.setattr(generator, "judged", lambda folder, name, device: (sorted(p.name for p in folder.rglob("*.*")), name, device))
-    files, *_ = generator.judge_of(FOLDER, "ai_kernel_generator", tmp_path, "auto")(7, start)
-    assert {f"{side}_ai_kernel_generator.cu" for side in ("baseline", "optimized")} | {"shared_add_norm.cuh"} < set(files)
+def test_a_candidate_is_a_pair_that_the_harness_is_asked_about(generator, start, tmp_path):
+    harness = Told()
+    generator.judge_of(generator.Pair(FOLDER, "ai_kernel_generator"), tmp_path, harness)(7, start)
+    assert harness.asked == [(tmp_path / "attempt_007", "ai_kernel_generator")]
+    files = {path.name for path in (tmp_path / "attempt_007/kernels").iterdir()}
+    assert {f"{side}_ai_kernel_generator.cu" for side in ("baseline", "optimized")} | {"shared_add_norm.cuh"} < files
     assert (tmp_path / "attempt_007" / "kernels" / "optimized_ai_kernel_generator.cu").read_text() == start
+
+
+@pytest.mark.parametrize(("folder", "name"), [("tests/adversaries/cheats", "heavy"), ("ch14", "triton_tma"), ("ch09", "cutlass_gemm")])
+def test_a_workload_that_imports_another_is_a_whole_tree(generator, tmp_path, folder, name):
+    suffix = "".join({path.suffix for path in (PROJECT_ROOT / folder).glob(f"baseline_{name}.*")}) or ".py"
+    made = generator.Pair(PROJECT_ROOT / folder, name, suffix).written(tmp_path / "one", "", "")
+    tree = discover(made)
+    assert (name in {pair.name for pair in tree.pairs}, tree.problems) == (True, {})
 
 
 @pytest.mark.parametrize(
@@ -127,25 +131,50 @@ def test_a_target_without_anything_to_change_is_refused_in_a_sentence(generator,
         generator.start_of(target)
 
 
-SPEEDUP = '{"estimate": 1.5, "low": 1.4, "high": 1.6}'
-TIMED = (
-    f'{{"rows": [{{"target": "a:k", "status": "PASSED", "reason": "", "timings": {{"": {{"speedups": {{"optimized": {SPEEDUP}}}}}}}}}]}}'
-)
+TIMING = '{"speedups": {"optimized": {"estimate": 1.5, "low": 1.4, "high": 1.6}}, "time_ns": {"optimized": {"estimate": 2000.0}}}'
+TIMED = f'{{"rows": [{{"target": "a:k", "status": "PASSED", "reason": "", "timings": {{"": {TIMING}}}}}]}}'
 REFUSED = '{"rows": [{"target": "a:k", "status": "WRONG_RESULT", "reason": "off by 3", "timings": {}}]}'
 
 
 @pytest.mark.parametrize(
     ("printed", "found"),
     [
-        (TIMED, ("PASSED", "", 1.5, 1.4, 1.6)),
-        (REFUSED, ("WRONG_RESULT", "off by 3", 0.0, 0.0, 0.0)),
-        ("no document", ("ERROR", "no document", 0.0, 0.0, 0.0)),
+        (TIMED, ("PASSED", "", 1.5, 1.4, 1.6, 2000.0)),
+        (REFUSED, ("WRONG_RESULT", "off by 3")),
+        ("no document", ("ERROR", "no document")),
+        ("", ("ERROR", "exit code 0")),
+        (TIMED + REFUSED, ("ERROR", (TIMED + REFUSED)[-500:])),  # one of them is not the harness's
     ],
 )
 def test_what_the_harness_says_is_what_an_attempt_has(generator, tmp_path, monkeypatch, printed, found):
-    run = subprocess.CompletedProcess([], 0, stdout=printed, stderr="")
-    monkeypatch.setattr(generator.subprocess, "run", lambda *args, **kwargs: run)
-    assert generator.judged(tmp_path, "k", "auto") == found
+    monkeypatch.setattr(generator, "run_in_sandbox", lambda *_: Ended(0, printed, ""))
+    assert harness_of(generator).judged(tmp_path, "k") == found
+
+
+def test_one_that_breaks_a_limit_is_refused_whatever_was_printed(generator, tmp_path, monkeypatch):
+    monkeypatch.setattr(generator, "run_in_sandbox", lambda *_: Ended(-9, TIMED, "", "took more than 3 s"))
+    found = harness_of(generator).judged(tmp_path, "k")
+    assert found == ("ERROR", "its processes took more than 3 s; expected to end by themselves")
+
+
+def test_no_verdict_of_a_harness_that_was_killed_counts(generator, tmp_path, monkeypatch):
+    monkeypatch.setattr(generator, "run_in_sandbox", lambda *_: Ended(-9, TIMED, ""))
+    assert harness_of(generator).judged(tmp_path, "k") == ("ERROR", "signal 9 ended the harness; expected a verdict")
+
+
+def harness_of(generator):
+    return generator.Harness(("--device", "auto"), "cpu", Limits(1 << 30, 60.0))
+
+
+def test_the_page_leads_to_prompts_and_sources_and_tells_what_they_cost(generator):
+    files = {"prompt": "attempt_001/prompt.md", "source": "attempt_001/kernels/optimized_x.cu"}
+    spent = {"time_ns": 2500.0, "seconds": 31.5, "tokens": 1234}
+    made = [generator.Attempt(1, 0, {}, "PASSED", "", 1.25, **spent, **files), generator.Attempt(2, 1, {}, "NO_CODE", "found <none>")]
+    text = generator.page("ch20:x", made)
+    for file in files.values():
+        assert f"<a href={file}>" in text
+    for told in ("2.5 \u00b5s", "31.5 s", "1234", "found &lt;none&gt;"):
+        assert f"<td>{told}" in text
 
 
 def test_the_page_shows_the_lineage_and_the_best_time(generator):
@@ -162,21 +191,41 @@ def test_the_page_shows_the_lineage_and_the_best_time(generator):
 
 
 PRINTED = """{"run_id": "r", "rows": [{"target": "a:occupancy", "status": "PASSED", "reason": "", "origin": {"gpus": ["NVIDIA H200 GPU-1"]},
-    "timings": {"": {"speedups": {"optimized": {"estimate": 2.0, "low": 1.9, "high": 2.1}}}}}]}"""
+    "timings": {"": {"speedups": {"optimized": {"estimate": 2.0, "low": 1.9, "high": 2.1}},
+    "time_ns": {"optimized": {"estimate": 1500.0}}}}}]}"""
 
 
 def test_a_search_leaves_a_record_with_its_start_its_attempts_and_where_it_ran(generator, tmp_path, monkeypatch, capsys):
-    def run(command, **_):
-        folder = Path(command[command.index("--artifacts-dir") + 1])
-        folder.mkdir()
-        (folder / "metrics.json").write_text(PRINTED)
-        return subprocess.CompletedProcess(command, 0, stdout=PRINTED, stderr="")
+    def run(script, arguments, folder, limits):
+        (folder / "run").mkdir()
+        (folder / "run/metrics.json").write_text(PRINTED)
+        return Ended(0, PRINTED, "")
 
-    monkeypatch.setattr(generator.subprocess, "run", run)
+    monkeypatch.setattr(generator, "run_in_sandbox", run)
+    monkeypatch.setattr(generator, "require_sandbox", lambda _: None)
     monkeypatch.setattr(sys, "argv", ["", "ch08:occupancy", "--attempts", "2", "--out", str(tmp_path / "out")])
     generator.main()
     told = json.loads((tmp_path / "out/attempts.json").read_text())
     assert (told["target"], told["start"], told["origin"]) == ("ch08:occupancy", {"THREADS": 256}, {"gpus": ["NVIDIA H200 GPU-1"]})
     assert [attempt["constants"] for attempt in told["attempts"]] == [{"THREADS": 512}, {"THREADS": 1024}]
+    assert [attempt["source"] for attempt in told["attempts"]] == [f"attempt_00{n}/kernels/optimized_occupancy.cu" for n in (1, 2)]
+    assert [attempt["time_ns"] for attempt in told["attempts"]] == [1500.0] * 2
     assert told["beside_hand_written"] == {"estimate": 2.0, "low": 1.9, "high": 2.1}
     assert "beside the pair's optimized side: 2.000x [1.900, 2.100] as fast" in capsys.readouterr().out
+
+
+def test_without_a_sandbox_nothing_is_tried(generator, tmp_path, monkeypatch):
+    def lacking(_):
+        raise BenchmarkError("there is no sandbox here (unshare: no); expected one")
+
+    monkeypatch.setattr(generator, "require_sandbox", lacking)
+    monkeypatch.setattr(sys, "argv", ["", "ch08:occupancy", "--out", str(tmp_path / "out")])
+    with pytest.raises(SystemExit, match=r"there is no sandbox here .*, or `--allow` of what may go without: network,files,signals"):
+        generator.main()
+    assert not (tmp_path / "out").exists()
+
+
+def test_only_restrictions_can_be_left_out(generator, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["", "ch08:occupancy", "--out", str(tmp_path / "out"), "--allow", "network,sockets"])
+    with pytest.raises(SystemExit, match="--allow: found sockets; expected some of network,files,signals,memory,time"):
+        generator.main()

@@ -64,7 +64,7 @@ def searches(script: Path) -> str:
 
 def _cells(search: _Search) -> list[str]:
     accepted = sum(attempt.status == "PASSED" for attempt in search.attempts)
-    head = [f"`{search.target}`", f"{len(search.attempts)}, {accepted} right", _text(search.start)]
+    head = [f"`{search.target}`", f"{len(search.attempts)}, {accepted} passed", _text(search.start)]
     if not (best := search.best):
         return [*head, "no other is faster", "", ""]
     speedup = speedup_text(Interval(estimate=best.speedup, low=best.low, high=best.high))

@@ -6,6 +6,7 @@ catch every exception: whatever a side does ends in an answer with a status, or 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import os
@@ -142,7 +143,8 @@ def _isolate(request: messages.Fork, server: int) -> None:
     for number in _ENDING:  # by which a side may end processes of its own
         signal.signal(number, signal.SIG_DFL)
     die_with_parent(server)
-    Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    with contextlib.suppress(OSError):  # a sandbox has done it, and then made /proc read-only
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
     log = os.open(request.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for target, source in ((0, nothing), (1, log), (2, log)):

@@ -327,6 +327,22 @@ def child_environment(
     return child | {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}  # NVML's order, in which CUDA_VISIBLE_DEVICES was read above
 
 
+def sandbox_environment(folder: Path, variables: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment of a sandbox whose processes may write in `folder`'s tmp and cache alone; no secret is in it."""
+    cache = folder / "cache"
+    return {
+        **{name: value for name, value in variables.items() if not _SECRET.search(name)},
+        "PYTHONPATH": os.pathsep.join([str(PROJECT_ROOT), *filter(None, [variables.get("PYTHONPATH")])]),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HOME": str(folder / "tmp"),
+        "TMPDIR": str(folder / "tmp"),
+        "XDG_CACHE_HOME": str(cache),
+        "CUDA_CACHE_PATH": str(cache / "cuda"),
+        "TRITON_CACHE_DIR": str(cache / "triton"),
+        "TORCHINDUCTOR_CACHE_DIR": str(cache / "inductor"),
+    }
+
+
 def variables_of(prefix: str, variables: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Those of a service's variables, without their `prefix`, that say anything. They may be secrets: keep none of them."""
     return {name.removeprefix(prefix): value for name, value in variables.items() if name.startswith(prefix) and value}

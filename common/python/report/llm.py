@@ -14,7 +14,7 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ class NoAnswer(Exception):
 
 @dataclass(frozen=True)
 class Service:
-    """A language model to ask: where, as what, with which headers and body, and where in its answer the text is."""
+    """A language model to ask: where, as what, with which headers and body, and where in its answer the text and the tokens are."""
 
     name: str
     model: str
@@ -62,6 +62,19 @@ class Service:
     headers: Mapping[str, str] = field(repr=False)  # they hold the key
     body: Mapping[str, Any]
     text_of: Callable[[Any], Any]
+    used: Callable[[Any], Any]
+
+    def limited(self, most_tokens: int) -> Service:
+        """The same, asked for answers of at most so many tokens."""
+        return replace(self, body={name: most_tokens if name.startswith("max_") else value for name, value in self.body.items()})
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model said, and of how many tokens prompt and answer were: as the service counts them, or an estimate where it does not."""
+
+    text: str
+    tokens: int
 
 
 @dataclass(frozen=True)
@@ -90,7 +103,7 @@ def analyse(run: Run, rows: Sequence[PairResult], folder: Path, *, most_tokens: 
         answer = ask(service, text)
     except NoAnswer as failure:
         return _said({}, f"no advice of {service.model} by {service.name}: {failure}; {where}")
-    return _said({service.model: answer}, f"advice of {service.model} by {service.name}; {where}")
+    return _said({service.model: answer.text}, f"advice of {service.model} by {service.name}; {where}")
 
 
 def tokens_of(text: str) -> int:
@@ -167,17 +180,18 @@ def _sources(row: PairResult, root: Path) -> Iterator[str]:
     readable = {side: lines for side, lines in texts.items() if lines}
     if readable:
         first = next(iter(readable))
-        yield _fenced(f"{first}: {row.sides[first].file}", readable[first])
+        yield fenced(f"{first}: {row.sides[first].file}", readable[first])
     for before, after in pairwise(readable):
         names = [row.sides[side].file for side in (before, after)]
         if Path(names[0]).suffix == Path(names[1]).suffix:
             changed = difflib.unified_diff(readable[before], readable[after], names[0], names[1], lineterm="")
-            yield _fenced(f"{after}, as what it changes", list(changed))
+            yield fenced(f"{after}, as what it changes", list(changed))
         else:
-            yield _fenced(f"{after}: {names[1]}", readable[after])
+            yield fenced(f"{after}: {names[1]}", readable[after])
 
 
-def _fenced(title: str, lines: Sequence[str]) -> str:
+def fenced(title: str, lines: Sequence[str]) -> str:
+    """A part of a prompt, under a heading, between fences that are longer than any in it."""
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     return "\n".join([f"\n### {title}", fence, *lines, fence])
@@ -200,6 +214,7 @@ def service_of(anthropic: Mapping[str, str], openai: Mapping[str, str]) -> Servi
             headers={"x-api-key": key, "anthropic-version": "2023-06-01"},
             body={"model": model, "max_tokens": _ANSWER_TOKENS},
             text_of=lambda answer: "\n".join(block["text"] for block in answer["content"] if block["type"] == "text"),
+            used=lambda answer: answer["usage"]["input_tokens"] + answer["usage"]["output_tokens"],
         )
     if key := openai.get("API_KEY", "").strip():
         model = openai.get("MODEL", "gpt-4.1")
@@ -210,6 +225,7 @@ def service_of(anthropic: Mapping[str, str], openai: Mapping[str, str]) -> Servi
             headers={"authorization": f"Bearer {key}"},
             body={"model": model, "max_completion_tokens": _ANSWER_TOKENS},
             text_of=lambda answer: answer["choices"][0]["message"]["content"],
+            used=lambda answer: answer["usage"]["total_tokens"],
         )
     return None
 
@@ -221,16 +237,26 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def ask(service: Service, text: str, limit_s: float = LIMIT_S) -> str:
+def ask(service: Service, text: str, limit_s: float = LIMIT_S) -> Answer:
     """The model's answer to `text`; the service may be silent for `limit_s` seconds. Raises NoAnswer."""
     answered = _send(service, json.dumps({**service.body, "messages": [{"role": "user", "content": text}]}).encode(), limit_s)
     try:
-        answer = service.text_of(json.loads(answered))
+        document = json.loads(answered)
+        answer = service.text_of(document)
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise NoAnswer(f"found an answer that cannot be read ({type(error).__name__}); expected JSON with a text") from None
     if not isinstance(answer, str) or not answer.strip():
         raise NoAnswer("found an answer without a text; expected one")
-    return answer.encode(errors="replace").decode().strip()  # JSON may hold half a character
+    words = answer.encode(errors="replace").decode().strip()  # JSON may hold half a character
+    return Answer(words, _used(service, document) or tokens_of(text) + tokens_of(words))
+
+
+def _used(service: Service, document: Any) -> int:
+    """Tokens, as the service counts them; 0 where it does not say."""
+    try:
+        return int(service.used(document))
+    except (ValueError, LookupError, TypeError, OverflowError):
+        return 0
 
 
 def _send(service: Service, body: bytes, limit_s: float) -> bytes:

@@ -33,13 +33,13 @@ def test_the_best_right_attempt_is_told_with_its_intervals(script):
     tried = an_attempt(1, 512, 1.8), an_attempt(2, 1024, 2.8), an_attempt(3, 2048, 90.0, "WRONG_RESULT")
     keep(script, a_search(*tried, beside_hand_written=beside))
     text = searches(script)
-    assert "| `ch08:occupancy` | 3, 2 right | THREADS 256 | THREADS 1024 | 2.80x [2.77, 2.83] | 0.970x [0.960, 0.980] |" in text
+    assert "| `ch08:occupancy` | 3, 2 passed | THREADS 256 | THREADS 1024 | 2.80x [2.77, 2.83] | 0.970x [0.960, 0.980] |" in text
     assert text.endswith("Measured with NVIDIA H200, driver 580.1, commit 0123456789, 2026-11-29.")
 
 
 def test_a_gain_that_may_be_noise_is_none(script):
     keep(script, a_search(an_attempt(1, 512, 1.005)))
-    assert "| 1, 1 right | THREADS 256 | no other is faster |  |  |" in searches(script)
+    assert "| 1, 1 passed | THREADS 256 | no other is faster |  |  |" in searches(script)
 
 
 def test_without_a_record_nothing_is_claimed(script):

@@ -236,7 +236,28 @@ def test_a_service_that_cannot_be_asked_is_a_line_without_the_key(url, key, expe
 
 def test_half_a_character_in_an_answer_can_still_be_written():
     with stand_in(body='{"content": [{"type": "text", "text": "a\\ud800b"}]}') as (url, _):
-        assert ask(anthropic(url), "?") == "a?b"
+        assert ask(anthropic(url), "?").text == "a?b"
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        ('{"input_tokens": 100, "output_tokens": 23}', 123),
+        ('{"input_tokens": 100}', 3),  # an estimate: a prompt of 6 bytes and an answer of 2
+        ('{"input_tokens": "many", "output_tokens": 1}', 3),
+        ('{"input_tokens": 1e999, "output_tokens": 1}', 3),
+    ],
+)
+def test_tokens_are_counted_as_the_service_does(usage, tokens):
+    with stand_in(body=f'{{"content": [{{"type": "text", "text": "ok"}}], "usage": {usage}}}') as (url, _):
+        assert ask(anthropic(url), "prompt").tokens == tokens
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai"])
+def test_an_answer_may_be_limited(name):
+    given = {"API_KEY": KEY}
+    service = service_of(given, {}) if name == "anthropic" else service_of({}, given)
+    assert [value for key, value in service.limited(99).body.items() if key != "model"] == [99]
 
 
 def test_a_key_is_never_shown_with_its_service():
