@@ -8,12 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from common.python.errors import BenchmarkError
 from common.python.results import Interval, Origin
 from common.python.wording import significant, speedup_text
-from tools.checks.written_tables import NOT_MEASURED, rows
+from tools.checks.written_tables import NOT_MEASURED, record, rows
 
 MARKER = "beside"
 SCRIPTS = "ch*/beside_*.py"
@@ -56,15 +56,10 @@ def beside(script: Path) -> str:
     """The tables of all records beside `script`. Raises BenchmarkError, naming the file, for one that is none or that has wrong tokens."""
     parts = []
     for path in sorted(script.parent.glob(f"{script.stem}_*.json")):
-        try:
-            record = _Record.model_validate_json(path.read_text(encoding="utf-8"))
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(map(str, first["loc"])) or "the file"
-            raise BenchmarkError(f"{path}: {place}: {first['msg']}; expected what {script.name} --json writes") from error
-        if wrong := sum(each.wrong_tokens for each in record.engines):
+        kept = record(path, _Record, f"what {script.name} --json writes")
+        if wrong := sum(each.wrong_tokens for each in kept.engines):
             raise BenchmarkError(f"{path}: found {wrong} wrong tokens; expected none")
-        parts.append(_text(record))
+        parts.append(_text(kept))
     return "\n\n".join(parts) or f"{NOT_MEASURED[0].upper()}{NOT_MEASURED[1:]}."
 
 

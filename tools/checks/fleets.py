@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from common.python.errors import BenchmarkError
 from common.python.gate.expectations import Expectations, key_text, read_expectations
 from common.python.wording import significant, speedup_text
-from tools.checks.written_tables import NOT_MEASURED, rows
+from tools.checks.written_tables import NOT_MEASURED, record, rows
 
 MARKER = "fleet"
 SCRIPTS = "ch*/fleet_simulation.py"
@@ -44,15 +43,9 @@ def fleets(script: Path) -> str:
     measured = [read_expectations(path) for path in sorted(script.parent.glob("expectations_*.json"))]
     parts = []
     for path in sorted(script.parent.glob("fleet_simulated_*.json")):
-        try:
-            record = _Record.model_validate_json(path.read_text(encoding="utf-8"))
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(map(str, first["loc"])) or "the file"
-            expected = f"expected what {script.name} --shapes --json writes"
-            raise BenchmarkError(f"{path}: {place}: {first['msg']}; {expected}") from error
-        table = rows(HEADS, _cells(record, measured))
-        origin = f"`{record.times}`, {record.source.partition(':')[0]}; {record.traces} traces a row"
+        kept = record(path, _Record, f"what {script.name} --shapes --json writes")
+        table = rows(HEADS, _cells(kept, measured))
+        origin = f"`{kept.times}`, {kept.source.partition(':')[0]}; {kept.traces} traces a row"
         parts.append(f"{table}\n\nSimulated with service times {origin}.")
     return "\n\n".join(parts) or f"{NOT_MEASURED[0].upper()}{NOT_MEASURED[1:]}."
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from common.python.errors import BenchmarkError
 from common.python.results import Interval, Origin
 from common.python.wording import speedup_text
-from tools.checks.written_tables import NOT_MEASURED, rows
+from tools.checks.written_tables import NOT_MEASURED, record, rows
 
 MARKER = "searches"
 SCRIPTS = "ch*/ai_kernel_generator.py"
@@ -47,12 +47,7 @@ def searches(script: Path) -> str:
     """The table of all records beside `script`. Raises BenchmarkError, naming the file, for one that is none or that no GPU made."""
     found = []
     for path in sorted(script.parent.glob("search_*.json")):
-        try:
-            search = _Search.model_validate_json(path.read_text(encoding="utf-8"))
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(map(str, first["loc"])) or "the file"
-            raise BenchmarkError(f"{path}: {place}: {first['msg']}; expected an attempts.json of {script.name}") from error
+        search = record(path, _Search, f"an attempts.json of {script.name}")
         if not search.origin.gpus:
             raise BenchmarkError(f"{path}: found a search that ran on no GPU; expected one of a GPU")
         found.append(search)

@@ -6,12 +6,26 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from common.python.command import Arguments
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.storage import write_whole
 
 NOT_MEASURED = "not measured yet"
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def record(path: Path, model: type[Model], expected: str) -> Model:
+    """The document of a committed file. Raises BenchmarkError, naming the file, the first place that is wrong, and what was expected."""
+    try:
+        return model.model_validate_json(path.read_text(encoding="utf-8"))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise BenchmarkError(f"{path}: {place}: {first['msg']}; expected {expected}") from error
 
 
 def row(cells: Iterable[str]) -> str:
