@@ -25,6 +25,7 @@ SIDES = sides_of(pairs_of())
 IN_CUDA = [side for side in SIDES if side.file.suffix == ".cu"]
 IN_PYTHON_OR_TRITON = [side for side in SIDES if side.file.suffix == ".py"]
 MOST_WORK = 2e9  # flops and bytes of a step: a core does as many in two seconds or less
+COST = {"fp8": 4.0}  # of a flop, where PyTorch's products on a CPU are slower
 
 # Python sides without `needs:` that a CPU cannot run as they are, by path, and where they are checked instead.
 ELSEWHERE = {
@@ -51,7 +52,12 @@ def shapes_of(side):
     workload = load_workload(side.pair.workload)
     others = [] if workload.cpu_at is None else [workload.cpu_at]
     shapes = [*workload.check_at[: SHAPES.get(name_of(side))], *others]
-    return [shape for shape in shapes if sum(workload.work(**shape).values()) < MOST_WORK]
+    return [shape for shape in shapes if work_of(workload, shape) < MOST_WORK]
+
+
+def work_of(workload, shape):
+    """The flops and bytes of a step, as many as a CPU's time says."""
+    return sum(COST.get(kind, 1.0) * amount for kind, amount in workload.work(**shape).items())
 
 
 def name_of(side):
