@@ -71,7 +71,8 @@ def test_a_bad_argument_is_one_sentence(capsys):
     assert sentence_of(capsys, "x", "--count", "y") == "error: --count: invalid int value: 'y'; expected what --help lists\n"
 
 
-TYPER_OR_A_CHILD = {"benchmark_cli.py", "server.py", "profiled.py", "sandbox.py", "confined.py"}  # typer ends its own; the harness reads its children
+# typer ends its own; the harness reads its children
+TYPER_OR_A_CHILD = {"benchmark_cli.py", "server.py", "profiled.py", "sandbox.py", "confined.py"}
 
 
 def test_every_tool_begins_and_ends_that_way():
