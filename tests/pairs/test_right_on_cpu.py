@@ -25,7 +25,7 @@ SIDES = sides_of(pairs_of())
 IN_CUDA = [side for side in SIDES if side.file.suffix == ".cu"]
 IN_PYTHON_OR_TRITON = [side for side in SIDES if side.file.suffix == ".py"]
 MOST_WORK = 2e9  # flops and bytes of a step: a core does as many in two seconds or less
-COST = {"fp8": 4.0}  # of a flop, where PyTorch's products on a CPU are slower
+COST = {"fp8": 3.0}  # of a flop, where PyTorch's products on a CPU are slower
 
 # Python sides without `needs:` that a CPU cannot run as they are, by path, and where they are checked instead.
 ELSEWHERE = {
