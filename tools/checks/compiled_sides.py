@@ -45,7 +45,10 @@ class CompiledRow(Document):
 
 
 class CompiledResults(Document):
-    """One run of all pairs on the GPU or CPU `device`; rows are by target. No change within `band_percent` counts."""
+    """One run of all pairs on the GPU or CPU `device`; rows are by target. No change within `band_percent` counts.
+
+    `note` is what whoever kept it says of the machine, "" of one where nothing else ran.
+    """
 
     schema_version: Literal[1] = SCHEMA_VERSION
     device: str
@@ -54,6 +57,7 @@ class CompiledResults(Document):
     date: str
     commit: str
     band_percent: float
+    note: str = ""
     rows: dict[str, CompiledRow]
 
 
@@ -116,7 +120,8 @@ def _where(results: CompiledResults) -> str:
     commit = f", commit {commit_text(results.commit)}" if results.commit else ""
     control = results.rows.get(CONTROL)
     told = f"; eager against eager {control.verdict}, with a band of {results.band_percent:.2g} %" if control and control.verdict else ""
-    where = f"{results.device}{driver}, torch {results.torch}, {results.date}{commit}"
+    note = f" ({results.note})" if results.note else ""
+    where = f"{results.device}{driver}, torch {results.torch}, {results.date}{commit}{note}"
     return f"{where}: {passed} of {len(results.rows)} rows passed{told}"
 
 
@@ -124,16 +129,17 @@ def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:
     """Keep a run beside the pairs, and name the file; USAGE if it is no run of them."""
     parser = Arguments(description=__doc__)
     parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a run with --root tests/compiled")
-    given = parser.parse_args(arguments).run
+    parser.add_argument("--note", default="", help="what the README should say of the machine beside its name")
+    given = parser.parse_args(arguments)
     try:
-        key, results = results_of(given)
+        key, results = results_of(given.run)
         if CONTROL not in results.rows:
-            raise BenchmarkError(f"{given}: found no row {CONTROL}; expected a run with --root {FOLDER} of all targets")
+            raise BenchmarkError(f"{given.run}: found no row {CONTROL}; expected a run with --root {FOLDER} of all targets")
     except BenchmarkError as error:
         print(f"error: {error}", file=sys.stderr)
         return ExitCode.USAGE
     path = root / FOLDER / f"results_{key}.json"
-    write_whole(path, document_text(results))
+    write_whole(path, document_text(results.model_copy(update={"note": given.note})))
     print(f"{path.relative_to(root)}: {len(results.rows)} rows")
     return ExitCode.GOOD
 

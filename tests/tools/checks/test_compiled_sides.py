@@ -27,14 +27,14 @@ def project(tmp_path):
 def a_kept_run(project):
     """Keeps a run of `rows` under `settings`, and gives the documents of the folder that it went to."""
 
-    def keep(*rows, machine=MACHINE, noise=None, **settings):
+    def keep(*rows, machine=MACHINE, noise=None, note="", **settings):
         place = project / "somewhere" / f"run_{len(list(project.glob('somewhere/*')))}"
         folder = RunFolder.create(Settings(artifacts_dir=place), "20260102_030405")
         for row in rows:
             folder.write_pair(row)
         run = a_run(Settings(**settings), environment=machine.model_dump(mode="json"), noise_percent=noise or {})
         folder.write_run(run)
-        return main([str(place)], project), place
+        return main([str(place), "--note", note], project), place
 
     return keep
 
@@ -67,11 +67,11 @@ def test_noise_of_the_class_widens_the_band(project, a_kept_run):
 def test_a_cpu_has_a_table_of_its_own_without_verdicts_and_no_folder_of_its_machine(project, a_kept_run):
     rows = [again(device="cpu", units=recorded_units(1.0)), a_row("ch14:gated", timings={})]
     failed = a_failure(target="ch14:flex", reason=f"{project}/somewhere/x.py: y[0] is 1; expected 2")
-    code, _ = a_kept_run(*rows, failed, machine=MACHINE.model_copy(update={"gpus": ()}))
+    code, _ = a_kept_run(*rows, failed, machine=MACHINE.model_copy(update={"gpus": ()}), note="other work ran beside it")
     assert code == 0
     assert kept(project, "cpu").rows["ch14:flex"].reason == "x.py: y[0] is 1; expected 2"
     told = text(project / "tests/compiled")
-    assert "A CPU, 2 cores, torch 2, 2026-01-02, commit 0123456789: 2 of 3 rows passed:" in told
+    assert "A CPU, 2 cores, torch 2, 2026-01-02, commit 0123456789 (other work ran beside it): 2 of 3 rows passed:" in told
     assert "| `gated` | PASSED | not timed |  |  |  |" in told
     assert "| `flex` | WRONG_RESULT |  |  |  |  |" in told
     assert told.endswith("On a GPU: not measured yet.")
