@@ -115,14 +115,15 @@ def _lines(results: CompiledResults) -> Iterator[tuple[str, ...]]:
 
 
 def _where(results: CompiledResults) -> str:
-    passed = sum(row.status is Status.PASSED for row in results.rows.values())
+    passed, skipped = (sum(row.status is status for row in results.rows.values()) for status in (Status.PASSED, Status.SKIPPED))
     driver = f", driver {results.driver}" if results.driver else ""
     commit = f", commit {commit_text(results.commit)}" if results.commit else ""
     control = results.rows.get(CONTROL)
     told = f"; eager against eager {control.verdict}, with a band of {results.band_percent:.2g} %" if control and control.verdict else ""
     note = f" ({results.note})" if results.note else ""
     where = f"{results.device}{driver}, torch {results.torch}, {results.date}{commit}{note}"
-    return f"{where}: {passed} of {len(results.rows)} rows passed{told}"
+    left_out = f", {skipped} skipped for what it needs" if skipped else ""
+    return f"{where}: {passed} of {len(results.rows)} rows passed{left_out}{told}"
 
 
 def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:
