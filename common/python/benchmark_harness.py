@@ -17,7 +17,7 @@ from common.python.gate.verdicts import Standards
 from common.python.machine.description import Machine
 from common.python.machine.roofline import with_shares
 from common.python.measure.process_pairs import Measured, Measurement
-from common.python.measure.serving import ServingMeasurement, verify_serving
+from common.python.measure.serving import ServingMeasurement, saturations_in, verify_serving
 from common.python.pairs.predictions import card_for, predictions_of, require_predictions
 from common.python.pairs.sources import same_code
 from common.python.pairs.workload import Shape
@@ -59,6 +59,18 @@ class _Row:
     allocated: dict[str, messages.Weighed] = field(default_factory=dict)
     phases: dict[str, float] = field(default_factory=dict)
     compiled_s: float = 0.0
+    begin: float = field(default_factory=time.monotonic)
+
+    def result(self, session: Session, status: Status = Status.PASSED, reason: str = "") -> PairResult:
+        """The row as it is known by now."""
+        return _result(self, session, status, reason, time.monotonic() - self.begin)
+
+    def to_measure(self, session: Session) -> Iterator[str]:
+        """The named shapes that are not measured yet. Between the values of a sweep, which may take minutes each, the row is kept."""
+        for name in [name for name in self.plan.timed if name not in self.measured]:
+            if self.measured and session.settings.sweep:
+                session.keep(self.result(session))
+            yield name
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -73,8 +85,8 @@ class _Row:
 
 def run_pair(plan: Plan, session: Session, machine: Machine, standards: Standards) -> PairResult:
     """Everything about one row. Whatever a side does ends in the row's status; nothing a side does is raised."""
-    begin = time.monotonic()
     row = _Row(plan, checks={side: [] for side in plan.sides}, evidence={side: nothing("it was not built") for side in plan.sides})
+    row.measured = already_measured(plan, session.begun.pop(plan.target, None))
     status, reason = Status.PASSED, ""
     with nvtx.annotate(plan.target):
         try:
@@ -99,7 +111,20 @@ def run_pair(plan: Plan, session: Session, machine: Machine, standards: Standard
                     require_proofs(row)
         except SideFailure as failure:
             status, reason = failure.status, failure.reason
-    return with_predictions(judge(_result(row, session, status, reason, time.monotonic() - begin), plan, standards), plan, session)
+    return with_predictions(judge(row.result(session, status, reason), plan, standards), plan, session)
+
+
+def already_measured(plan: Plan, begun: PairResult | None) -> dict[str, Measured]:
+    """What a run that is resumed measured of the row's values, with the checks that it made of all of them."""
+    found: dict[str, Measured] = {}
+    if begun is None:
+        return found
+    for name, timing in begun.timings.items():
+        if plan.timed.get(name) == timing.shape:
+            checks = {side: [] if found else list(begun.sides[side].checks) for side in plan.sides}
+            peaks = {side: begun.sides[side].peak_memory_bytes or 0 for side in plan.sides}
+            found[name] = Measured(timing, checks, peaks, begun.metrics)
+    return found
 
 
 def compute(row: _Row, session: Session, machine: Machine, judging: Judging, standards: Standards) -> None:
@@ -126,7 +151,8 @@ def serve(row: _Row, session: Session, judging: Judging, standards: Standards) -
                 row.checks[side], row.setups[side] = verify_serving(row.plan, session, traces, side)
         if session.settings.measures:
             with row.phase("measure"):
-                for name in row.plan.timed:
+                traces.saturations |= saturations_in(measured.timing for measured in row.measured.values())
+                for name in row.to_measure(session):
                     row.measured[name] = ServingMeasurement(session, row.plan, name, standards, judging, traces).run()
 
 
@@ -209,7 +235,7 @@ def require_proofs(row: _Row) -> None:
 
 def measure(row: _Row, session: Session, judging: Judging, standards: Standards) -> None:
     """Time the row at every shape that is timed on this machine. Raises SideFailure."""
-    for name in row.plan.timed:
+    for name in row.to_measure(session):
         measured = Measurement(session, row.plan, name, standards, judging).run()
         if ceilings := session.ceilings.get(row.plan.device):
             files = {side: row.plan.file(side).name for side in row.plan.sides}

@@ -67,13 +67,12 @@ def test_noise_of_the_class_widens_the_band(project, a_kept_run):
 def test_a_cpu_has_a_table_of_its_own_without_verdicts_and_no_folder_of_its_machine(project, a_kept_run):
     rows = [again(device="cpu", units=recorded_units(1.0)), a_row("ch14:gated", timings={}), a_failure("SKIPPED", target="ch14:scaled")]
     failed = a_failure(target="ch14:flex", reason=f"{project}/somewhere/x.py: y[0] is 1; expected 2")
-    code, _ = a_kept_run(*rows, failed, machine=MACHINE.model_copy(update={"gpus": ()}), note="other work ran beside it")
+    code, _ = a_kept_run(*rows, failed, machine=MACHINE.model_copy(update={"gpus": ()}), note="others ran too")
     assert code == 0
     assert kept(project, "cpu").rows["ch14:flex"].reason == "x.py: y[0] is 1; expected 2"
     told = text(project / "tests/compiled")
     assert (
-        "A CPU, 2 cores, torch 2, 2026-01-02, commit 0123456789 (other work ran beside it): 2 of 4 rows passed, 1 skipped for what it needs:"
-        in told
+        "A CPU, 2 cores, torch 2, 2026-01-02, commit 0123456789 (others ran too): 2 of 4 rows passed, 1 skipped for what it needs:" in told
     )
     assert "| `gated` | PASSED | not timed |  |  |  |" in told
     assert "| `flex` | WRONG_RESULT |  |  |  |  |" in told
