@@ -279,7 +279,7 @@ def test_keeps(keep_results):
 @pytest.mark.gpu
 @pytest.mark.parametrize("row", [SimpleNamespace(name=name) for name in ("sum_zeros", "hold_right")], ids=["sum_zeros", "hold_right"])
 def test_cheat(row):
-    pass
+    print("ran", row.name)
 """
 
 
@@ -320,7 +320,7 @@ def test_the_missing_are_run_alone_and_join_what_is_kept(tmp_path):
     write_whole(tmp_path / "kept.json", document_text(results_of(kept)))
     done = pytest_of_adversaries(tmp_path, kept, "-n", "0", "--adversary-results", "kept.json", "--adversary-missing", "-rP")
     assert done.returncode == 0, done.stdout
-    assert "test_cheat[hold_right]" in done.stdout
+    assert "ran hold_right" in done.stdout
     assert "2 passed, 1 deselected" in done.stdout  # that of sum_zeros
     assert pytest_of_adversaries(tmp_path / "x", kept, "-n", "0", "--adversary-missing").returncode == 4
 
