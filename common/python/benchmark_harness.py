@@ -25,11 +25,11 @@ from common.python.processes import messages
 from common.python.profile.runner import Profiling, profile_row
 from common.python.project import PROJECT_ROOT
 from common.python.prove.collect import add_counters, findings, fork_watched, kernel_uses, proofs_of, read_evidence, watch_evidence
-from common.python.prove.compiled import compiler_notes
+from common.python.prove.compiled import compiler_notes, too_long
 from common.python.prove.proofs import Seen, nothing
 from common.python.results import BASELINE, OPTIMIZED, Check, PairResult, Setup, SideResult
 from common.python.session.builds import build_row
-from common.python.session.planning import Plan
+from common.python.session.planning import Plan, uses_compiler
 from common.python.session.serving import Traces
 from common.python.session.session import Judging, Session, SideAtWork
 from common.python.wording import bytes_text
@@ -58,6 +58,7 @@ class _Row:
     of_references: set[str] = field(default_factory=set)
     allocated: dict[str, messages.Weighed] = field(default_factory=dict)
     phases: dict[str, float] = field(default_factory=dict)
+    compiled_s: float = 0.0
     begin: float = field(default_factory=time.monotonic)
 
     def result(self, session: Session, status: Status = Status.PASSED, reason: str = "") -> PairResult:
@@ -203,6 +204,9 @@ def _ask(workers: Mapping[str, SideAtWork], question: _Question, row: _Row, sess
         checked = worker.finish(messages.Checked, session.limit_s("prepare"))
         row.checks[side] += judging.judge(side, question.shape, question.prepare_seed, checked.calls, timed=False)
         row.setups[side] = _setup(session.builds.get(str(row.plan.file(side))), worker.load_s, prepared[side], checked)
+    compiling = [row.setups[side] for side in workers if uses_compiler(row.plan.file(side))]
+    # Side by side the slowest took all that time, and the sum of them more than there was.
+    row.compiled_s += max((setup.prepare_s + setup.first_call_s for setup in compiling), default=0.0)
 
 
 def _count_allocations(side: str, worker: SideAtWork, row: _Row, session: Session) -> None:
@@ -277,6 +281,7 @@ def with_predictions(row: PairResult, plan: Plan, session: Session) -> PairResul
 def _result(row: _Row, session: Session, status: Status, reason: str, seconds: float) -> PairResult:
     plan = row.plan
     measured = row.measured if status is Status.PASSED else {}  # no figure of a row whose claims its counters refute
+    beyond_s = seconds - row.compiled_s if row.compiled_s and row.measured else None
     return PairResult(
         target=plan.target,
         workload_file=shown(plan.selection.pair.workload, session),
@@ -295,9 +300,12 @@ def _result(row: _Row, session: Session, status: Status, reason: str, seconds: f
             *_ranks(plan),
             *_found(row, session),
             *_sanitizer_notes(plan, session, reason),
+            *too_long(plan, session.settings, row.compiled_s, beyond_s),
         ),
         seconds=seconds,
         phases=row.phases,
+        first_compilation_s=row.compiled_s or None,
+        beyond_compilation_s=beyond_s,
     )
 
 
