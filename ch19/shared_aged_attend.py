@@ -2,23 +2,7 @@
 
 import triton
 import triton.language as tl
-from shared_aged_codes import e4m3
-
-
-@triton.jit
-def halves(cache, slot, DIM: tl.constexpr, SCALED: tl.constexpr):
-    """Rows `slot` as two [tokens, DIM / 2]: in e4m3, without scales, even and odd elements; in BF16 the first half and the second.
-
-    `ldmatrix` transposes elements of 16 bits, not of 8: so e4m3 comes in pairs, and is converted where tensor cores want it.
-    """
-    lane = tl.arange(0, DIM // 2)
-    if SCALED:
-        words = tl.load(cache.to(tl.pointer_type(tl.int16)) + slot[:, None] * (DIM // 2) + lane[None, :])
-        first, second = e4m3(words, False), e4m3(words, True)
-    else:
-        at = cache + slot[:, None] * DIM + lane[None, :]
-        first, second = tl.load(at), tl.load(at + DIM // 2)
-    return first, second
+from shared_e4m3_rows import halves
 
 
 @triton.jit

@@ -1,4 +1,4 @@
-"""How 16-bit words of four 4-bit codes or two e4m3 come apart, two words at once: codes lie as in shared_aged_cache.py."""
+"""How 16-bit words of four 4-bit codes come apart, two words at once: the codes lie as in shared_aged_cache.py."""
 
 import triton
 import triton.language as tl
@@ -20,13 +20,3 @@ def quarters(words):
     """Four tensors of a row's quarters, in float16, exactly; 16 * code / 16 saves a shift."""
     first, third = mantissas(words, 0, 15) - 1032.0, mantissas(words, 8, 15) - 1032.0
     return first, mantissas(words, 0, 240) * 0.0625 - 72.0, third, mantissas(words, 8, 240) * 0.0625 - 72.0
-
-
-@triton.jit
-def e4m3(words, HIGH: tl.constexpr):
-    """The e4m3 in the low or the high byte of 16-bit words, in float16, exactly. In PTX two words at once."""
-    if COMPILED:
-        pick: tl.constexpr = "prmt.b32 t, $1, 0, 0x31;" if HIGH else "prmt.b32 t, $1, 0, 0x20;"
-        code: tl.constexpr = "{ .reg .b32 t; .reg .b16 u; " + pick + " cvt.u16.u32 u, t; cvt.rn.f16x2.e4m3x2 $0, u; }"
-        return tl.inline_asm_elementwise(code, "=r,r", [words], dtype=tl.float16, is_pure=True, pack=2)
-    return (words >> (8 if HIGH else 0) & 255).to(tl.uint8).to(tl.float8e4nv, bitcast=True).to(tl.float16)
