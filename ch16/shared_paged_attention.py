@@ -32,7 +32,7 @@ def decoder(q, k, v, keys, values, k_scales, v_scales, table, context):
     (sequences, heads, dim), kv_heads, pages = q.shape, k.shape[1], table.shape[1]
     if heads // kv_heads > ROWS:
         raise ValueError(f"found {heads // kv_heads} query heads per key head; expected at most {ROWS}")
-    tile = KEYS // (dim * keys.element_size())
+    tile = max(16, KEYS // (dim * keys.element_size()))
     processors = torch.cuda.get_device_properties(q.device).multi_processor_count if q.is_cuda else 132
     splits = max(1, min(64, triton.cdiv(context, tile), PROGRAMS * processors // (sequences * kv_heads)))  # all programs run at once
     parts = torch.empty(sequences, heads, splits, dim, device=q.device)
