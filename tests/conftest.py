@@ -9,7 +9,7 @@ time on a GPU by the command line are marked `unused_gpu` too and go before all 
 
 import fcntl
 import re
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pynvml
 import pytest
@@ -90,10 +90,27 @@ def triton_server():
         yield server
 
 
+PASSED_ON = pytest.StashKey[ExitStack]()  # the turn of a test that must be alone, to the next one of its process
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
-    with turn(item.config.rootpath / ".pytest_cache", alone=item.get_closest_marker("alone") is not None):
-        return (yield)
+def pytest_runtest_protocol(item, nextitem):
+    """Between two tests of a process that both must be alone none of another gets its turn: each would wait for one that may take long."""
+    stash = item.config.stash
+    has_turn = PASSED_ON in stash
+    with stash.setdefault(PASSED_ON, ExitStack()) as turns:
+        del stash[PASSED_ON]
+        if not has_turn:
+            turns.enter_context(turn(item.config.rootpath / ".pytest_cache", alone=must_be_alone(item)))
+        found = yield
+        if must_be_alone(item) and must_be_alone(nextitem):
+            stash[PASSED_ON] = turns.pop_all()
+        return found
+
+
+def must_be_alone(item):
+    """Whether no other test may run meanwhile."""
+    return item is not None and item.get_closest_marker("alone") is not None
 
 
 @contextmanager
