@@ -9,13 +9,17 @@ time on a GPU by the command line are marked `unused_gpu` too and go before all 
 
 import fcntl
 import re
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 
 import pynvml
 import pytest
+from xdist import is_xdist_worker
 from xdist.scheduler import LoadFileScheduling
 
 from common.python.machine.description import nvml_session
+
+LONG = 20  # others that a slow test, or one of a pair, takes as long as
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -27,15 +31,32 @@ def pytest_xdist_auto_num_workers():
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """A process runs the tests of a file, or of a chapter or lab in one of those about all pairs: the longest takes a third of all time."""
-    return ByFileAndChapter(config, log) if config.getoption("dist") == "loadfile" else None
+    if config.getoption("dist") != "loadfile":
+        return None
+    config.option.loadscopereorder = False  # by how many tests a part has: `in_order` knows more
+    return ByFileAndChapter(config, log)
 
 
 class ByFileAndChapter(LoadFileScheduling):
     """What one process gets at a time."""
 
     def _split_scope(self, nodeid):
-        chapter = re.match(r"(tests/pairs/\w+\.py)::\w+\[(ch\d\d|labs/\w+)\b", nodeid)
-        return "::".join(chapter.groups()) if chapter else super()._split_scope(nodeid)
+        return part_of(nodeid)
+
+
+def part_of(nodeid):
+    """The tests that one process gets at a time, by a test's id."""
+    chapter = re.match(r"(tests/pairs/\w+\.py)::\w+\[(ch\d\d|labs/\w+)\b", nodeid)
+    return "::".join(chapter.groups()) if chapter else nodeid.partition("::")[0]
+
+
+def in_order(items):
+    """The parts that take long first, or one process works at the last of them while others have nothing left."""
+    lengths = Counter()
+    for item in items:
+        is_long = item.get_closest_marker("slow") is not None or item.nodeid.startswith("tests/pairs/")
+        lengths[part_of(item.nodeid)] += LONG if is_long else 1
+    return sorted(items, key=lambda item: -lengths[part_of(item.nodeid)])
 
 
 def gpus(nvml=pynvml):
@@ -51,12 +72,14 @@ def pytest_addoption(parser):
 
 
 @pytest.hookimpl(tryfirst=True)  # before what -m leaves is counted
-def pytest_collection_modifyitems(config, items):
+def pytest_collection_modifyitems(session, config, items):
     folders = [config.rootpath / folder for folder in config.getoption("--without-slow")]
     left_out = [item for item in items if item.get_closest_marker("slow") and any(map(item.path.is_relative_to, folders))]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+    if is_xdist_worker(session):
+        items[:] = in_order(items)
     items.sort(key=lambda item: item.get_closest_marker("unused_gpu") is None)
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if marked and not has_cuda():

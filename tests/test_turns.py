@@ -89,6 +89,33 @@ def test_those_of_a_process_that_must_be_alone_go_one_after_the_other_in_one_tur
     assert len(ran) == 2 * (5 + 20 + 2)  # the others get their turn too
 
 
+ONE_OF_MANY = """import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize("number", range({count}))
+{mark}
+def test_it(number):
+    with Path("ran.txt").open("a") as file:
+        print("{name}", os.getpid(), file=file)
+"""
+
+
+def test_a_process_begins_with_the_tests_that_take_longest(tmp_path):
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    gpu\n    slow\n    unused_gpu\n")
+    for name, count, mark in (("many", 12, ""), ("more", 15, ""), ("slow", 1, "@pytest.mark.slow")):
+        (tmp_path / f"test_{name}.py").write_text(ONE_OF_MANY.format(name=name, count=count, mark=mark))
+    shutil.copy(ROOT / "tests/conftest.py", tmp_path)
+    command = [sys.executable, "-m", "pytest", "-c", "pytest.ini", "-q", "-n2", "--dist=loadfile", "--import-mode=importlib", "."]
+    subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": ROOT_FIRST}, capture_output=True, text=True, check=True)
+    ran = [line.split() for line in (tmp_path / "ran.txt").read_text().splitlines()]
+    (process,) = {process for name, process in ran if name == "slow"}
+    assert len(ran) == 12 + 15 + 1
+    assert next(name for name, each in ran if each == process) == "slow"
+
+
 USES = """import pytest
 
 pytestmark = pytest.mark.gpu
