@@ -8,7 +8,9 @@ time on a GPU by the command line are marked `unused_gpu` too and go before all 
 """
 
 import fcntl
+import os
 import re
+import sys
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 
@@ -85,6 +87,13 @@ def pytest_collection_modifyitems(session, config, items):
     if marked and not has_cuda():
         for item in marked:
             item.add_marker(pytest.mark.skip(reason="needs a CUDA device; torch finds none"))
+
+
+def pytest_collection_finish(session):
+    """Each process has its part of the cores: of torch's threads those that are done wait for the others, at work all the while."""
+    if is_xdist_worker(session) and "torch" in sys.modules:
+        cores = len(os.sched_getaffinity(0))
+        sys.modules["torch"].set_num_threads(max(1, cores // session.config.workerinput["workercount"]))
 
 
 def has_cuda():

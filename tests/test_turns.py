@@ -89,6 +89,27 @@ def test_those_of_a_process_that_must_be_alone_go_one_after_the_other_in_one_tur
     assert len(ran) == 2 * (5 + 20 + 2)  # the others get their turn too
 
 
+THREADS = """import os
+from pathlib import Path
+
+import torch
+
+
+def test_it():
+    assert torch.get_num_threads() == max(1, len(os.sched_getaffinity(0)) // 2)
+    torch.ones(1 << 20).sum()
+"""
+
+
+def test_torch_has_a_processs_part_of_the_cores(tmp_path):
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    gpu\n    slow\n    unused_gpu\n")
+    for name in ("a", "b"):
+        (tmp_path / f"test_{name}.py").write_text(THREADS)
+    shutil.copy(ROOT / "tests/conftest.py", tmp_path)
+    command = [sys.executable, "-m", "pytest", "-c", "pytest.ini", "-q", "-n2", "--dist=loadfile", "--import-mode=importlib", "."]
+    subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": ROOT_FIRST}, capture_output=True, text=True, check=True)
+
+
 ONE_OF_MANY = """import os
 from pathlib import Path
 
