@@ -2,6 +2,7 @@
 
 import ctypes
 import math
+from pathlib import Path
 
 import torch
 
@@ -10,7 +11,7 @@ ATTACH_GLOBAL, PREFERRED_LOCATION, ACCESSED_BY, CPU = 1, 3, 5, -1  # of cuda.h: 
 
 def free_on_host():
     """Bytes of the CPU's memory that are free."""
-    with open("/proc/meminfo", encoding="ascii") as lines:
+    with Path("/proc/meminfo").open(encoding="ascii") as lines:
         return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
 
 
