@@ -1,7 +1,7 @@
 // Baseline: a page of keys and values is loaded, and then multiplied.
 // has: ld_128bit
 // has: spills == 0
-#include "shared_page_attention.cuh"
+#include "shared_page_merge.cuh"
 
 __global__ void __launch_bounds__(THREADS, 1) attend(Cache x) {
     __shared__ Page page;
@@ -19,7 +19,7 @@ __global__ void __launch_bounds__(THREADS, 1) attend(Cache x) {
         attention.add(page, x.context - i * PAGE);
     }
     __syncthreads();
-    attention.store(x, &page);
+    store(attention, x, &page);
 }
 
 LAUNCH(const __nv_bfloat16* q, const __nv_bfloat16* keys, const __nv_bfloat16* values, const int* table, float* out, int sequences,

@@ -7,7 +7,7 @@
 // has: spills == 0
 #include <cuda_pipeline.h>
 
-#include "shared_page_attention.cuh"
+#include "shared_page_merge.cuh"
 
 constexpr int STAGES = 3;  // pages in shared memory: one is multiplied, two are on their way
 constexpr int SHARED_BYTES = STAGES * sizeof(Page);
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(THREADS, 1) attend(Cache x) {
         attention.add(stages[i % STAGES], x.context - i * PAGE);
     }
     __syncthreads();
-    attention.store(x, stages);
+    store(attention, x, stages);
 }
 
 PREPARE(void** state) {

@@ -9,7 +9,7 @@
 // has: spills == 0
 #include "common/cuda/mbarrier.cuh"
 #include "common/cuda/tma.cuh"
-#include "shared_page_attention.cuh"
+#include "shared_page_merge.cuh"
 
 constexpr int STAGES = 3;  // pages in shared memory: one is multiplied, two are on their way
 
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         __syncthreads();  // all threads have read the page, so its stage is free
         load(shared, keys, values, x, i + STAGES);
     }
-    attention.store(x, shared.stages);
+    store(attention, x, shared.stages);
 }
 
 PREPARE(void** state) {

@@ -1,4 +1,4 @@
-"""ch19:kv_offload_grace on a CPU, where its memory is ordinary: it answers as the reference; and what it asks of a driver that stands in."""
+"""ch19:kv_offload_grace on a CPU, where its memory is ordinary: it answers as the reference. A stand-in hears what a driver is asked."""
 
 import ctypes
 from types import SimpleNamespace

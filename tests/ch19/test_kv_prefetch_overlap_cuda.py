@@ -37,9 +37,9 @@ def test_the_tmas_side_is_right_with_copies_that_stand_for_the_tma(tmp_path):
     text = (CHAPTER / "optimized_kv_prefetch_overlap_cuda_tma.cu").read_text()
     text = re.sub(r"^// (?:needs|instead|proves|has|predicts):.*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r'^#include "common/cuda/(?:mbarrier|tma).cuh"\n', "", text, flags=re.MULTILINE)
-    page = f'#include "{CHAPTER}/shared_page_attention.cuh"\n'
+    page = f'#include "{CHAPTER}/shared_page_merge.cuh"\n'
     side = tmp_path / "optimized_stand_in.cu"
-    side.write_text(text.replace('#include "shared_page_attention.cuh"\n', page + STAND_IN))
+    side.write_text(text.replace('#include "shared_page_merge.cuh"\n', page + STAND_IN))
     check_side(CHAPTER / "workload_kv_prefetch_overlap_cuda.py", side)
 
 
