@@ -142,7 +142,7 @@ def _done_before(settings: Settings, folder: RunFolder, machine: Machine, watche
 
 
 def _begun_before(plans: Sequence[Plan], folder: RunFolder, machine: Machine, watcher: Watcher) -> dict[str, PairResult]:
-    """By target the rows of sweeps of which some values were measured on the GPUs that the others will be; the watcher is told of others."""
+    """By target the rows of sweeps of which some values were measured on the GPUs of this run; the watcher is told of others."""
     found = folder.begun()
     here = {plan.target: origin_of(plan, machine, {}, "").gpus for plan in plans}
     for target, row in found.items():
