@@ -47,7 +47,7 @@ def _lines(name: str, found: Mapping[str, Figures]) -> Iterator[list[str]]:
             yield [link, key_text(model), side, *(figure_cell(figures, column) for column in _COLUMNS)]
 
 
-def _at_load(measured: MeasuredPair, by_load: Mapping[str, Mapping[str, LoadSweep]]) -> dict[str, Figures]:
+def _at_load(measured: MeasuredPair, by_load: Mapping[str, Mapping[str, LoadSweep]]) -> Mapping[str, Figures]:
     """By GPU model what each side's requests saw: of a kept record, else of the accepted row, where that has this load."""
     accepted = {model: expected.figures for model, _, expected in measured.timings() if expected.shape.get(LOAD) == AT and expected.figures}
     sweeps = by_load.get(measured.pair.name, {})

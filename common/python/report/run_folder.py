@@ -125,7 +125,7 @@ class RunFolder:
             write_whole(folder / side / METRICS_FILE, document_text(side_metrics(row, side)))
         write_whole(folder / METRICS_FILE, document_text(row))
         self._write(METRICS_FILE, self._rows_text())
-        if row.status is Status.PASSED:
+        if row.status is not Status.TIMEOUT:
             (folder / PART_FILE).unlink(missing_ok=True)
 
     def write_part(self, row: PairResult) -> None:

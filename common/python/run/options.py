@@ -271,7 +271,9 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
     ),
     "resume": (
         bool,
-        _option("--resume", panel=_WRITING, text="Go on with the run in --artifacts-dir: rows that are done are kept."),
+        _option(
+            "--resume", panel=_WRITING, text="Go on with the run in --artifacts-dir: rows that are done, and values of a sweep, are kept."
+        ),
         False,
     ),
     "json_output": (bool, _option("--json", panel=_WRITING, text="Print the result document and nothing else."), False),

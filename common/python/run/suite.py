@@ -124,7 +124,7 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         folder.write_run(run)
         session = stack.enter_context(Session(settings, server, run.seed, folder.path, folder.log_path))
         session.deadline, session.past, session.ceilings = deadline, request.past, ceilings
-        session.begun = folder.begun() if settings.resume else {}
+        session.begun = _begun_before(plans, folder, machine, watcher) if settings.resume else {}
         suite = _Suite(plans, session, machine, standards, folder, run, watcher)
         return _ended(suite, done, interruption)
 
@@ -139,6 +139,16 @@ def _done_before(settings: Settings, folder: RunFolder, machine: Machine, watche
         for note in require_same_place(folder.path / RUN_FILE, folder.saved.environment, machine):
             watcher.note(note)
     return {target: row for target, row in done.items() if row.status is not Status.TIMEOUT}
+
+
+def _begun_before(plans: Sequence[Plan], folder: RunFolder, machine: Machine, watcher: Watcher) -> dict[str, PairResult]:
+    """By target the rows of sweeps of which some values were measured on the GPUs of this run; the watcher is told of others."""
+    found = folder.begun()
+    here = {plan.target: origin_of(plan, machine, {}, "").gpus for plan in plans}
+    for target, row in found.items():
+        if target in here and row.origin and row.origin.gpus != here[target]:
+            watcher.note(f"{target} was begun on {', '.join(row.origin.gpus)}: all of its values are measured here")
+    return {target: row for target, row in found.items() if row.origin and row.origin.gpus == here.get(target)}
 
 
 def _ended(suite: _Suite, done: Mapping[str, PairResult], interruption: Interruption) -> Outcome:

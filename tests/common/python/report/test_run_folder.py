@@ -413,7 +413,7 @@ def test_a_part_of_a_row_is_there_until_the_whole_is(folder):
     folder.write_part(a_row("ch07:copy"))
     folder.write_pair(a_row("ch07:copy", status=Status.TIMEOUT, reason="it took too long", timings={}))
     assert resume(folder.path).begun() == {"ch07:copy": a_row("ch07:copy")}
-    folder.write_pair(a_row("ch07:copy"))
+    folder.write_pair(a_row("ch07:copy", status=Status.WRONG_RESULT, reason="y[3] is 1; expected 2", timings={}))
     assert folder.begun() == {}
 
 

@@ -6,6 +6,7 @@ import resource
 import shutil
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,7 +16,7 @@ from common.python.errors import BenchmarkError, ExitCode, SideFailure, Status, 
 from common.python.machine.description import Source, describe_machine
 from common.python.machine.doctor import Finding
 from common.python.processes.messages import Failed
-from common.python.report.run_folder import load
+from common.python.report.run_folder import RunFolder, load
 from common.python.results import Metrics, Origin
 from common.python.run import suite
 from common.python.run.resuming import of_other_gpus, require_same_place
@@ -292,6 +293,17 @@ def test_a_sweep_that_is_interrupted_keeps_its_values_and_resuming_measures_the_
     assert row.timings["n=16"] == begun.timings["n=16"]
     assert {check.shape["n"] for check in row.sides["optimized"].checks if check.timed_call} == {16, 32}
     assert not part.exists()
+
+
+def test_values_that_were_measured_on_another_gpu_are_measured_again(tmp_path):
+    folder, watcher = RunFolder(tmp_path, "run"), Watcher()
+    folder.write_part(a_row("ch07:copy", origin=Origin(gpus=("NVIDIA H200 GPU-2",))))
+    plan = SimpleNamespace(target="ch07:copy", device="cuda", gpus=(SimpleNamespace(name="NVIDIA H200", uuid="GPU-1", driver="580.1"),))
+    machine = SimpleNamespace(root=None, project=None, packages={})
+    assert suite._begun_before([plan], folder, machine, watcher) == {}
+    assert watcher.notes == ["ch07:copy was begun on NVIDIA H200 GPU-2: all of its values are measured here"]
+    plan.gpus[0].uuid = "GPU-2"
+    assert suite._begun_before([plan], folder, machine, watcher).keys() == {"ch07:copy"}
 
 
 def test_a_disk_that_fills_up_ends_a_run_with_all_its_rows_and_those_before_it_can_be_loaded(three, tmp_path):
