@@ -20,7 +20,7 @@ def linear(q, divisors=None):
     scales[:rows], zeros[:rows] = q.scale.squeeze(-1), q.zero.squeeze(-1)
     # Those of a program's rows lie together, group for group.
     scales, zeros = (each.view(-1, at_once, groups).transpose(1, 2).contiguous() for each in (scales, zeros))
-    words, factors = words.to(torch.int32), words.new_zeros(1, dtype=torch.float32)
+    words, factors = words.to(torch.int32), None
     if divisors is not None:
         factors = torch.tensor(PLACES.value, dtype=torch.float32).repeat_interleave(groups * group // 8).to(words.device)
         factors = 2.0**LIFT.value / factors / divisors.float()
@@ -28,7 +28,6 @@ def linear(q, divisors=None):
     def multiply(x):
         y, warps = x.new_empty(1, rows), 1 if rows >= MANY else 4
         meta = {"K": groups * group, "ROWS": at_once, "CHUNKS": 32 * warps, "STAGES": STAGES, "num_warps": warps}
-        meta["HAS_FACTORS"] = divisors is not None
         int4_gemv[triton.cdiv(rows, at_once),](words, scales, zeros, x, factors, y, rows, **meta)
         return y
 
