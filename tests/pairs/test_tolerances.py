@@ -1,4 +1,4 @@
-"""Whom a lowered precision's tolerance holds for is said of a library too: a CPU may lack the package, and then only a GPU's run finds out."""
+"""Whom a lowered tolerance holds for is said of a library too: a CPU may lack the package, and then only a GPU's run finds out."""
 
 import pytest
 

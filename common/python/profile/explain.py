@@ -133,8 +133,9 @@ def _split(baseline: StepTrace | None, step: StepTrace | None, timing: PairTimin
     change = took - takes
     kernels = (baseline.busy_ns - step.busy_ns) / change
     name = "kernels and copies" if baseline.copies or step.copies else "kernels"
+    done = "saved" if change > 0 else "added"
     return (
-        f"of {time_text(abs(change))} {'saved' if change > 0 else 'added'}, {_part(kernels, change)} is time of {name} (bytes and other work), "
+        f"of {time_text(abs(change))} {done}, {_part(kernels, change)} is time of {name} (bytes and other work), "
         f"{_part(1 - kernels, change)} gaps between them (launches), by {step.source}"
     )
 
