@@ -1,8 +1,8 @@
-"""What fills the memory of a step: every allocation of both sides of memory_profiling, recorded, and the bytes in use drawn over them.
+"""What fills the memory of a step: every allocation of both sides of memory_profiling, recorded, and the bytes in use drawn over time.
 
 ./setup.sh python ch13/memory_profiling.py [folder]
 
-Writes SIDE.pickle, which https://docs.pytorch.org/memory_viz opens, and SIDE.svg, in which the peak is marked. Prints the lines of code
+Writes SIDE.pickle, which https://docs.pytorch.org/memory_viz opens, and SIDE.svg, as memory_picture.py draws it. Prints the lines
 that allocated most of what is in use at the peak. Needs a GPU.
 """
 
@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 import torch
-from shared_memory_trace import drawn, in_use, lines_at
+from shared_memory_picture import picture
+from shared_memory_trace import in_use, lines_at
 
 from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_side, load_workload
@@ -19,7 +20,7 @@ CHAPTER = Path(__file__).parent
 
 
 def record(side, folder):
-    """The bytes in use before the second step of a side, and the allocator's events in it; the snapshot stays in `folder`."""
+    """The bytes in use before the second step of a side, and the allocator's snapshot behind it, which stays in `folder`."""
     workload = load_workload(CHAPTER / "workload_memory_profiling.py")
     (shape,) = workload.timed_shapes.values()
     inputs = Inputs(workload, shape, 0, torch.device("cuda"), folder)
@@ -30,18 +31,19 @@ def record(side, folder):
     step()
     torch.cuda.synchronize()
     torch.cuda.memory._dump_snapshot(str(folder / f"{side}.pickle"))
-    events = torch.cuda.memory._snapshot()["device_traces"][0]
+    snapshot = torch.cuda.memory._snapshot()
     torch.cuda.memory._record_memory_history(enabled=None)
-    return held, events
+    return held, snapshot
 
 
 def main(folder):
     """Both sides, one after the other."""
     folder.mkdir(parents=True, exist_ok=True)
     for side in ("baseline", "optimized"):
-        held, events = record(side, folder)
+        held, snapshot = record(side, folder)
+        events = snapshot["device_traces"][0]
         sizes, peak = in_use(held, events)
-        (folder / f"{side}.svg").write_text(drawn(side, sizes, peak))
+        (folder / f"{side}.svg").write_text(picture(f"{side}: memory of a step", snapshot))
         print(f"{side}: {sizes[peak] / 1e9:.2f} GB at the peak, of which before the step {held / 1e9:.2f} GB")
         for line, count in lines_at(events, peak):
             print(f"  {count / 1e9:.2f} GB  {line}")

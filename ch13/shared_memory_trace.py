@@ -1,8 +1,7 @@
-"""A trace of PyTorch's CUDA allocator: how much is in use behind each event, which lines hold it at the peak, and a drawing."""
+"""A trace of PyTorch's CUDA allocator: how much is in use behind each event, and which lines hold it at the peak."""
 
 from collections import Counter
 
-WIDTH, HEIGHT = 1000, 300
 MOST_LINES = 5
 
 
@@ -35,17 +34,3 @@ def _line(frames):
     own = [frame for frame in python if "/ch13/" in frame["filename"]]
     frame = next(iter(own or python), None)
     return f"{frame['filename'].rpartition('/')[2]}:{frame['line']} {frame['name']}" if frame else "a library"
-
-
-def drawn(side, sizes, peak):
-    """Bytes in use over the events of a step as SVG, the peak marked."""
-    across, up = WIDTH / max(1, len(sizes) - 1), HEIGHT / max(sizes)
-    points = " ".join(f"{number * across:.1f},{HEIGHT - size * up:.1f}" for number, size in enumerate(sizes))
-    x, anchor = peak * across, "start" if peak * across < WIDTH / 2 else "end"
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-10 -30 {WIDTH + 20} {HEIGHT + 40}" font-family="sans-serif">'
-        f'<polygon points="0,{HEIGHT} {points} {WIDTH},{HEIGHT}" fill="#9bc"/>'
-        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{HEIGHT}" stroke="#a00"/>'
-        f'<text x="{x:.1f}" y="-8" text-anchor="{anchor}">{side}: peak {sizes[peak] / 1e9:.2f} GB at event {peak} of {len(sizes)}</text>'
-        "</svg>"
-    )

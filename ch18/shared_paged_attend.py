@@ -6,11 +6,14 @@ import triton.language as tl
 
 @triton.jit
 def attend(q, keys, values, table, lengths, parts, sums, span, pages, unit, DIM: tl.constexpr, GROUP: tl.constexpr, PAGE: tl.constexpr,
-           TILE: tl.constexpr):  # fmt: skip
+           TILE: tl.constexpr, EARLY: tl.constexpr = False):  # fmt: skip
     """The GROUP query heads of a key head over part program_id(2) of a sequence, `span` tokens; rows up to 16 pad the tensor cores' tile.
 
     Writes the part's own softmax average and the binary logarithm of its sum of exponentials: minus infinity for a part without tokens.
+    EARLY lets a kernel that was launched behind it start: it waits for this one's stores itself.
     """
+    if EARLY:
+        tl.extra.cuda.gdc_launch_dependents()
     sequence, head, part = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     heads, count = tl.num_programs(1), tl.num_programs(2)
     row, lane = tl.arange(0, 16), tl.arange(0, DIM)

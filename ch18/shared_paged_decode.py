@@ -33,11 +33,13 @@ def decoder(q, keys, values, table, lengths, span):
     unit = dim**-0.5 * 1.4426950408889634  # log2(e): exponentials are powers of two
 
     def step():
-        sizes = {"DIM": dim, "GROUP": heads // kv_heads, "PAGE": page, "TILE": TILE}
+        split = count > 1
+        sizes = {"DIM": dim, "GROUP": heads // kv_heads, "PAGE": page, "TILE": TILE, "EARLY": split}
         grid = (sequences, kv_heads, count)
-        attend[grid](q, keys, values, table, lengths, parts, sums, span, pages, unit, **sizes, num_warps=4, num_stages=3)
-        if count > 1:
-            merge[sequences * heads,](parts, sums, y, count, DIM=dim, COUNT=triton.next_power_of_2(count), num_warps=4)
+        attend[grid](q, keys, values, table, lengths, parts, sums, span, pages, unit, **sizes, num_warps=2 if split else 4, num_stages=3)
+        if split:  # it starts before `attend` ends
+            joined = {"DIM": dim, "COUNT": triton.next_power_of_2(count), "EARLY": True}
+            merge[sequences * heads,](parts, sums, y, count, **joined, num_warps=2, launch_pdl=True)
         return y
 
     return step

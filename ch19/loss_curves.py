@@ -1,10 +1,11 @@
 """Train byte_lm from the same weights on the same text with BF16 and with FP8 linear layers, and draw both losses.
 
-    ./setup.sh python ch19/loss_curves.py [--recipe tiles|tensor] [--steps 500] [--folder artifacts/loss_curves]
+    ./setup.sh python ch19/loss_curves.py [--recipe tiles|tensor|delayed] [--steps 500] [--folder artifacts/loss_curves]
 
 FP8 is e4m3 in all three products of a layer. `tiles` has DeepSeek-V3's scales (arXiv:2412.19437): one for each 128 values along the sum,
-and one for each 128 x 128 of a weight. `tensor` has one for each tensor. Rounded values are multiplied and summed in float32, then rounded
-to BF16. So the losses are FP8's on any device; no time is claimed. A call with the same folder goes on where the last ended.
+and one for each 128 x 128 of a weight. `tensor` has one for each tensor, `delayed` one from its largest values of the last 16 steps.
+Rounded values are multiplied and summed in float32, then rounded to BF16. So the losses are FP8's on any device; no time is claimed.
+A call with the same folder goes on where the last ended, but `delayed` measures anew.
 
 Writes losses.json and losses.svg. To show them in the README: copy the first to ch19/loss_curves_h200.json, say, and run
 tools/checks/readme_tables.py.
@@ -18,6 +19,7 @@ from pathlib import Path
 import torch
 from shared_byte_text import text
 from shared_byte_training import CONFIG, loss_of
+from shared_delayed_rounding import delayed_linear
 from shared_fp8_rounding import linear_in_bf16, linear_of
 from shared_loss_lines import drawn, last_losses
 from shared_run_origin import origin_of
@@ -43,7 +45,8 @@ def at_least(least):
 def options_of(arguments):
     """The command line's flags."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--recipe", choices=("tiles", "tensor"), default="tiles", help="which values share a scale (default: tiles)")
+    recipes = ("tiles", "tensor", "delayed")
+    parser.add_argument("--recipe", choices=recipes, default="tiles", help="which values share a scale (default: tiles)")
     parser.add_argument("--steps", type=at_least(2), default=500, help="steps of AdamW (default: 500)")
     parser.add_argument("--sequences", type=at_least(1), default=16, help="texts a step (default: 16)")
     parser.add_argument("--length", type=at_least(2), default=256, help="bytes of a text (default: 256)")
@@ -99,7 +102,8 @@ def main(arguments=None):
     options = options_of(arguments)
     options.folder.mkdir(parents=True, exist_ok=True)
     fp8 = f"fp8_{options.recipe}"
-    curves = {name: trained(options, name, linear) for name, linear in (("bf16", linear_in_bf16), (fp8, linear_of(options.recipe)))}
+    in_fp8 = delayed_linear() if options.recipe == "delayed" else linear_of(options.recipe)
+    curves = {name: trained(options, name, linear) for name, linear in (("bf16", linear_in_bf16), (fp8, in_fp8))}
     told = {key: vars(options)[key] for key in ("recipe", "steps", "sequences", "length", "seed")}
     kept = {name: [round(loss, 5) for loss in losses] for name, losses in curves.items()}
     (options.folder / "losses.json").write_text(json.dumps(origin_of(DEVICE) | {"settings": told, "losses": kept}) + "\n")

@@ -20,20 +20,22 @@ def attend_old(q, keys, key_scales, values, value_scales, parts, tops, sums, row
     top, total = tl.full((16,), -1e30, tl.float32), tl.zeros((16,), tl.float32)
     sums_0, sums_1 = tl.zeros((16, DIM // 4), tl.float32), tl.zeros((16, DIM // 4), tl.float32)
     sums_2, sums_3 = tl.zeros((16, DIM // 4), tl.float32), tl.zeros((16, DIM // 4), tl.float32)
+    keys, values = keys + row * length * (DIM // 4), values + row * length * (DIM // 4)
+    key_scales, value_scales = key_scales + row * length, value_scales + row * length
     for start in range(first, last, TILE):
         at = start + tl.arange(0, TILE)
-        inside, slot = at < last, row * length + at
+        inside, slot = at < last, tl.minimum(at, length - 1)
         words = slot[:, None] * (DIM // 4) + lane[None, :]
-        key_0, key_1, key_2, key_3 = quarters(tl.trans(tl.load(keys + words, mask=inside[:, None], other=0)))
+        key_0, key_1, key_2, key_3 = quarters(tl.trans(tl.load(keys + words)))
         scores = tl.dot(query_1, key_1, tl.dot(query_0, key_0))
         scores = tl.dot(query_3, key_3, tl.dot(query_2, key_2, scores))
-        scores = scores * (tl.load(key_scales + slot, mask=inside, other=0.0) * unit)[None, :]
+        scores = scores * (tl.load(key_scales + slot) * unit)[None, :]
         scores = tl.where(inside[None, :], scores, -float("inf"))
         higher = tl.maximum(top, tl.max(scores, 1))
         share, fade = tl.exp2(scores - higher[:, None]), tl.exp2(top - higher)
         total = total * fade + tl.sum(share, 1)
-        share = (share * (tl.load(value_scales + slot, mask=inside, other=0.0) * UPPER)[None, :]).to(tl.float16)
-        value_0, value_1, value_2, value_3 = quarters(tl.load(values + words, mask=inside[:, None], other=0))
+        share = (share * (tl.load(value_scales + slot) * UPPER)[None, :]).to(tl.float16)
+        value_0, value_1, value_2, value_3 = quarters(tl.load(values + words))
         sums_0, sums_1 = tl.dot(share, value_0, sums_0 * fade[:, None]), tl.dot(share, value_1, sums_1 * fade[:, None])
         sums_2, sums_3 = tl.dot(share, value_2, sums_2 * fade[:, None]), tl.dot(share, value_3, sums_3 * fade[:, None])
         top = higher

@@ -6,7 +6,7 @@ import triton.language as tl
 
 LARGEST = 448.0  # of e4m3
 ROWS, DEPTH = 8, 1024
-ROWS_IN_THE_INTERPRETER = 1024  # which takes as long for a program, whatever its tile
+ROWS_IN_THE_INTERPRETER = 1024  # at most: fewer programs take less time
 
 
 @triton.jit
@@ -48,6 +48,8 @@ def multiply(wide, narrow, scales, state, x):
     """x w^T, [1, rows], for x [1, k]."""
     rows, k = wide.shape
     y = x.new_empty(1, rows)
-    at_once = ROWS if isinstance(switched_gemv, triton.JITFunction) else ROWS_IN_THE_INTERPRETER
-    switched_gemv[triton.cdiv(rows, at_once),](wide, narrow, scales, state, x, y, rows, k, ROWS=at_once, DEPTH=DEPTH, num_warps=8)
+    at_once, deep = ROWS, DEPTH
+    if not isinstance(switched_gemv, triton.JITFunction):  # a tile of which the matrix fills half is enough
+        at_once, deep = (min(most, 2 * triton.next_power_of_2(size)) for most, size in ((ROWS_IN_THE_INTERPRETER, rows), (DEPTH, k)))
+    switched_gemv[triton.cdiv(rows, at_once),](wide, narrow, scales, state, x, y, rows, k, ROWS=at_once, DEPTH=deep, num_warps=8)
     return y

@@ -17,7 +17,7 @@ from common.python.gate.verdicts import Standards
 from common.python.machine.description import Machine
 from common.python.machine.roofline import with_shares
 from common.python.measure.process_pairs import Measured, Measurement
-from common.python.measure.serving import ServingMeasurement, verify_serving
+from common.python.measure.serving import ServingMeasurement, saturations_in, verify_serving
 from common.python.pairs.predictions import card_for, predictions_of, require_predictions
 from common.python.pairs.sources import same_code
 from common.python.pairs.workload import Shape
@@ -25,11 +25,11 @@ from common.python.processes import messages
 from common.python.profile.runner import Profiling, profile_row
 from common.python.project import PROJECT_ROOT
 from common.python.prove.collect import add_counters, findings, fork_watched, kernel_uses, proofs_of, read_evidence, watch_evidence
-from common.python.prove.compiled import compiler_notes
+from common.python.prove.compiled import compiler_notes, too_long
 from common.python.prove.proofs import Seen, nothing
 from common.python.results import BASELINE, OPTIMIZED, Check, PairResult, Setup, SideResult
 from common.python.session.builds import build_row
-from common.python.session.planning import Plan
+from common.python.session.planning import Plan, uses_compiler
 from common.python.session.serving import Traces
 from common.python.session.session import Judging, Session, SideAtWork
 from common.python.wording import bytes_text
@@ -58,6 +58,19 @@ class _Row:
     of_references: set[str] = field(default_factory=set)
     allocated: dict[str, messages.Weighed] = field(default_factory=dict)
     phases: dict[str, float] = field(default_factory=dict)
+    compiled_s: float = 0.0
+    begin: float = field(default_factory=time.monotonic)
+
+    def result(self, session: Session, status: Status = Status.PASSED, reason: str = "") -> PairResult:
+        """The row as it is known by now."""
+        return _result(self, session, status, reason, time.monotonic() - self.begin)
+
+    def to_measure(self, session: Session) -> Iterator[str]:
+        """The named shapes that are not measured yet. Between the values of a sweep, which may take minutes each, the row is kept."""
+        for name in [name for name in self.plan.timed if name not in self.measured]:
+            if self.measured and session.settings.sweep:
+                session.keep(self.result(session))
+            yield name
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -72,8 +85,8 @@ class _Row:
 
 def run_pair(plan: Plan, session: Session, machine: Machine, standards: Standards) -> PairResult:
     """Everything about one row. Whatever a side does ends in the row's status; nothing a side does is raised."""
-    begin = time.monotonic()
     row = _Row(plan, checks={side: [] for side in plan.sides}, evidence={side: nothing("it was not built") for side in plan.sides})
+    row.measured = already_measured(plan, session.begun.pop(plan.target, None))
     status, reason = Status.PASSED, ""
     with nvtx.annotate(plan.target):
         try:
@@ -98,7 +111,20 @@ def run_pair(plan: Plan, session: Session, machine: Machine, standards: Standard
                     require_proofs(row)
         except SideFailure as failure:
             status, reason = failure.status, failure.reason
-    return with_predictions(judge(_result(row, session, status, reason, time.monotonic() - begin), plan, standards), plan, session)
+    return with_predictions(judge(row.result(session, status, reason), plan, standards), plan, session)
+
+
+def already_measured(plan: Plan, begun: PairResult | None) -> dict[str, Measured]:
+    """What a run that is resumed measured of the row's values, with the checks that it made of all of them."""
+    found: dict[str, Measured] = {}
+    if begun is None:
+        return found
+    for name, timing in begun.timings.items():
+        if plan.timed.get(name) == timing.shape:
+            checks = {side: [] if found else list(begun.sides[side].checks) for side in plan.sides}
+            peaks = {side: begun.sides[side].peak_memory_bytes or 0 for side in plan.sides}
+            found[name] = Measured(timing, checks, peaks, begun.metrics)
+    return found
 
 
 def compute(row: _Row, session: Session, machine: Machine, judging: Judging, standards: Standards) -> None:
@@ -125,7 +151,8 @@ def serve(row: _Row, session: Session, judging: Judging, standards: Standards) -
                 row.checks[side], row.setups[side] = verify_serving(row.plan, session, traces, side)
         if session.settings.measures:
             with row.phase("measure"):
-                for name in row.plan.timed:
+                traces.saturations |= saturations_in(measured.timing for measured in row.measured.values())
+                for name in row.to_measure(session):
                     row.measured[name] = ServingMeasurement(session, row.plan, name, standards, judging, traces).run()
 
 
@@ -177,6 +204,9 @@ def _ask(workers: Mapping[str, SideAtWork], question: _Question, row: _Row, sess
         checked = worker.finish(messages.Checked, session.limit_s("prepare"))
         row.checks[side] += judging.judge(side, question.shape, question.prepare_seed, checked.calls, timed=False)
         row.setups[side] = _setup(session.builds.get(str(row.plan.file(side))), worker.load_s, prepared[side], checked)
+    compiling = [row.setups[side] for side in workers if uses_compiler(row.plan.file(side))]
+    # Side by side the slowest took all that time, and the sum of them more than there was.
+    row.compiled_s += max((setup.prepare_s + setup.first_call_s for setup in compiling), default=0.0)
 
 
 def _count_allocations(side: str, worker: SideAtWork, row: _Row, session: Session) -> None:
@@ -205,7 +235,7 @@ def require_proofs(row: _Row) -> None:
 
 def measure(row: _Row, session: Session, judging: Judging, standards: Standards) -> None:
     """Time the row at every shape that is timed on this machine. Raises SideFailure."""
-    for name in row.plan.timed:
+    for name in row.to_measure(session):
         measured = Measurement(session, row.plan, name, standards, judging).run()
         if ceilings := session.ceilings.get(row.plan.device):
             files = {side: row.plan.file(side).name for side in row.plan.sides}
@@ -251,6 +281,7 @@ def with_predictions(row: PairResult, plan: Plan, session: Session) -> PairResul
 def _result(row: _Row, session: Session, status: Status, reason: str, seconds: float) -> PairResult:
     plan = row.plan
     measured = row.measured if status is Status.PASSED else {}  # no figure of a row whose claims its counters refute
+    beyond_s = seconds - row.compiled_s if row.compiled_s and row.measured else None
     return PairResult(
         target=plan.target,
         workload_file=shown(plan.selection.pair.workload, session),
@@ -269,9 +300,12 @@ def _result(row: _Row, session: Session, status: Status, reason: str, seconds: f
             *_ranks(plan),
             *_found(row, session),
             *_sanitizer_notes(plan, session, reason),
+            *too_long(plan, session.settings, row.compiled_s, beyond_s),
         ),
         seconds=seconds,
         phases=row.phases,
+        first_compilation_s=row.compiled_s or None,
+        beyond_compilation_s=beyond_s,
     )
 
 

@@ -422,6 +422,8 @@ class PairResult(Document):
     predicted no terms. `metrics` are by side, then by name. `assets` are the files that inputs came from: their SHA-256 by name.
     `origin` is None of a row from before it was told.
     Of the row's `seconds`, `phases` says where they went: build, prove, verify, measure, profile.
+    Where torch.compile compiles a side, `first_compilation_s` are those that such sides took to prepare and first answer at each shape in
+    their first process, whose caches were empty, and `beyond_compilation_s` all others; None where none does, and before this was told.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -440,6 +442,8 @@ class PairResult(Document):
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     phases: dict[str, float] = {}
+    first_compilation_s: float | None = None
+    beyond_compilation_s: float | None = None
     origin: Origin | None = None
 
     @model_validator(mode="after")

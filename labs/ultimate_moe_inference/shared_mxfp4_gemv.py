@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 ROWS, BLOCKS = 32, 32  # of a program's tile: 512 bytes a row
-ROWS_IN_THE_INTERPRETER = 512  # which takes as long for a program, whatever its tile
+ROWS_IN_THE_INTERPRETER = 512  # at most: fewer programs take less time
 
 
 @triton.jit
@@ -40,8 +40,10 @@ def multiply(blocks, scales, biases, x, chosen):
     (_, rows, count), slots = scales.shape, chosen.numel()
     by_nibble = x.view(len(x), -1, 8).transpose(1, 2).contiguous()  # so that neighbouring words need neighbouring inputs
     y = x.new_empty(slots, rows)
-    at_once = ROWS if isinstance(mxfp4_gemv, triton.JITFunction) else ROWS_IN_THE_INTERPRETER
+    at_once, deep = ROWS, BLOCKS
+    if not isinstance(mxfp4_gemv, triton.JITFunction):  # a tile of which the matrix fills half is enough
+        at_once, deep = (min(most, 2 * triton.next_power_of_2(size)) for most, size in ((ROWS_IN_THE_INTERPRETER, rows), (BLOCKS, count)))
     grid = (triton.cdiv(rows, at_once), slots)
-    sizes = {"SHARED": slots // len(x), "ROWS": at_once, "BLOCKS": BLOCKS}
+    sizes = {"SHARED": slots // len(x), "ROWS": at_once, "BLOCKS": deep}
     mxfp4_gemv[grid](blocks.view(torch.int32), scales, biases, chosen, by_nibble, y, rows, count, **sizes, num_warps=4)
     return y

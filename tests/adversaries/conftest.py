@@ -1,23 +1,36 @@
-"""The option by which a run of the adversaries on a GPU keeps what became of them, for the README's table."""
+"""Options by which a run of the adversaries on a GPU keeps what became of them, for the README's table, and by which it runs the rest."""
 
 from pathlib import Path
 
 import pytest
 
-from common.python.storage import document_text, write_whole
-from tools.checks.adversaries import results_of
+from tools.checks import adversaries
 
 OPTION = "--adversary-results"
+MISSING = "--adversary-missing"
 
 
 def pytest_addoption(parser):
     parser.addoption(OPTION, metavar="FILE", help="keep what became of the adversaries on this GPU: tests/adversaries/results_h200.json")
+    parser.addoption(MISSING, action="store_true", help=f"on a GPU, run those that the file of {OPTION} lacks, or that changed since")
 
 
 def pytest_configure(config):
     path = results_path(config)
     if path is not None and (path.is_dir() or not path.parent.is_dir()):
         raise pytest.UsageError(f"{OPTION} {path}: found {'a folder' if path.is_dir() else 'no folder for it'}; expected a file to write")
+    if path is None and config.getoption(MISSING, None):
+        raise pytest.UsageError(f"{MISSING}: found no file to read; expected {OPTION} too")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption(MISSING, None):
+        return
+    names = adversaries.unmeasured(results_path(config))
+    own = [item for item in items if item.path.parent == Path(__file__).parent and item.get_closest_marker("gpu")]
+    done = [item for item in own if item.callspec.params["row"].name not in names]
+    config.hook.pytest_deselected(items=done)
+    items[:] = [item for item in items if item not in done]
 
 
 def results_path(config):
@@ -33,6 +46,6 @@ def keep_results(pytestconfig):
     def keep(run_folder):
         path = results_path(pytestconfig)
         if path is not None:
-            write_whole(path, document_text(results_of(run_folder)))
+            adversaries.keep_results(path, run_folder)
 
     return keep

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from xml.etree import ElementTree as ET
 
 from common.python.child.sides.loader import import_file
 from common.python.project import PROJECT_ROOT
@@ -36,11 +35,6 @@ def test_bytes_in_use_follow_allocations_and_requests_to_free():
 def test_the_lines_at_the_peak_are_of_blocks_that_are_alive_there():
     assert trace.lines_at(EVENTS, 2) == [("shared_block.py:6 block", 300), ("shared_block.py:5 block", 100)]
     assert trace.lines_at(EVENTS, 5) == [("shared_block.py:6 block", 300), ("shared_block.py:7 block", 50)]
-
-
-def test_the_drawing_marks_the_peak():
-    texts = [element.text for element in ET.fromstring(trace.drawn("baseline", *trace.in_use(10**9, EVENTS))).iter() if element.text]
-    assert texts == ["baseline: peak 1.00 GB at event 2 of 6"]
 
 
 def test_without_a_gpu_the_demo_says_so():

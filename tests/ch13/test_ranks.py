@@ -14,6 +14,7 @@ from tests.pairs.tree import pairs_of, sides_of
 
 CHAPTER = PROJECT_ROOT / "ch13"
 layout = import_file(CHAPTER / "shared_mesh_layout.py")
+stages = import_file(CHAPTER / "shared_stage_layout.py")
 
 
 @pytest.mark.parametrize(
@@ -55,6 +56,38 @@ def test_layout_beyond_a_dense_model(text, found):
         layout.dense_layout(text, 4)
 
 
+@pytest.mark.parametrize(
+    ("text", "ranks", "whole"), [("pp2", 2, "pp2_dp1"), ("tp2_pp2", 8, "tp2_pp2_dp2"), ("ep4", 4, "ep4_dp4"), ("dp4", 4, "dp4")]
+)
+def test_dp_takes_the_ranks_that_are_left(text, ranks, whole):
+    assert stages.filled(text, ranks) == whole
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("pp3", "has 3 ranks, the product of dp, pp and tp; expected 4"),
+        ("pp4", "has pp4; expected a divisor of the model's 6 layers"),
+        ("pp2_ep2", "no experts to share out"),
+        ("tp", "has an entry 'tp'"),
+    ],
+)
+def test_layout_that_has_no_equal_stages(text, found):
+    assert stages.stage_layout("pp2_tp2_sp2", 4, 6) == {"dp": 1, "pp": 2, "tp": 2, "sp": 2, "ep": 1}
+    with pytest.raises(ValueError, match=re.escape(found)):
+        stages.stage_layout(text, 4, 6)
+
+
+@pytest.mark.parametrize(
+    ("text", "experts", "found"),
+    [("pp2_ep2", 8, "has pp2; expected pp1"), ("ep8", 8, "has ep8 and dp4"), ("ep2", 6, "found 6 experts and 4 ranks")],
+)
+def test_layout_that_cannot_share_out_experts(text, experts, found):
+    assert stages.expert_layout("ep2", 4, 8) == {"dp": 4, "pp": 1, "tp": 1, "sp": 1, "ep": 2}
+    with pytest.raises(ValueError, match=re.escape(found)):
+        stages.expert_layout(text, 4, experts)
+
+
 BLOCKS = """
 import torch
 from shared_fp8_blocks import BLOCK, added, quantized
@@ -76,7 +109,14 @@ def test_blocks_of_small_large_and_no_values():
     assert run.returncode == 0, run.stderr
 
 
-COUNTS = {"fsdp": (2, 4), "fsdp2_fp8": (2, 4), "tp_fsdp": (4,), "dtensor": (4,)}  # two axes of two are four ranks
+COUNTS = {
+    "fsdp": (2, 4),
+    "fsdp2_fp8": (2, 4),
+    "tp_fsdp": (4,),  # two axes of two are four ranks
+    "dtensor": (4,),
+    "dtensor_pipeline": (2, 4),
+    "dtensor_experts": (2, 4),
+}
 SIDES = [side for side in sides_of(pair for pair in pairs_of() if pair.directory == "ch13") if side.pair.name in COUNTS]
 IN_PROCESSES = [pytest.param(side, count, id=f"{side.id}-{count}") for side in SIDES for count in COUNTS[side.pair.name]]
 
@@ -91,6 +131,20 @@ def harness():
 def test_a_side_is_right_in_gloo_processes(side, ranks, harness):
     """On a CPU e4m3 is no obstacle: PyTorch converts it, and Triton's interpreter quantizes."""
     harness.check(side, list(load_workload(side.pair.workload).check_at), ranks)
+
+
+OTHER_LAYOUTS = [
+    ("dtensor_pipeline", {"layout": "pp2_tp2_sp2"}),
+    ("dtensor_pipeline", {"layout": "pp4", "layers": 4}),
+    ("dtensor_experts", {"layout": "ep4"}),
+]
+
+
+@pytest.mark.slow  # half a minute each on two cores
+@pytest.mark.parametrize(("name", "other"), OTHER_LAYOUTS)
+def test_an_optimized_side_is_right_in_other_layouts_of_four(name, other, harness):
+    (side,) = (side for side in SIDES if side.pair.name == name and side.file.stem.startswith("optimized"))
+    harness.check(side, [dict(load_workload(side.pair.workload).check_at[0]) | other], 4)
 
 
 def test_no_workload_allows_more():

@@ -11,9 +11,15 @@ import torch
 
 from tests.support.teeth import ROOT
 
-SPEC = importlib.util.spec_from_file_location("shared_fp8_rounding", ROOT / "ch19/shared_fp8_rounding.py")
-rounding = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(rounding)
+
+def loaded(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / f"ch19/{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+rounding, delayed = loaded("shared_fp8_rounding"), loaded("shared_delayed_rounding")
 SMALL = ("--steps", "3", "--sequences", "1", "--length", "16")
 
 
@@ -34,16 +40,26 @@ def test_a_tile_has_a_scale_of_its_own():
     assert by_tensor[1, :128].eq(0).all()  # 1 / 1e6 is below a half of e4m3's least
 
 
-@pytest.mark.parametrize("recipe", ["tiles", "tensor"])
+@pytest.mark.parametrize("recipe", ["tiles", "tensor", "delayed"])
 def test_products_and_gradients_are_off_by_what_e4m3_is(recipe):
     draw = torch.Generator().manual_seed(1)
     x, w = (torch.randn(*shape, generator=draw, requires_grad=True) for shape in ((2, 80, 200), (144, 200)))
     dy = torch.randn(2, 80, 144, generator=draw)
     exact = (x @ w.T, *torch.autograd.grad(x @ w.T, (x, w), dy))
-    y = rounding.linear_of(recipe)(x, w)
+    y = (delayed.delayed_linear() if recipe == "delayed" else rounding.linear_of(recipe))(x, w)
     for got, expected in zip((y, *torch.autograd.grad(y, (x, w), dy)), exact, strict=True):
         off = (got - expected).square().mean().sqrt() / expected.square().mean().sqrt()
         assert 0.01 < off < 0.06  # 0.037 in the root mean square: two operands, each off by 0.026
+
+
+def test_delayed_scales_are_of_earlier_steps_and_saturate():
+    maxima, x = delayed.Maxima(), torch.tensor([1.0, 4.0])
+    assert torch.equal(maxima.rounded("w", x), x)
+    assert torch.equal(maxima.rounded("w", 2 * x), torch.tensor([2.0, 4.0]))
+    assert torch.equal(maxima.rounded("w", 2 * x), 2 * x)
+    for _ in range(16):
+        maxima.rounded("w", x)
+    assert max(maxima.history["w"]) == 4
 
 
 def test_curves_are_drawn_and_a_second_call_trains_nothing_again(tmp_path):

@@ -35,14 +35,20 @@ def tmp_path():
         yield Path(folder)
 
 
-@pytest.fixture
-def offered(generator, tmp_path):
-    """Has the generator's own judge look at a source as a candidate of the cheats' workload `name`, and sees to it that nothing is left."""
+@pytest.fixture(scope="module")
+def limits():
+    """Those of a candidate. Skips where the sandbox cannot be had, which is asked once: each run in it fails then too."""
     limits = Limits(memory_bytes=4 << 30, seconds=120.0)
     try:
         require_sandbox(limits)
     except BenchmarkError as error:
         pytest.skip(str(error))
+    return limits
+
+
+@pytest.fixture
+def offered(generator, limits, tmp_path):
+    """Has the generator's own judge look at a source as a candidate of the cheats' workload `name`, and sees to it that nothing is left."""
 
     def offer(source, name="sum", **changes):
         harness = generator.Harness(("--device", "cpu", "--iterations", "6"), "cpu", Limits(**(vars(limits) | changes)))

@@ -176,7 +176,6 @@ def test_the_longest_fenced_block_is_the_source(generator, answer, code):
 
 
 @pytest.mark.slow
-@pytest.mark.alone
 def test_the_harness_itself_judges_what_a_model_says(generator, monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     assert (PROJECT_ROOT / "tests/adversaries/cheats/baseline_sum.py").is_file()

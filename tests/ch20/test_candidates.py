@@ -8,7 +8,7 @@ import pytest
 
 from tests.ch20.conftest import CHEATS
 
-pytestmark = [pytest.mark.alone, pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 RIGHT = """
     import torch

@@ -47,6 +47,7 @@ PROVES_NOTHING = {
     "ch16:gptq",  # to which code a weight is rounded
     "ch19:nvfp4_training",  # and in which basis
     "ch19:mxfp8_moe",  # to which power of two a scale is
+    "ch19:kv_offload_grace",  # in which memory blocks lie
     "ch19:custom_allocator_retry",  # how a batch's size is found
     "ch19:rl_tuning",  # how many tokens a step takes
     "ch19:rl_tuning_fixed",

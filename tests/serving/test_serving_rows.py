@@ -120,6 +120,8 @@ def test_a_sweep_of_loads_is_one_table_over_one_saturation(tmp_path):
     told = [timing.serving for timing in rows["toy"].timings.values()]
     assert len({serving.saturation_per_s for serving in told}) == 1
     assert [serving.offered_per_s / serving.saturation_per_s for serving in told] == pytest.approx(loads)
+    untimed = [check for check in rows["toy"].sides["baseline"].checks if not check.timed_call]
+    assert sum("arrival_poisson" in check.shape and check.shape["arrival_poisson"] > 0 for check in untimed) == 2  # not two a load
     for text in (done.stdout, (tmp_path / "run/report.md").read_text()):
         (heads,) = (line for line in text.splitlines() if "TTFT p50 / p95 ms" in line)
         assert all(title in heads for title in ("TPOT p50 / p95 ms", "tokens/s", "goodput"))

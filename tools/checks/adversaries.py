@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from common.python.errors import Status
+from common.python.errors import BenchmarkError, Status
 from common.python.machine.description import Machine
 from common.python.project import PROJECT_ROOT
 from common.python.report.rows import commit_name, commit_text
 from common.python.report.run_folder import load
 from common.python.results import SCHEMA_VERSION, Document, PairResult
-from common.python.storage import read_document
+from common.python.storage import document_text, read_document, write_whole
 from tools.checks.written_tables import NOT_MEASURED, rows
 
 ADVERSARIES = PROJECT_ROOT / "tests" / "adversaries"
@@ -46,17 +46,41 @@ class Outcome(Document):
     peak_bytes: dict[str, float] = {}
 
 
-class AdversaryResults(Document):
-    """One run of all adversaries that can use a GPU, on the model `device`, the very GPU `uuid`; `cheats` are by name."""
+class AdversaryRun(Document):
+    """One run of adversaries on the very GPU `uuid`; `cheats` are by name."""
 
-    schema_version: Literal[1] = SCHEMA_VERSION
-    device: str
     uuid: str
     driver: str
     torch: str
     date: str
     commit: str
     cheats: dict[str, Outcome]
+
+
+class AdversaryResults(Document):
+    """What became of the adversaries that can use a GPU on the model `device`: runs in their order, each cheat in its last one alone."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    device: str
+    runs: tuple[AdversaryRun, ...]
+
+    @property
+    def run_of(self) -> dict[str, AdversaryRun]:
+        """The run of each cheat, by its name."""
+        return {name: run for run in self.runs for name in run.cheats}
+
+    @property
+    def cheats(self) -> dict[str, Outcome]:
+        """What became of each cheat, by its name."""
+        return {name: run.cheats[name] for name, run in self.run_of.items()}
+
+    def joined(self, later: AdversaryResults) -> AdversaryResults:
+        """These with what a later run on the model says instead of what they say of its cheats. Raises BenchmarkError for another model."""
+        if later.device != self.device:
+            raise BenchmarkError(f"found results of {self.device}; expected those of {later.device}, on which the adversaries ran")
+        left = [{name: got for name, got in run.cheats.items() if name not in later.cheats} for run in self.runs]
+        kept = [run.model_copy(update={"cheats": cheats}) for run, cheats in zip(self.runs, left, strict=True) if cheats]
+        return self.model_copy(update={"runs": (*kept, *later.runs)})
 
 
 def cells_of(title: str, folder: Path = ADVERSARIES) -> list[list[str]]:
@@ -85,8 +109,7 @@ def results_of(run_folder: Path, folder: Path = ADVERSARIES) -> AdversaryResults
     gpu = machine.gpus[0]
     told = {_name(row): outcome_of(row, folder) for row in found}
     place = f"{run_folder.parent}/"
-    return AdversaryResults(
-        device=gpu.name,
+    this = AdversaryRun(
         uuid=gpu.uuid,
         driver=gpu.driver,
         torch=machine.packages["torch"],
@@ -94,6 +117,25 @@ def results_of(run_folder: Path, folder: Path = ADVERSARIES) -> AdversaryResults
         commit=commit_name(machine.project),
         cheats={name: each.model_copy(update={"reason": each.reason.replace(place, "")}) for name, each in told.items()},
     )
+    return AdversaryResults(device=gpu.name, runs=(this,))
+
+
+def keep_results(path: Path, run_folder: Path, folder: Path = ADVERSARIES) -> None:
+    """Put what became of the adversaries in a run into the file at `path`, which keeps what it says of others. Raises BenchmarkError."""
+    results = results_of(run_folder, folder)
+    if path.is_file():
+        results = read_document(path, AdversaryResults).joined(results)
+    write_whole(path, document_text(results))
+
+
+def unmeasured(path: Path, folder: Path = ADVERSARIES) -> set[str]:
+    """The cheats that can use a GPU of which the file at `path` says nothing, or whose file changed since. Raises BenchmarkError."""
+    got = read_document(path, AdversaryResults).cheats if path.is_file() else {}
+    return {name for cheat in _on_gpus(folder) if (name := cheat.name) not in got or got[name].sha256 != _sha256(name, folder)}
+
+
+def _on_gpus(folder: Path) -> list[Cheat]:
+    return [cheat for cheat in cheats(folder) if cheat.on in ("gpu", "both")]
 
 
 def complaint(cheat: Cheat, got: Outcome) -> str:
@@ -113,7 +155,7 @@ def complaint(cheat: Cheat, got: Outcome) -> str:
 
 def text(folder: Path = ADVERSARIES) -> str:
     """What the README says of the adversaries that can use a GPU: a line a GPU model that was measured, and a row a cheat."""
-    known = [cheat for cheat in cheats(folder) if cheat.on in ("gpu", "both")]
+    known = _on_gpus(folder)
     measured = [read_document(path, AdversaryResults) for path in sorted(folder.glob("results_*.json"))]
     sums = [_summed(known, results, folder) for results in measured] or [f"{NOT_MEASURED[0].upper()}{NOT_MEASURED[1:]}."]
     table = rows(COLUMNS, (_cells(cheat, measured, folder) for cheat in known))
@@ -123,15 +165,21 @@ def text(folder: Path = ADVERSARIES) -> str:
 def _summed(known: Sequence[Cheat], results: AdversaryResults, folder: Path) -> str:
     words = [_got(cheat, results.cheats, folder) for cheat in known]
     caught = sum(word == cheat.status for word, cheat in zip(words, known, strict=True))
-    commit = f", commit {commit_text(results.commit)}" if results.commit else ""
-    where = f"{results.device}, driver {results.driver}, torch {results.torch}, {results.date}{commit}"
-    return f"- {where}: {caught} of {len(known)} got the status that they must."
+    names = {cheat.name for cheat in known}
+    runs = [(run, len(names & run.cheats.keys())) for run in results.runs]
+    lines = [f"  - {count} of them with {_where(run)}" for run, count in runs if count]
+    return "\n".join([f"- {results.device}: {caught} of {len(known)} got the status that they must.", *lines])
+
+
+def _where(run: AdversaryRun) -> str:
+    commit = f", commit {commit_text(run.commit)}" if run.commit else ""
+    return f"driver {run.driver}, torch {run.torch}, {run.date}{commit}"
 
 
 def _cells(cheat: Cheat, measured: Sequence[AdversaryResults], folder: Path) -> Iterator[str]:
     yield from (cheat.name, cheat.how, cheat.status)
     yield "; ".join(_got(cheat, results.cheats, folder) for results in measured) or NOT_MEASURED
-    yield "; ".join(results.date for results in measured if cheat.name in results.cheats)
+    yield "; ".join(results.run_of[cheat.name].date for results in measured if cheat.name in results.cheats)
     yield "; ".join(results.device.removeprefix("NVIDIA ") for results in measured if cheat.name in results.cheats)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from common.python.gate.expectations import key_text
@@ -58,12 +58,13 @@ def load_section(pair: str, key: str, sweep: LoadSweep) -> str:
 def _cells(sweep: LoadSweep) -> Iterator[list[str]]:
     for each in sweep.loads:
         for side, figures in each.sides.items():
-            told = (_text(name, figures[name]) if name in figures else "" for name in _COLUMNS)
+            told = (figure_cell(figures, name) for name in _COLUMNS)
             yield [f"{each.load:g}", side, significant(each.offered_per_s), *told]
 
 
-def _text(name: str, figure: Interval) -> str:
-    return figure_interval_text(_shown(name, figure), "%" if name == GOODPUT else "")
+def figure_cell(figures: Mapping[str, Interval], name: str) -> str:
+    """A figure of served requests with its interval, goodput in percent; "" where it is none of `figures`."""
+    return figure_interval_text(_shown(name, figures[name]), "%" if name == GOODPUT else "") if name in figures else ""
 
 
 def _shown(name: str, figure: Interval) -> Interval:

@@ -1,7 +1,7 @@
 """Writes what is generated of READMEs and docs, or says what differs.
 
-The front page's; of bars, adversaries, traced roles and ping-pongs, bandwidths, searches, recordings, simulated fleets, and engines beside
-others.
+The front page's; of bars, adversaries, compiled sides, traced roles and ping-pongs, bandwidths, searches, recordings, simulated fleets, and
+engines beside others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from common.python.project import PROJECT_ROOT
 from common.python.report.role_trace import RoleTrace, lines, read_role_trace, sentences
 from common.python.run.first_run import newer_than_measured
 from common.python.session.planning import claims_of
-from tools.checks import adversaries, beside_engines, fleets, front_page
+from tools.checks import adversaries, beside_engines, compiled_sides, fleets, front_page
 from tools.checks.bandwidths import MARKER, SUITES, bandwidths
 from tools.checks.pingpong import DEMOS, pingpong
 from tools.checks.recordings import SCRIPTS as RECORDERS
@@ -91,6 +91,7 @@ def rewritten(root: Path) -> dict[Path, str]:
         Path(README): {"output": front_page.output_text(root / EXAMPLE_RUN), "chapters": front_page.chapters_text(root)},
         BARS / README: {"bars": bars_text(root / BARS)},
         CHEATS / README: {"adversaries": adversaries.text(root / CHEATS)},
+        compiled_sides.FOLDER / README: {"compiled": compiled_sides.text(root / compiled_sides.FOLDER)},
         DOCS / "writing-a-pair.md": {"example": example_text()},
         DOCS / "proving.md": {"techniques": techniques_text()},
         DOCS / "first-hour-on-blackwell.md": {"blackwell": blackwell_text(root)},

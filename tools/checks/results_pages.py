@@ -18,6 +18,7 @@ from tools.campaign.sweeps import LoadSweep, TimeSweep
 from tools.checks.load_pages import load_records, load_section
 from tools.checks.measured_pairs import LIBRARY, README, MeasuredPair, of_library, place
 from tools.checks.predicted_ratios import equations, equations_of, lines_in, outcomes, said_in_ladder, said_of
+from tools.checks.served_tables import served_table
 from tools.checks.short_tables import NOT_ACCEPTED, share_text
 from tools.checks.sweep_pages import sweep_records, sweep_section
 from tools.checks.written_tables import NOT_MEASURED, rows
@@ -45,8 +46,10 @@ Written by `tools/checks/pages.py` from the expectations files of this folder. T
 def results_page(folder: Path, pairs: Iterable[MeasuredPair], root: Path) -> str:
     """The whole page of one folder. Raises BenchmarkError, naming the file, for a side that predicts nothing or claims what is no claim."""
     name, by_load, by_entry = folder.relative_to(root).as_posix(), load_records(folder), sweep_records(folder)
+    pairs = list(pairs)
     sections = (_section(measured, root, by_load.get(measured.pair.name, {}), by_entry.get(measured.pair.name, ())) for measured in pairs)
-    return "\n\n".join([HEAD.format(folder=name), *sections]) + "\n"
+    served = [text] if (text := served_table(pairs, by_load)) else []
+    return "\n\n".join([HEAD.format(folder=name), *served, *sections]) + "\n"
 
 
 def _section(measured: MeasuredPair, root: Path, by_load: Mapping[str, LoadSweep], by_entry: Iterable[TimeSweep]) -> str:

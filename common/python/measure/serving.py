@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 
 from common.python.gate.verdicts import Standards
@@ -12,10 +12,11 @@ from common.python.measure.process_pairs import Measured, Measurement
 from common.python.measure.serving_figures import figure_named, figures_of_blocks, interval_over
 from common.python.pairs.goals import MEMORY, UNITS
 from common.python.pairs.serving import LOAD, is_lower_better, unit_of
+from common.python.pairs.workload import Shape
 from common.python.processes.fork_server import ANY_CORE
-from common.python.results import Block, Check, ServingFigures, Setup, Unit
+from common.python.results import Block, Check, PairTiming, ServingFigures, Setup, Unit
 from common.python.session.planning import Plan
-from common.python.session.serving import TEETH_REQUESTS, Answered, Trace, Traces
+from common.python.session.serving import TEETH_REQUESTS, Answered, Trace, Traces, Unloaded
 from common.python.session.session import Judging, Session, SideAtWork
 
 _SATURATION_TRACES = 3
@@ -25,13 +26,18 @@ def verify_serving(plan: Plan, session: Session, traces: Traces, side: str) -> t
     """Have `side` serve two traces at every shape, and hold their answers to the workload. Raises SideFailure.
 
     Two, so that answers remembered from the first are wrong. At timed shapes, with the baseline's answers, the judgement is tried too.
+    All requests come at once, so shapes that differ in their load alone are one.
     """
     checks: list[Check] = []
     session.tell(f"verifying {side}")
     with session.start_side(plan, side) as worker:
+        verified: set[Unloaded] = set()
         for shape in [*plan.described.check_at, *plan.timed.values()]:
-            seed, is_timed = session.new_seed(), shape in plan.timed.values()
             closed = traces.told(shape).share_of_saturation > 0  # which nobody has measured yet
+            if closed and unloaded(shape) in verified:
+                continue
+            verified |= {unloaded(shape)} if closed else set()
+            seed, is_timed = session.new_seed(), shape in plan.timed.values()
             prepared = worker.prepare(shape, seed, session.new_seed())
             for number in range(2):
                 trace = Trace(session.new_seed(), closed, picks=TEETH_REQUESTS)
@@ -62,10 +68,10 @@ class ServingMeasurement(Measurement):
         That figure is taken from the accepted row, or measured first where no row has it.
         """
         if self._told.share_of_saturation and not self._saturation_per_s:
-            unloaded = tuple(sorted((key, value) for key, value in self._shape.items() if key != LOAD))
-            if unloaded not in self._traces.saturations:  # one for all loads of a sweep, or they were shares of different things
-                self._traces.saturations[unloaded] = self._measured_saturation()
-            self._saturation_per_s = self._traces.saturations[unloaded]
+            shape = unloaded(self._shape)
+            if shape not in self._traces.saturations:  # one for all loads of a sweep, or they were shares of different things
+                self._traces.saturations[shape] = self._measured_saturation()
+            self._saturation_per_s = self._traces.saturations[shape]
         measured = super()._measured()
         units = measured.timing.units
         each = {side: [figures_of_blocks(unit.blocks[side], *self._slo) for unit in units] for side in self._plan.sides}
@@ -142,6 +148,18 @@ class ServingMeasurement(Measurement):
             seeds = [self._session.new_seed() for _ in range(_SATURATION_TRACES)]
             traces = [self._serve(worker, side, Trace(seed, True, core=self._core)) for seed in seeds]
         return statistics.median(len(answered.requests) / answered.seconds for answered in traces)
+
+
+def unloaded(shape: Shape) -> Unloaded:
+    """A shape but for its load."""
+    return tuple(sorted((key, value) for key, value in shape.items() if key != LOAD))
+
+
+def saturations_in(timings: Iterable[PairTiming]) -> dict[Unloaded, float]:
+    """What saturation these loads are shares of, by the shape but for its load."""
+    return {
+        unloaded(timing.shape): timing.serving.saturation_per_s for timing in timings if timing.serving and timing.serving.saturation_per_s
+    }
 
 
 def better_at(goal: str) -> str:

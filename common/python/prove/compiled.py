@@ -7,6 +7,10 @@ from typing import Final
 
 from common.python.results import CompilerFinding
 from common.python.session.planning import Plan
+from common.python.settings import Settings
+
+BEYOND_COMPILATION_S: Final = 25.0
+"""Seconds that a row of compiled sides may take on a GPU, with default choices, beside its first compilation."""
 
 _SENTENCES: Final[Mapping[str, str]] = {
     "broken": "torch.compile broke a graph in {places}, the first {first}; expected whole graphs",
@@ -23,6 +27,23 @@ def compiler_notes(plan: Plan, compiled: Mapping[str, Sequence[CompilerFinding]]
         for finding in compiled.get(side, ()):
             counts = {each: _counted(finding.count, each) for each in ("places", "functions", "times")}
             yield f"{plan.file(side).name}: {_SENTENCES[finding.kind].format(first=finding.first, **counts)}"
+
+
+def too_long(plan: Plan, chosen: Settings, first_s: float, beyond_s: float | None) -> Iterator[str]:
+    """A sentence on a row that took too long beside its first compilation, where nothing that was asked for explains it.
+
+    A row whose goal is set-up compiles anew in every process, which is what it times. Nothing is promised of a CPU's seconds.
+    """
+    asked = (
+        chosen.profiles or chosen.cold_start or chosen.sweep or chosen.iterations or chosen.warmup or chosen.repeat > 1 or chosen.sustained
+    )
+    if beyond_s is None or plan.is_cold or plan.device != "cuda" or asked:
+        return
+    if beyond_s > BEYOND_COMPILATION_S:
+        yield (
+            f"found {beyond_s:.0f} s of this row beside the {first_s:.0f} s of its first compilation; "
+            f"expected at most {BEYOND_COMPILATION_S:.0f} s"
+        )
 
 
 def _counted(count: int, what: str) -> str:

@@ -13,7 +13,7 @@ from common.python.errors import Status
 from common.python.gate.expectations import slower_than_equal
 from common.python.gate.predicted import predicted_lines
 from common.python.machine.description import Source
-from common.python.pairs.goals import ENERGY, UNITS
+from common.python.pairs.goals import ENERGY, SETUP, UNITS
 from common.python.results import BASELINE, OPTIMIZED, Interval, PairResult, PairTiming, Run, SideResult, StopReason, Verdict, VerdictKind
 from common.python.settings import Settings
 from common.python.wording import DIGITS, at_shape, figure_interval_text, figure_text, one_line, speedup_text, time_text
@@ -184,8 +184,17 @@ def remarks(row: PairResult, *, everything: bool = False) -> list[str]:
             clauses.append(verdict_text(verdict))
         found += [f"{row.target}{at_shape(shape)}: {clause}" for clause in clauses]
     if everything:
-        found += [f"{row.target}: {line}" for line in predicted_lines(row)] + _proof_remarks(row)
+        found += [f"{row.target}: {line}" for line in [*filter(None, [compilation_text(row)]), *predicted_lines(row)]] + _proof_remarks(row)
     return found
+
+
+def compilation_text(row: PairResult) -> str:
+    """What a row of compiled sides took beside its first compilation; of one whose goal is set-up, all of it; "" without such sides."""
+    if row.first_compilation_s is None or row.beyond_compilation_s is None:
+        return ""
+    if any(timing.goal == SETUP for timing in row.timings.values()):
+        return f"took {row.seconds:.0f} s: its goal is set-up, so every process compiles"
+    return f"took {row.seconds:.0f} s: first compilation {row.first_compilation_s:.0f} s, beside it {row.beyond_compilation_s:.0f} s"
 
 
 def _says_more(verdict: Verdict) -> bool:

@@ -9,7 +9,7 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Self
 
-from common.python.errors import BenchmarkError, ExitCode
+from common.python.errors import BenchmarkError, ExitCode, Status
 from common.python.pairs.discovery import is_folder
 from common.python.report.comment import comment
 from common.python.report.csv_table import csv_text
@@ -22,6 +22,7 @@ from common.python.storage import document_text, fills_disk, keep_room, make_fol
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
 JUNIT_FILE = "junit.xml"
+PART_FILE = "part_metrics.json"  # of a sweep: the values so far
 _ROOM_FILE, _ROOM_BYTES = ".room", 1 << 16  # what a run's end is written into if its rows filled the disk
 _SMALLEST_FIRST = (JUNIT_FILE, METRICS_FILE, "comment.md", "results.csv", "report.md", "report.html")
 
@@ -124,6 +125,18 @@ class RunFolder:
             write_whole(folder / side / METRICS_FILE, document_text(side_metrics(row, side)))
         write_whole(folder / METRICS_FILE, document_text(row))
         self._write(METRICS_FILE, self._rows_text())
+        if row.status is Status.PASSED:
+            (folder / PART_FILE).unlink(missing_ok=True)
+
+    def write_part(self, row: PairResult) -> None:
+        """Write what is known of a sweep of which some values are measured, until the whole row is written."""
+        text = document_text(Metrics(run_id=self.run_id, rows=(row,)))
+        write_whole(self._target_path(row.target) / PART_FILE, text)
+
+    def begun(self) -> dict[str, PairResult]:
+        """By target the rows of which only some values were measured. Raises BenchmarkError, naming the file that is none."""
+        found = (self.path / folder / PART_FILE for folder in self._folders.values())
+        return {row.target: row for path in found if path.is_file() for row in read_document(path, Metrics).rows}
 
     def write_second(self, row: PairResult) -> None:
         """Write the second measurement of a target whose first was red, beside the first."""

@@ -24,6 +24,7 @@ from common.python.report import served
 from common.python.report.role_trace import lines, sentences, traces_of
 from common.python.report.rows import (
     break_even_text,
+    compilation_text,
     conditions_text,
     counts_text,
     error_text,
@@ -208,7 +209,7 @@ def _certainty(rows: Sequence[PairResult]) -> Section:
             str(len(timing.units)),
             ", ".join(f"{ratio.half_width_percent:.2f} %" for ratio in shown_ratios(timing).values()),
             str(timing.stop_reason).replace("_", " "),
-            "; ".join([*notes_of(timing), *row.notes]),
+            "; ".join(filter(None, [*notes_of(timing), *row.notes, compilation_text(row)])),
         )
         for row in rows
         for shape, timing in row.timings.items()

@@ -124,6 +124,7 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         folder.write_run(run)
         session = stack.enter_context(Session(settings, server, run.seed, folder.path, folder.log_path))
         session.deadline, session.past, session.ceilings = deadline, request.past, ceilings
+        session.begun = folder.begun() if settings.resume else {}
         suite = _Suite(plans, session, machine, standards, folder, run, watcher)
         return _ended(suite, done, interruption)
 
@@ -262,8 +263,7 @@ class _Suite:
                     self.watcher.note(f"{plan.target} is done already")
                     continue
                 self.watcher.started(plan.target, index, len(self.plans))
-                row = self._row(plan)
-                row = row.model_copy(update={"origin": origin_of(plan, self.machine, self.session.ceilings, self.document.started)})
+                row = self._of_here(plan, self._row(plan))
                 if self.session.settings.accept_regressions:
                     row = accept(row, plan, self.standards, self.document, self.machine)
                 try:
@@ -281,12 +281,16 @@ class _Suite:
             return True, analysis
         return False, analysis
 
+    def _of_here(self, plan: Plan, row: PairResult) -> PairResult:
+        return row.model_copy(update={"origin": origin_of(plan, self.machine, self.session.ceilings, self.document.started)})
+
     def _tell_of_builds(self, text: str) -> None:
         self.watcher.phase("", text)
 
     def _row(self, plan: Plan) -> PairResult:
         session = self.session
         session.tell = lambda text: self.watcher.phase(plan.target, text)
+        session.keep = lambda row: self.folder.write_part(self._of_here(plan, row))
         if time.monotonic() >= session.deadline:
             return _too_late(plan, session)
         if session.settings.sanitize and plan.target not in session.sanitized:

@@ -15,6 +15,9 @@ from common.python.results import Check, ReportedMetric, ServedRequest
 from common.python.session.planning import Plan
 from common.python.session.session import Judging, Session, SideAtWork, entries_text
 
+Unloaded = tuple[tuple[str, ShapeValue], ...]
+"""A shape but for its load."""
+
 TEETH_REQUESTS = 32  # that are judged, and that the judgement is tried on, before a row is timed
 LOOKS = 8  # requests of a timed trace that are judged
 REFUSED_SHARE = 0.99  # of wrong contexts, at least
@@ -65,7 +68,7 @@ class Traces:
         self._judging = judging
         self._client = session.server.fork("client", session.logs(plan.target, "") / "client.log")
         self._begun = False
-        self.saturations: dict[tuple[tuple[str, ShapeValue], ...], float] = {}  # that were measured, by the shape but for its load
+        self.saturations: dict[Unloaded, float] = {}  # that were measured
 
     def __enter__(self) -> Self:
         return self

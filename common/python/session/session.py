@@ -28,7 +28,7 @@ from common.python.processes import messages
 from common.python.processes.fork_server import ANY_CORE, Child, ForkServer
 from common.python.processes.messages import Answer, Request
 from common.python.processes.ranks import RankGroup, most_of
-from common.python.results import Check, CompilerFinding
+from common.python.results import Check, CompilerFinding, PairResult
 from common.python.session.planning import Plan
 from common.python.settings import Settings
 from common.python.wording import bytes_text
@@ -71,6 +71,8 @@ class Session:
         self.server = server
         self.logs = logs
         self.tell: Callable[[str], None] = lambda _: None
+        self.keep: Callable[[PairResult], None] = lambda _: None  # a row of which some values of a sweep are measured
+        self.begun: dict[str, PairResult] = {}  # by target such rows of the run that this one resumes
         self.deadline = math.inf  # of the whole suite, on the monotonic clock
         self.ceilings: Mapping[str, MachineCeilings] = {}  # by device; none where none are kept
         self.builds: dict[str, messages.BuildDone] = {}

@@ -62,7 +62,7 @@ class Side:
 def verified(tmp_path):
     """What two sides are asked on a device, at the small shapes 1 and 2 and then at 9."""
 
-    def verify(device, **fails_at):
+    def verify(device, compiling="", **fails_at):
         log = []
         plan = SimpleNamespace(
             sides=("baseline", "optimized"),
@@ -70,12 +70,14 @@ def verified(tmp_path):
             ranks=1,
             described=SimpleNamespace(check_at=({"n": 1}, {"n": 2})),
             timed={"default": {"n": 9}},
-            file=lambda side: tmp_path / side,
+            file=lambda side: tmp_path / f"{side}.py",
         )
+        for side in plan.sides:
+            plan.file(side).write_text("f = torch.compile(abs)\n" if side in compiling else "f = abs\n")
         session = a_session(tmp_path / "run")
         session.dump_prefix = lambda: ""
         session.fork_side = lambda _, side: Side(side, log, fails_at.get(side))
-        row = harness._Row(plan, checks={side: [] for side in plan.sides})
+        row = verify.row = harness._Row(plan, checks={side: [] for side in plan.sides})
         try:
             harness.verify(row, session, judging=SimpleNamespace(judge=lambda *_, timed: []))
         except SideFailure as failure:
@@ -92,6 +94,15 @@ def test_on_a_gpu_sides_are_verified_side_by_side_at_small_shapes_and_alone_wher
     alone = ["prepare 9", "prepared 9", "check 9", "checked 9", "close"]
     assert log[20:30] == [("baseline", what) for what in alone] + [("optimized", what) for what in alone]
     assert [(setup.prepare_s, setup.first_call_s) for setup in setups.values()] == [(1.0, 2.0), (1.0, 2.0)]
+
+
+@pytest.mark.parametrize(
+    ("compiling", "device", "seconds"),
+    [("", "cuda", 0.0), ("optimized", "cuda", 9.0), ("baseline optimized", "cuda", 12.0), ("baseline optimized", "cpu", 18.0)],
+)
+def test_seconds_of_first_compilation_are_those_of_compiling_sides_side_by_side_once(verified, compiling, device, seconds):
+    verified(device, compiling)  # 3 s a side and shape: two shapes side by side on a GPU, one alone
+    assert verified.row.compiled_s == seconds
 
 
 def test_on_a_cpu_a_side_is_verified_and_gone_before_the_next_begins(verified):

@@ -6,9 +6,10 @@ import re
 import pytest
 
 from common.python.errors import ExitCode
+from common.python.gate.expectations import keep_expectations
 from common.python.results import Interval, Metrics, Origin, ServingFigures
 from common.python.storage import document_text, write_whole
-from tests.support.factories import a_row, a_timing
+from tests.support.factories import a_row, a_timing, an_expectation
 from tools.campaign import keep_sweep
 from tools.checks import pages
 from tools.checks.load_pages import load_picture, load_records
@@ -38,6 +39,14 @@ def served(load, slower=1.0, **changes):
     }
     known = {"figures": figures, "offered_per_s": load * SATURATION or None, "saturation_per_s": SATURATION if load else None}
     return ServingFigures(**({"slo_ttft_ms": 200.0, "slo_tpot_ms": 10.0} | known | changes))
+
+
+def at_one_load(path, load, *names):
+    """The metrics.json of a run of several pairs with --kwargs at this load: one timing each, at the pair's own shape."""
+    timing = a_timing().model_copy(update={"shape": {"requests": 96, "arrival_poisson": load}, "serving": served(load)})
+    made = (a_row(f"ch07:{name}", timings={"default": timing}, origin=ORIGIN, workload_file=f"ch07/workload_{name}.py") for name in names)
+    write_whole(path, document_text(Metrics(run_id="20261129_000000", rows=tuple(made))))
+    return path
 
 
 def a_run(path, *loads, origin=ORIGIN, requests=96, **changes):
@@ -136,6 +145,46 @@ def test_a_single_load_is_a_table_without_a_picture(chapter, tmp_path):
     assert "| 0.8 | optimized |" in text
     assert "loads_transpose" not in text
     assert not list(chapter.glob("*.svg"))
+
+
+def test_one_run_of_a_chapter_at_0_8_is_one_table_of_all_its_pairs(chapter, tmp_path):
+    (chapter / "workload_transpose_wide.py").write_text('"""Wide."""\n')
+    (chapter / "baseline_transpose_wide.py").write_text('"""Baseline: Wide."""\n')
+    (chapter / "workload_transpose.py").write_text('"""Serves; `arrival_poisson` is the load."""\n')
+    kept(chapter, at_one_load(tmp_path / "a.json", 0.8, "transpose_wide"))
+    served_at = r"(?s)## Served at 0.8 of saturation\n(.*?)\n## transpose\n"
+    pages.main([], chapter.parent)
+    section = re.search(served_at, (chapter / "RESULTS.md").read_text())[1]
+    assert "| [transpose](#transpose) |  |  | not measured yet |  |  |  |  |" in section
+    assert kept(chapter, at_one_load(tmp_path / "a.json", 0.8, "transpose", "transpose_wide")) == 0
+    pages.main([], chapter.parent)
+    lines = re.search(served_at, (chapter / "RESULTS.md").read_text())[1].split("| --- |\n")[1].splitlines()
+    assert [line.split(" | ")[:3] for line in lines if line] == [
+        [f"| [{name}](#{name})", "H200", side] for name in ("transpose", "transpose_wide") for side in ("baseline", "optimized")
+    ]
+    assert lines[1].endswith("| 80.0 [72.0, 88.0] | 240 [216, 264] | 5.00 [4.50, 5.50] | 800 [720, 880] | 95.0 % [85.5, 100.0] |")
+
+
+def test_an_accepted_row_at_0_8_needs_no_record(chapter, tmp_path):
+    accepted = an_expectation(2.0).model_copy(
+        update={"shape": {"requests": 96, "arrival_poisson": 0.8}, "figures": {"baseline": {"ttft_ms.p50": near(29.9)}}}
+    )
+    keep_expectations(chapter / "expectations_h200.json", "transpose", {"default": accepted})
+    pages.main([], chapter.parent)
+    line = "| [transpose](#transpose) | H200 | baseline | {} |"
+    assert line.format("29.9 [26.9, 32.9] |  |  | ") in (chapter / "RESULTS.md").read_text()
+    kept(chapter, a_run(tmp_path / "a.json", 0.8))
+    pages.main([], chapter.parent)
+    assert (
+        line.format("160 [144, 176] | 480 [432, 528] | 5.00 [4.50, 5.50] | 800 [720, 880] | 95.0 % [85.5, 100.0]")
+        in (chapter / "RESULTS.md").read_text()
+    )
+
+
+def test_pairs_at_other_loads_are_in_no_table_of_0_8(chapter, tmp_path):
+    kept(chapter, a_run(tmp_path / "a.json", 0.5, 1.0))
+    pages.main([], chapter.parent)
+    assert "## Served" not in (chapter / "RESULTS.md").read_text()
 
 
 def test_the_slower_side_lies_higher_and_bars_hold_their_dots(chapter, tmp_path):

@@ -8,17 +8,18 @@ import sys
 
 import pytest
 
-from common.python.errors import Status
+from common.python.errors import BenchmarkError, Status
 from common.python.machine.description import Gpu, Machine, Source
 from common.python.pairs.claims import techniques
 from common.python.report.run_folder import RunFolder
+from common.python.results import Metrics
 from common.python.settings import Settings
 from common.python.storage import document_text, read_document, write_whole
 from tests.common.python.report.test_role_trace import a_document
 from tests.support.commands import ROOT, ROOT_FIRST
 from tests.support.factories import a_failure, a_row, a_run, a_timing
 from tools.checks import readme_tables
-from tools.checks.adversaries import ADVERSARIES, AdversaryResults, Cheat, Outcome, cheats, complaint, results_of
+from tools.checks.adversaries import ADVERSARIES, AdversaryResults, Cheat, Outcome, cheats, complaint, keep_results, results_of, unmeasured
 from tools.checks.readme_tables import EXAMPLE_RUN, TEMPLATES
 from tools.noise.bar_figures import Bars, Trial
 
@@ -51,6 +52,7 @@ PAGES = {
     "README.md": README,
     "tools/noise/README.md": "# Bars\n\n<!-- bars: begin -->\n<!-- bars: end -->\n",
     "tests/adversaries/README.md": "# Cheats\n\n<!-- adversaries: begin -->\n<!-- adversaries: end -->\n\nAfter.\n",
+    "tests/compiled/README.md": "# Compiled\n\n<!-- compiled: begin -->\n<!-- compiled: end -->\n",
     "common/docs/writing-a-pair.md": "# A pair\n\n<!-- example: begin -->\n<!-- example: end -->\n",
     "common/docs/first-hour-on-blackwell.md": "# An hour\n\n<!-- blackwell: begin -->\n<!-- blackwell: end -->\n",
     "common/docs/proving.md": "# Claims\n\n<!-- techniques: begin -->\n<!-- techniques: end -->\n",
@@ -78,6 +80,10 @@ def project(tmp_path):
     return tmp_path
 
 
+def a_slow_row():
+    return a_row("cheats:sum_slow", timings={"default": a_timing(SLOW_NS)})
+
+
 @pytest.fixture
 def run_folder(tmp_path):
     """The folder of a run of the cheats on a GPU."""
@@ -85,14 +91,15 @@ def run_folder(tmp_path):
     folder = RunFolder.create(Settings(artifacts_dir=place), "20260102_030405")
     folder.write_pair(a_failure(target="cheats:sum_zeros", reason=f"{place.parent}/tree/cheats: output y[0] is 0.0; expected 1.5"))
     folder.write_pair(a_failure("UNPROVEN", target="cheats:sum_never_runs", reason="found no ld_128bit; expected one"))
-    folder.write_pair(a_row("cheats:sum_slow", timings={"default": a_timing(SLOW_NS)}))
+    folder.write_pair(a_slow_row())
     folder.write_run(a_run(environment=MACHINE.model_dump(mode="json")))
     return place
 
 
-def keep(project, run_folder, name="h200", **changes):
+def keep(project, run_folder, name="h200", device="NVIDIA Test", **changes):
     folder = project / "tests" / "adversaries"
-    results = results_of(run_folder, folder).model_copy(update=changes)
+    results = results_of(run_folder, folder)
+    results = results.model_copy(update={"device": device, "runs": tuple(run.model_copy(update=changes) for run in results.runs)})
     write_whole(folder / f"results_{name}.json", document_text(results))
     return results
 
@@ -139,7 +146,10 @@ def test_what_became_of_a_cheat_stands_beside_what_must(project, run_folder):
     text = written(project)
     assert rows_of(text)["sum_zeros"] == ["WRONG_RESULT", "WRONG_RESULT", "2026-01-02", "Test "]
     assert rows_of(text)["sum_slow"] == ["PASSED", "PASSED", "2026-01-02", "Test "]
-    assert "- NVIDIA Test, driver 1, torch 2, 2026-01-02, commit 0123456789: 3 of 3 got the status that they must.\n" in text
+    assert (
+        "- NVIDIA Test: 3 of 3 got the status that they must.\n  - 3 of them with driver 1, torch 2, 2026-01-02, commit 0123456789\n"
+        in text
+    )
 
 
 def test_gpus_of_two_models_share_a_row(project, run_folder):
@@ -188,10 +198,41 @@ def test_an_outcome_is_judged_by_its_row(says, status, reason, sentence):
 
 def test_results_say_where_they_were_measured_and_name_no_folder_of_that_machine(project, run_folder):
     results = results_of(run_folder, project / "tests" / "adversaries")
-    assert (results.device, results.uuid, results.driver, results.torch, results.date) == ("NVIDIA Test", "GPU-1", "1", "2", "2026-01-02")
-    assert results.commit == "0123456789abcdef"
+    (run,) = results.runs
+    assert (results.device, run.uuid, run.driver, run.torch, run.date) == ("NVIDIA Test", "GPU-1", "1", "2", "2026-01-02")
+    assert run.commit == "0123456789abcdef"
     assert results.cheats["sum_zeros"].reason == "tree/cheats: output y[0] is 0.0; expected 1.5"
     assert results.cheats["sum_slow"].time_ns == SLOW_NS
+
+
+def test_a_later_run_of_some_cheats_leaves_what_is_known_of_others(project, run_folder):
+    folder = project / "tests" / "adversaries"
+    path = folder / "results_h200.json"
+    assert unmeasured(path, folder) == {"sum_zeros", "sum_never_runs", "sum_slow"}
+    first = keep(project, run_folder)
+    assert unmeasured(path, folder) == set()
+    (folder / "cheats/optimized_sum_slow.py").write_text('"""Otherwise."""\n')
+    assert unmeasured(path, folder) == {"sum_slow"}
+    outcome = first.cheats["sum_slow"]
+    keep(project, run_folder, date="2026-01-01", cheats={"sum_zeros": first.cheats["sum_zeros"], "sum_slow": outcome})
+    write_whole(run_folder / "metrics.json", document_text(Metrics(run_id="20260102_030405", rows=(a_slow_row(),))))
+    keep_results(path, run_folder, folder)
+    kept = read_document(path, AdversaryResults)
+    assert [(run.date, list(run.cheats)) for run in kept.runs] == [("2026-01-01", ["sum_zeros"]), ("2026-01-02", ["sum_slow"])]
+    assert unmeasured(path, folder) == {"sum_never_runs"}
+    text = written(project)
+    assert "- NVIDIA Test: 2 of 3 got the status that they must.\n  - 1 of them with driver 1, torch 2, 2026-01-01, " in text
+    assert [cells[1:] for cells in rows_of(text).values()] == [
+        ["WRONG_RESULT", "2026-01-01", "Test "],
+        ["not measured yet", "", " "],
+        ["PASSED", "2026-01-02", "Test "],
+    ]
+
+
+def test_results_of_another_model_are_not_joined(project, run_folder):
+    keep(project, run_folder, device="NVIDIA Other")
+    with pytest.raises(BenchmarkError, match="found results of NVIDIA Other; expected those of NVIDIA Test"):
+        keep_results(project / "tests/adversaries/results_h200.json", run_folder, project / "tests" / "adversaries")
 
 
 def test_results_that_cannot_be_read_are_an_error_that_names_the_file(project, capsys):
@@ -227,16 +268,28 @@ def test_the_front_page_shows_what_the_example_run_printed(project):
     assert readme_tables.main([], project) == 1
 
 
-KEEPS = "def test_keeps(keep_results):\n    from pathlib import Path\n    keep_results(Path({folder!r}))\n"
+KEEPS = """\
+from pathlib import Path
+from types import SimpleNamespace
+import pytest
+
+def test_keeps(keep_results):
+    keep_results(Path({folder!r}))
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("row", [SimpleNamespace(name=name) for name in ("sum_zeros", "hold_right")], ids=["sum_zeros", "hold_right"])
+def test_cheat(row):
+    print("ran", row.name)
+"""
 
 
 def pytest_of_adversaries(tmp_path, run_folder, *arguments):
     """Run pytest on one test that keeps the results of `run_folder`, beside the adversaries' own conftest."""
     folder = tmp_path / "suite"
-    folder.mkdir()
+    folder.mkdir(parents=True)
     shutil.copy(ADVERSARIES / "conftest.py", folder)
     (folder / "test_keeps.py").write_text(KEEPS.format(folder=str(run_folder)))
-    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = gpu\n")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder), *arguments]
     environment = {**os.environ, "PYTHONPATH": ROOT_FIRST}
     return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60)
@@ -260,6 +313,16 @@ def test_the_option_keeps_the_results_of_a_run(tmp_path, processes):
 def test_without_the_option_nothing_is_kept(tmp_path):
     assert pytest_of_adversaries(tmp_path, real_run_folder(tmp_path), "-n", "0").returncode == 0
     assert not list(tmp_path.glob("*.json"))
+
+
+def test_the_missing_are_run_alone_and_join_what_is_kept(tmp_path):
+    kept = real_run_folder(tmp_path)
+    write_whole(tmp_path / "kept.json", document_text(results_of(kept)))
+    done = pytest_of_adversaries(tmp_path, kept, "-n", "0", "--adversary-results", "kept.json", "--adversary-missing", "-rP")
+    assert done.returncode == 0, done.stdout
+    assert "ran hold_right" in done.stdout
+    assert "2 passed, 1 deselected" in done.stdout  # that of sum_zeros
+    assert pytest_of_adversaries(tmp_path / "x", kept, "-n", "0", "--adversary-missing").returncode == 4
 
 
 def test_an_option_that_names_no_place_is_told_before_anything_runs(tmp_path):

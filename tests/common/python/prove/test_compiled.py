@@ -2,8 +2,9 @@
 
 import pytest
 
-from common.python.prove.compiled import compiler_notes
+from common.python.prove.compiled import compiler_notes, too_long
 from common.python.results import CompilerFinding
+from common.python.settings import Profile, Settings
 from tests.support.plans import a_plan
 
 
@@ -29,3 +30,31 @@ def test_sides_come_in_the_plans_order_and_one_without_findings_not_at_all(tmp_p
     assert [note.partition("_")[0] for note in notes] == ["baseline", "baseline", "optimized"]
     assert "{braces}" in notes[0]
     assert list(compiler_notes(a_plan(tmp_path), {})) == []
+
+
+def test_a_row_that_takes_long_beside_its_first_compilation_says_so(tmp_path):
+    plan = a_plan(tmp_path)
+    sentence = "found 31 s of this row beside the 40 s of its first compilation; expected at most 25 s"
+    assert list(too_long(plan, Settings(), 40.2, 31.4)) == [sentence]
+    assert list(too_long(plan, Settings(), 40.2, 24.9)) == []
+    assert list(too_long(plan, Settings(), 0.0, None)) == []  # no side compiles
+
+
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"profile": Profile.DEEP_DIVE},
+        {"cold_start": True},
+        {"sweep": {"n": ("1", "2")}},
+        {"iterations": 9},
+        {"repeat": 3},
+        {"sustained": True},
+    ],
+)
+def test_a_row_that_was_asked_for_more_may_take_longer(tmp_path, choices):
+    assert list(too_long(a_plan(tmp_path), Settings(**choices), 40.0, 99.0)) == []
+
+
+@pytest.mark.parametrize("changes", [{"goal": "setup"}, {"device": "cpu"}])
+def test_a_row_whose_goal_is_set_up_is_exempt_and_so_is_one_on_a_cpu(tmp_path, changes):
+    assert list(too_long(a_plan(tmp_path, **changes), Settings(), 40.0, 99.0)) == []

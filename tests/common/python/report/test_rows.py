@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.python.report.rows import break_even_text, machine_text, notes_of, settings_text, span_text
+from common.python.report.rows import break_even_text, compilation_text, machine_text, notes_of, remarks, settings_text, span_text
 from common.python.results import Interval, Setup, StopReason
 from common.python.settings import Settings
 from common.python.wording import bytes_text, interval_text, speedup_text, time_text
@@ -118,3 +118,13 @@ def test_only_settings_that_were_chosen_are_told():
 )
 def test_when_a_run_was_is_told_in_utc_and_its_day_once(ended, said):
     assert span_text(a_run(started="2026-01-02T23:04:05+01:00", ended=ended)) == said
+
+
+def test_a_row_of_compiled_sides_says_what_it_took_beside_its_first_compilation():
+    took = {"seconds": 63.2, "first_compilation_s": 40.1, "beyond_compilation_s": 23.1}
+    text = "took 63 s: first compilation 40 s, beside it 23 s"
+    assert f"ch07:transpose: {text}" in remarks(a_row(**took), everything=True)
+    assert not any("took" in line for line in remarks(a_row(**took)))
+    set_up = a_row(**took, timings={"default": a_timing(goal="setup")})
+    assert compilation_text(set_up) == "took 63 s: its goal is set-up, so every process compiles"
+    assert compilation_text(a_row(seconds=63.2)) == ""

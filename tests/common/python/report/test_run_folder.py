@@ -408,6 +408,15 @@ def test_resuming_never_loses_a_row_not_even_before_the_first_new_one(folder):
     ]
 
 
+def test_a_part_of_a_row_is_there_until_the_whole_is(folder):
+    folder.write_run(a_run())
+    folder.write_part(a_row("ch07:copy"))
+    folder.write_pair(a_row("ch07:copy", status=Status.TIMEOUT, reason="it took too long", timings={}))
+    assert resume(folder.path).begun() == {"ch07:copy": a_row("ch07:copy")}
+    folder.write_pair(a_row("ch07:copy"))
+    assert folder.begun() == {}
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -30,6 +30,10 @@ def test_a_compiled_side_passes_and_so_does_one_that_imports_as_much(tmp_path):
     rows = {row["target"]: row for row in json.loads((tmp_path / "run/metrics.json").read_text())["rows"]}
     assert {target: row["status"] for target, row in rows.items()} == {"ch14:mlp": "PASSED", "ch14:mlp_imports_much": "PASSED"}
     assert all(row["timings"]["cpu"]["speedups"]["optimized"]["low"] > 0 for row in rows.values())
+    compiled, plain = rows["ch14:mlp"], rows["ch14:mlp_imports_much"]
+    assert compiled["first_compilation_s"] >= sum(compiled["sides"]["optimized"]["setup"][part] for part in ("prepare_s", "first_call_s"))
+    assert compiled["first_compilation_s"] + compiled["beyond_compilation_s"] == pytest.approx(compiled["seconds"])
+    assert (plain["first_compilation_s"], plain["beyond_compilation_s"]) == (None, None)
 
 
 ITEM = "Unsupported Tensor.item() call with capture_scalar_outputs=False"

@@ -16,10 +16,11 @@ from common.python.machine.description import Source, describe_machine
 from common.python.machine.doctor import Finding
 from common.python.processes.messages import Failed
 from common.python.report.run_folder import load
-from common.python.results import Origin
+from common.python.results import Metrics, Origin
 from common.python.run import suite
 from common.python.run.resuming import of_other_gpus, require_same_place
 from common.python.settings import Settings
+from common.python.storage import read_document
 from tests.support.commands import OPTIMIZED, Watcher, run_here, write_pair
 from tests.support.factories import a_row
 from tests.tools.cli.recorded_bench import H200
@@ -274,6 +275,23 @@ def test_a_row_whose_limit_is_used_up_says_by_what(tmp_path):
     assert hung.status is slow.status is Status.TIMEOUT
     assert re.match(begin + r"0 done in 0\.0 s; then optimized_hangs\.py: warm took more than 4\.", hung.reason)
     assert re.match(begin + r"[1-5] done in [1-5]\.\d s; then .*; expected all by then$", slow.reason)
+
+
+def test_a_sweep_that_is_interrupted_keeps_its_values_and_resuming_measures_the_others(tmp_path):
+    root, part = write_pair(tmp_path / "root"), tmp_path / "run/demo_double/part_metrics.json"
+    watcher, swept = Watcher(), {"sweep": {"n": ("16", "32")}, "iterations": 1}
+    watcher.phase = lambda *_: interrupt(_) if part.exists() else None  # of the second value, which has begun then
+    first = run_here(root, tmp_path / "run", watcher, **swept)
+    assert (first.exit_code, first.rows) == (ExitCode.INTERRUPTED, ())
+    (begun,) = read_document(part, Metrics).rows
+    assert (begun.status, list(begun.timings), bool(begun.origin)) == (Status.PASSED, ["n=16"], True)
+
+    second = run_here(root, tmp_path / "run", resume=True, **swept)
+    (row,) = second.rows
+    assert (second.exit_code, list(row.timings)) == (ExitCode.GOOD, ["n=16", "n=32"])
+    assert row.timings["n=16"] == begun.timings["n=16"]
+    assert {check.shape["n"] for check in row.sides["optimized"].checks if check.timed_call} == {16, 32}
+    assert not part.exists()
 
 
 def test_a_disk_that_fills_up_ends_a_run_with_all_its_rows_and_those_before_it_can_be_loaded(three, tmp_path):
