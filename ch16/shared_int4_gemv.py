@@ -5,7 +5,7 @@ import triton
 from shared_int4_kernel import LIFT, PLACES, int4_gemv
 
 ROWS, STAGES = 8, 3  # of a program
-MANY = 1 << 13  # rows: from here on a program is one warp; below, two share its rows' columns, to have more warps at work
+MANY = 1 << 13  # rows: from here on a program is one warp; below, four share its rows' columns, to have more warps at work
 ROWS_IN_THE_INTERPRETER = 512  # which takes as long for a program, whatever its tile
 
 
@@ -16,16 +16,19 @@ def linear(q, divisors=None):
     words = torch.zeros(-(-rows // at_once) * at_once, groups, group // 8, dtype=torch.int64, device=q.codes.device)  # whole programs
     for eighth, codes in enumerate(q.codes.view(rows, groups, 8, -1).unbind(2)):
         words[:rows] |= codes.long() << 4 * eighth
-    scales = torch.zeros_like(words[..., 0])  # a float16 scale, above a zero point
-    scales[:rows] = q.scale.half().view(torch.int16).long().squeeze(-1) << 16 | q.zero.long().squeeze(-1)
-    words, scales = words.to(torch.int32), scales.to(torch.int32)
-    factors = 2.0**LIFT.value / torch.tensor(PLACES.value, dtype=torch.float32).repeat_interleave(groups * group // 8)
-    factors = factors.to(words.device) / (1 if divisors is None else divisors.float())
+    scales, zeros = (torch.zeros(len(words), groups, dtype=kind, device=words.device) for kind in (torch.float16, torch.uint8))
+    scales[:rows], zeros[:rows] = q.scale.squeeze(-1), q.zero.squeeze(-1)
+    # Those of a program's rows lie together, group for group.
+    scales, zeros = (each.view(-1, at_once, groups).transpose(1, 2).contiguous() for each in (scales, zeros))
+    words, factors = words.to(torch.int32), None
+    if divisors is not None:
+        factors = torch.tensor(PLACES.value, dtype=torch.float32).repeat_interleave(groups * group // 8).to(words.device)
+        factors = 2.0**LIFT.value / factors / divisors.float()
 
     def multiply(x):
-        y, warps = x.new_empty(1, rows), 1 if rows >= MANY else 2
+        y, warps = x.new_empty(1, rows), 1 if rows >= MANY else 4
         meta = {"K": groups * group, "ROWS": at_once, "CHUNKS": 32 * warps, "STAGES": STAGES, "num_warps": warps}
-        int4_gemv[triton.cdiv(rows, at_once),](words, scales, x, factors, y, rows, **meta)
+        int4_gemv[triton.cdiv(rows, at_once),](words, scales, zeros, x, factors, y, rows, **meta)
         return y
 
     return multiply

@@ -6,7 +6,8 @@ ncu gives each unit's share of its peak; times the step, that is how long the un
 step, and whose busy time changed by a third at least of what the step's did, explains it, and of its counters those that changed the same
 way say how. Where there is none, the side waits less: then what warps waited for, over all instructions, and how many threads there were
 to wait, say it. Which side is faster is what was timed, not what a profiler saw: where the kernels' times do not account for it, what a
-trace saw around them does, or nothing is said.
+trace saw around them does, or nothing is said. Where one side has fewer kernels or launches, as compiled code has, the change is split in
+two: time of kernels, which fusion saves as it saves bytes, and gaps between them, which launches leave.
 """
 
 from __future__ import annotations
@@ -113,8 +114,35 @@ def _reason(before: str, side: str, profiles: Mapping[str, SideProfile], timing:
     if explained < 1 - _EXPLAINS and (around := _around(former.step, profile.step, timing, (before, side))):
         kernels = f"the kernels took {time_text(took)}, now {time_text(takes)} ({TIME}), the rest is " if took and takes else ""
         parts.append(f"{kernels}around them: {around}" if kernels else around)
+    parts.append(_split(former.step, profile.step, timing, (before, side)))
     words = "; ".join(filter(None, parts))
     return Reason(side, speedup.estimate > 1, words, before) if words else None
+
+
+def _split(baseline: StepTrace | None, step: StepTrace | None, timing: PairTiming, sides: tuple[str, str]) -> str:
+    """How much of the timed change is the kernels' own time, by a trace, and how much the time between them.
+
+    A trace slows the host and widens gaps, so gaps are what is left of the timed change. Nothing is said where both sides run as many
+    kernels by as many launches.
+    """
+    if baseline is None or step is None or timing.device == "cpu" or not (baseline.kernels and step.kernels):
+        return ""
+    if (baseline.launches, baseline.kernels) == (step.launches, step.kernels):
+        return ""
+    took, takes = (timing.time_ns[side].estimate for side in sides)
+    change = took - takes
+    kernels = (baseline.busy_ns - step.busy_ns) / change
+    name = "kernels and copies" if baseline.copies or step.copies else "kernels"
+    done = "saved" if change > 0 else "added"
+    return (
+        f"of {time_text(abs(change))} {done}, {_part(kernels, change)} is time of {name} (bytes and other work), "
+        f"{_part(1 - kernels, change)} gaps between them (launches), by {step.source}"
+    )
+
+
+def _part(share: float, change: float) -> str:
+    """`171 µs (30 %)`, below zero where a part goes the other way."""
+    return f"{'-' if share < 0 else ''}{time_text(abs(share * change))} ({round(100 * share)} %)"
 
 
 def _around(baseline: StepTrace | None, step: StepTrace | None, timing: PairTiming, sides: tuple[str, str]) -> str:

@@ -4,6 +4,7 @@ import pytest
 
 from common.python.profile.explain import reasons
 from common.python.profile.ncu import DRAM_PERCENT, L1_PERCENT, L2_PERCENT, SM_PERCENT, TIME
+from common.python.profile.steps import GpuWork, SeenStep, figures
 from common.python.report.html import html
 from common.python.report.tables import markdown
 from common.python.results import SideProfile, StepTrace
@@ -119,17 +120,18 @@ def test_what_the_kernels_do_not_explain_happens_around_them():
     assert reason.title == "Why optimized is faster"
     assert reason.words == (
         f"the kernels took 400 µs, now 395 µs ({TIME}), the rest is around them: "
-        "launches 40 → 1, host 900 µs → 20.0 µs, gaps on the GPU 600 µs → 20.0 µs (by nsys)"
+        "launches 40 → 1, host 900 µs → 20.0 µs, gaps on the GPU 600 µs → 20.0 µs (by nsys); "
+        "of 570 µs saved, 0 ns (0 %) is time of kernels (bytes and other work), 570 µs (100 %) gaps between them (launches), by nsys"
     )
 
 
 def test_a_step_that_was_only_traced_has_a_reason_too_and_time_that_is_hidden_is_none():
     row = row_of({}, {}, (a_step(), ONE_LAUNCH), clock="launch", **TIMED)
-    assert [reason.words for reason in reasons(row)] == [
-        "launches 40 → 1, host 900 µs → 20.0 µs, gaps on the GPU 600 µs → 20.0 µs (by nsys)"
+    assert [reason.headline for reason in reasons(row)] == [
+        "optimized is faster: launches 40 → 1, host 900 µs → 20.0 µs, gaps on the GPU 600 µs → 20.0 µs (by nsys)"
     ]
     (reason,) = reasons(row_of({}, {}, (a_step(), ONE_LAUNCH), **TIMED))
-    assert reason.words == "launches 40 → 1 (by nsys)"  # its clock does not see the host, nor a gap that it leaves
+    assert reason.headline == "optimized is faster: launches 40 → 1 (by nsys)"  # its clock does not see the host, nor a gap that it leaves
     assert not list(reasons(row_of({}, {}, (a_step(), a_step(kernels=0, launches=0, copies=1)), **TIMED)))
 
 
@@ -137,6 +139,57 @@ def test_what_a_trace_saw_change_by_less_than_a_third_of_the_time_is_no_reason()
     a_little = a_step(host_ns=800e3, busy_ns=500e3)
     assert not list(reasons(row_of({}, {}, (a_step(), a_little), clock="launch", **TIMED)))
     assert not list(reasons(row_of({}, {}, (a_step(), ONE_LAUNCH), clock="host", device="cpu", **TIMED)))
+
+
+def traced(count, kernel_ns, gap_ns):
+    """A step of so many kernels, one behind the other."""
+    starts = [number * (kernel_ns + gap_ns) for number in range(count)]
+    work = tuple(GpuWork("gemm", "kernel", start, start + kernel_ns, call) for call, start in enumerate(starts))
+    return figures(SeenStep(work, host_ns=5e3 * count), "nsys")
+
+
+EAGER = traced(count=10, kernel_ns=20e3, gap_ns=30e3)  # 200 µs of kernels
+SPLITS = {
+    "only gaps shrink: fewer launches of the same work": (
+        traced(count=2, kernel_ns=100e3, gap_ns=5e3),
+        205e3,
+        "of 265 µs saved, 0 ns (0 %) is time of kernels (bytes and other work), 265 µs (100 %) gaps between them (launches), by nsys",
+    ),
+    "only kernels shrink: fused, with as much time between them": (
+        traced(count=4, kernel_ns=10e3, gap_ns=90e3),
+        310e3,
+        "of 160 µs saved, 160 µs (100 %) is time of kernels (bytes and other work), 0 ns (0 %) gaps between them (launches), by nsys",
+    ),
+    "both": (
+        traced(count=2, kernel_ns=50e3, gap_ns=50e3),
+        150e3,
+        "of 320 µs saved, 100 µs (31 %) is time of kernels (bytes and other work), 220 µs (69 %) gaps between them (launches), by nsys",
+    ),
+    "kernels that take longer, and gaps that save more": (
+        traced(count=1, kernel_ns=220e3, gap_ns=0),
+        220e3,
+        "of 250 µs saved, -20.0 µs (-8 %) is time of kernels (bytes and other work), 270 µs (108 %) gaps between them (launches), by nsys",
+    ),
+    "slower: more gaps": (
+        traced(count=20, kernel_ns=10e3, gap_ns=30e3),
+        770e3,
+        "of 300 µs added, 0 ns (0 %) is time of kernels (bytes and other work), 300 µs (100 %) gaps between them (launches), by nsys",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SPLITS)
+def test_the_time_saved_is_split_into_that_of_kernels_and_that_between_them(case):
+    compiled, took_ns, expected = SPLITS[case]
+    times = {"baseline": EAGER.span_ns, "optimized": took_ns}
+    (reason,) = reasons(row_of({}, {}, (EAGER, compiled), clock="launch", sides_ns=times))
+    assert reason.words.rpartition("; ")[2] == expected
+
+
+def test_kernels_of_the_same_number_are_not_split():
+    faster = traced(count=10, kernel_ns=10e3, gap_ns=10e3)
+    (reason,) = reasons(row_of({}, {}, (EAGER, faster), clock="launch", sides_ns={"baseline": EAGER.span_ns, "optimized": faster.span_ns}))
+    assert "saved" not in reason.words
 
 
 def test_copies_under_kernels_are_a_reason():
