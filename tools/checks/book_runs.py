@@ -108,7 +108,7 @@ def run(command: str, root: Path, limit: float) -> tuple[str, float, str]:
             except subprocess.TimeoutExpired:
                 code = OVER
                 os.killpg(process.pid, signal.SIGTERM)
-        return code, time.monotonic() - began, _said(folder / "metrics.json", log)
+        return code, time.monotonic() - began, _said(folder / "metrics.json", log).replace(f"{root}/", "")
 
 
 def _said(metrics: Path, log: Path) -> str:
