@@ -139,6 +139,7 @@ def section(done: Iterable[Done]) -> str:
 Some were run one after the other. Without a GPU a pair is checked, not timed; its row has no time.
 `python tools/checks/book_runs.py --naming labs/` runs those that name a lab, and keeps the result for this table.
 Seconds are those of the whole command, on a machine that others used too.
+Exit code 5: nothing could be measured here. 127: a program is missing.
 
 {rows(("command", "machine", "exit code", "seconds", "rows, or its last line"), cells)}
 """
