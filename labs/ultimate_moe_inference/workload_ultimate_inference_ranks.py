@@ -11,7 +11,7 @@ from shared_workload import BF16, work
 
 from common import Spec, Workload
 
-SMALL = {"layers": 2, "hidden": 256, "heads": 64, "experts": 8}  # 8 key heads, and 8 blocks of 32 units
+SMALL = {"layers": 2, "hidden": 704, "heads": 64, "experts": 8}  # 8 key heads, and 22 blocks of 32 units
 
 
 def inputs(rand, rank, ranks, layers, hidden, heads, experts, sequences, context):
@@ -38,8 +38,8 @@ WORKLOAD = Workload(
     time_at={"layers": 2, "hidden": 2880, "heads": 64, "experts": 128, "sequences": 8, "context": 2048},
     cpu_at=None,  # a CPU has no graphs, and Triton's interpreter checks a kernel, it does not race
     check_at=(
-        {**SMALL, "sequences": 3, "context": 130},
-        {**SMALL, "layers": 1, "hidden": 288, "sequences": 2, "context": 5},  # 9 blocks: some ranks have one more
+        {**SMALL, "sequences": 8, "context": 130},
+        {**SMALL, "hidden": 736, "sequences": 2, "context": 5},  # 23 blocks: some ranks have one more
     ),
     # the least is what a rank of eight reads and multiplies
     work=lambda **shape: {key: amount / 8 for key, amount in work(**shape).items()},

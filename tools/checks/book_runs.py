@@ -90,14 +90,14 @@ def run(command: str, root: Path, limit: float) -> tuple[str, float, str]:
     """The exit code of a command, or OVER; its seconds; how many of its rows came out how, or else the last line that it printed."""
     with tempfile.TemporaryDirectory() as scratch:
         folder, log = Path(scratch, "run"), Path(scratch, "log")
-        paths = {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(root)}
+        binaries = shlex.quote(str(Path(sys.executable).parent))
+        paths = f'export PATH={binaries}:"$PATH" PYTHONPATH={shlex.quote(str(root))}'
         began = time.monotonic()
         with (
             log.open("w", encoding="utf-8") as output,
             subprocess.Popen(
-                [_SHELL, "-c", typed(command, folder)],
+                [_SHELL, "-c", f"{paths}; {typed(command, folder)}"],
                 cwd=root,
-                env=os.environ | paths,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,

@@ -2,7 +2,8 @@
 
     python labs/ultimate_moe_inference/scaling_study/roofline_analyzer.py artifacts/<run> --benchmark optimized_ultimate_inference
 
-Without a folder it reads the run of run_full_analysis.py. Work is what the workload declares; ceilings are those that `benchmark_cli peak` measured on that machine.
+Without a folder it reads the run of run_full_analysis.py. Work is what the workload declares; ceilings are those that
+`benchmark_cli peak` measured on that machine.
 """
 
 import argparse
