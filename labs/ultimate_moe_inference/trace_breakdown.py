@@ -104,14 +104,13 @@ def _traces(row: Path) -> dict[str, dict[str, Any]]:
     joint = row / "profile.chrome.json"
     if not joint.exists():
         return {file.parent.name: json.loads(file.read_text()) for file in row.glob("*/trace.json")}
+    joined = json.loads(joint.read_text())["traceEvents"]
+    sides = {event["pid"]: event["args"]["name"].rpartition("/")[2] for event in joined if event["name"] == "process_name"}
     events: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for event in json.loads(joint.read_text())["traceEvents"]:
-        side = event["pid"].rpartition("/")[2]
-        events[side].append({**event, "pid": 0, "tid": event["args"]["stream"]})
-    return {
-        side: {"traceEvents": [{"ph": "M", "name": "process_name", "pid": 0, "args": {"name": side}}, *each]}
-        for side, each in events.items()
-    }
+    for event in joined:
+        side = sides[event["pid"]]
+        events[side].append({**event, "pid": 0, **({"args": {"name": side}} if event["name"] == "process_name" else {})})
+    return {side: {"traceEvents": each} for side, each in events.items()}
 
 
 def read(files: Mapping[str, Path]) -> dict[str, Breakdown]:

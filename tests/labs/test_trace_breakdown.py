@@ -10,6 +10,7 @@ from common.python.profile.steps import GpuWork, SeenStep, chrome_trace
 from common.python.project import PROJECT_ROOT
 from labs.ultimate_moe_inference import trace_breakdown
 from labs.ultimate_moe_inference.scaling_study import study
+from tests.support.trace_events import refused
 
 ANSWERS = json.loads((PROJECT_ROOT / "tests/data/hta_breakdowns.json").read_text())
 STEPS = {
@@ -41,6 +42,14 @@ def traced_by_torch(folder, steps):
 def found(request, tmp_path):
     request.param(tmp_path, STEPS)
     return trace_breakdown.read(trace_breakdown.collect(tmp_path, ["baseline", "layer1_basics", "optimized"]))
+
+
+def test_perfetto_would_drop_nothing_of_a_layers_trace(tmp_path):
+    traced_by_nsys(tmp_path, STEPS)
+    for side, file in trace_breakdown.collect(tmp_path, STEPS).items():
+        document = json.loads(file.read_text())
+        assert refused(document) == []
+        assert {"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "args": {"name": side}} in document["traceEvents"]
 
 
 @pytest.mark.parametrize("side", STEPS)

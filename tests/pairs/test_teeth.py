@@ -33,6 +33,7 @@ OF_SUMS = (
     *(("weights.0.o_bias", 0), ("weights.0.feed_forward_norm", 0), ("weights.1.k", 0), ("weights.1.v", 0), ("weights.1.v", 1)),
     *(("weights.1.o", 1), ("weights.1.o_bias", 0), ("packed.1.gate_up.0", 1), ("packed.1.gate_up.1", 1)),
 )
+OF_ONE_RANK = (("weights.0.v", 0), ("weights.1.attention_norm", 0), ("weights.1.q", 0), ("weights.1.q", 1), ("weights.1.k", 1))
 GPT_OSS_LAYERS = Options(
     bits=3,  # e4m3: two layers in BF16 are off by as much as inputs of two bits less
     small=dict.fromkeys(OF_SUMS, "a part of 64 of a sum") | dict.fromkeys((("keys", 3), ("values", 3)), "a token in 64"),
@@ -136,6 +137,9 @@ OPTIONS = {
     "labs/fast_nanochat:fast_nanochat_streams": Options(bits=3, small=NANOCHAT_STREAMS),  # as fast_nanochat
     "labs/fast_nanochat:fast_nanochat_ultimate": Options(bits=1, small=NANOCHAT_FP8),
     **dict.fromkeys((f"labs/ultimate_moe_inference:{name}" for name in LAYERS), GPT_OSS_LAYERS),
+    "labs/ultimate_moe_inference:ultimate_inference_ranks": Options(
+        bits=3, small=GPT_OSS_LAYERS.small | dict.fromkeys(OF_ONE_RANK, "a part of 64 of what one of two ranks has")
+    ),
     "ch16:paged_attention_blackwell": Options(small={("k", 2): "one element of a key moves a score less than rounding all to e4m3 does"}),
     "ch20:pipeline_sequential": Options(bits=4),  # every layer rounds to BF16 three times a token, and the next starts from that
     "ch17:pipeline_parallel_inference": Options(bits=3),  # e4m3: layers in BF16 are off by as much as inputs of a bit less

@@ -28,6 +28,7 @@ from common.python.run.options import settings_of
 from common.python.run.suite import fork_server
 from common.python.session.planning import Plan, make_plans
 from common.python.settings import Device, Settings
+from tools.checks import book_runs
 from tools.checks.written_tables import rows, write_or_check
 from tools.cli.benchmark_cli import parsed
 
@@ -208,7 +209,8 @@ def rewritten(root: Path, server: ForkServer | None = None) -> dict[Path, str]:
     """What the page below `root` should say, by path. Raises BenchmarkError for a command of which nothing becomes."""
     printed = printed_in(root / COMMANDS)
     with planner(root, server) as plans_of:
-        return {root / PAGE: page(printed, partial(resolved, root=root, plans_of=plans_of))}
+        text = page(printed, partial(resolved, root=root, plans_of=plans_of))
+    return {root / PAGE: text + book_runs.section(book_runs.record_of(root))}
 
 
 def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:

@@ -166,7 +166,7 @@ class Session:
         meshes = plan.uses_meshes(side) and not self.is_cold(plan) and not plan.interpreted
         found: dict[messages.Started, bool] = {
             "triton": self.starts_triton(plan, side),
-            "compiler": self.starts_compiler(plan, side),
+            "compiler": self.starts_compiler(plan, side) and not plan.interpreted,  # which would be there before its interpreter
             "meshes": meshes,
         }
         return [name for name, is_started in found.items() if is_started]

@@ -2,7 +2,8 @@
 
     python labs/ultimate_moe_inference/scaling_study/roofline_analyzer.py artifacts/<run> --benchmark optimized_ultimate_inference
 
-Work is what the workload declares; ceilings are those that `benchmark_cli peak` measured on that machine.
+Without a folder it reads the run of run_full_analysis.py. Work is what the workload declares; ceilings are those that
+`benchmark_cli peak` measured on that machine.
 """
 
 import argparse
@@ -10,7 +11,7 @@ import sys
 from pathlib import Path
 
 from labs.ultimate_moe_inference.scaling_study.compare_optimizations import row_of
-from labs.ultimate_moe_inference.scaling_study.study import Unmeasured, table, timing_of
+from labs.ultimate_moe_inference.scaling_study.study import ROOT, Unmeasured, table, timing_of
 
 
 def side_of(benchmark):
@@ -40,7 +41,8 @@ def report(row, benchmark=""):
 def main(arguments=None):
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path, help="the folder that a run left, with its metrics.json")
+    usual = ROOT / "artifacts/ultimate_moe_inference"
+    parser.add_argument("folder", type=Path, nargs="?", default=usual, help="what a run left (default: run_full_analysis.py's)")
     parser.add_argument("--benchmark", default="", help="one side, by its file: optimized_ultimate_inference (default: all)")
     options = parser.parse_args(arguments)
     try:

@@ -2,7 +2,7 @@
 
     ./setup.sh python labs/ultimate_moe_inference/scaling_study/run_scaling_study.py --model 120b
 
-Writes study_<model>.md and two drawings. One GPU: the lab has no side that spreads a step over several.
+Writes study_<model>.md and two drawings. One GPU: ultimate_inference_ranks is the pair for several.
 """
 
 import sys

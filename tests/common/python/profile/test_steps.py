@@ -7,6 +7,8 @@ import pytest
 
 from common.python.profile.nsys import UnreadableTrace, read_steps
 from common.python.profile.steps import GpuWork, SeenStep, chrome_trace, figures, gap_share, read_chrome
+from common.python.project import PROJECT_ROOT
+from tests.support.trace_events import refused
 
 TABLES = """
 CREATE TABLE StringIds (id INTEGER, value TEXT);
@@ -46,6 +48,61 @@ def test_a_chrome_trace_comes_back_as_it_was(tmp_path):
     path = tmp_path / "trace.json"
     path.write_text(chrome_trace({"a/baseline": seen}))
     assert read_chrome(path, "a/baseline").work == seen.work
+
+
+# An H200 ran this: by programmatic dependent launch the second kernel starts 64 ns before the first has ended.
+DEPENDENT = (
+    GpuWork("gemm", "kernel", 25496234.0, 25503658.0, 1, stream=13),
+    GpuWork("splitKreduce", "kernel", 25503594.0, 25505514.0, 2, stream=13),
+    GpuWork("next", "kernel", 25506794.0, 25507914.0, 3, stream=13),
+    GpuWork("copy", "gpu_memcpy", 25503594.0, 25506000.0, 4, stream=14),
+)
+
+
+def test_perfetto_would_drop_nothing_of_a_chrome_trace():
+    document = json.loads(chrome_trace({"a/baseline": SeenStep(DEPENDENT, 0.0), "a/optimized": SeenStep(DEPENDENT[::-1], 0.0)}))
+    assert refused(document) == []
+    names = {(event["pid"], event["tid"]): event["args"]["name"] for event in document["traceEvents"] if event["ph"] == "M"}
+    shown = {
+        (names[event["pid"], 0], names[event["pid"], event["tid"]], event["name"]) for event in document["traceEvents"] if "ts" in event
+    }
+    assert shown == {
+        (label, *where)
+        for label in ("a/baseline", "a/optimized")
+        for where in (
+            ("stream 13", "gemm"),
+            ("stream 13, overlapping", "splitKreduce"),
+            ("stream 13", "next"),
+            ("stream 14", "copy"),
+        )
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"ph": "Z"}, "event 0: found the phase 'Z'"),
+        ({"ts": "12"}, "event 0: found ts='12'; expected microseconds, as a number"),
+        ({"dur": None}, "event 0: found dur=None; expected microseconds, as a number"),
+        ({"pid": "a/baseline"}, "event 0: found pid='a/baseline' and tid=1; expected whole numbers, names in metadata"),
+        ({"ph": "s"}, "event 0: found the flow None; expected a number, or one in hexadecimal"),
+        ({"ph": "b"}, "event 0: found no id of something asynchronous"),
+        ({"ph": "M", "name": "process_name"}, "event 0: found metadata without args.name"),
+        ({"ph": "C", "args": {"bytes": "many"}}, "event 0: found the counter {'bytes': 'many'}; expected numbers"),
+        ({"ph": "B"}, "thread (1, 1): found 1 more B than E"),
+        ({"ts": 4.9}, "thread (1, 1): gemm starts 4100 ns before another ends, and ends after it"),
+    ],
+)
+def test_what_perfetto_refuses_is_seen(change, sentence):
+    event = {"ph": "X", "name": "gemm", "pid": 1, "tid": 1, "ts": 0, "dur": 9}
+    assert refused({"traceEvents": [{**event, **change}, event]}) == [sentence]
+
+
+def test_perfetto_would_drop_nothing_of_the_traces_in_the_tree():
+    files = [file for file in PROJECT_ROOT.glob("ch*/*_trace_*.json") if "traceEvents" in file.read_text(encoding="utf-8")]
+    assert files
+    for file in files:
+        assert refused(json.loads(file.read_text(encoding="utf-8"))) == [], file
 
 
 def test_the_host_is_timed_by_the_range_on_its_own_timeline(tmp_path):

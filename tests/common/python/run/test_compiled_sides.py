@@ -119,3 +119,15 @@ def test_a_compiled_side_has_a_fork_server_and_caches_of_its_own_but_for_cold_st
         assert (caches != "" and Path(caches).is_dir()) == compiles
     assert (server.second is not None and server.second.stopped) == compiles
     assert not compiles or not Path(caches).exists()
+
+
+def test_the_compiler_is_not_there_before_tritons_interpreter(tmp_path):
+    (tmp_path / "baseline_mlp.py").write_text('"""Eager."""\n')
+    (tmp_path / "optimized_mlp.py").write_text('"""Compiled."""\n\nimport torch\nimport triton\n\nf = torch.compile(abs)\n')
+    server = Server()
+    with Session(Settings(), server, 1, tmp_path, lambda *_: tmp_path) as session:
+        for device, starts in (("cpu", []), ("cuda", ["triton", "compiler"])):
+            plan = a_plan(tmp_path, "mlp", device=device)
+            assert session.starts(plan, "optimized") == starts
+            assert session.caches_of(plan, "optimized") != ""
+            assert (session._server_for(plan, "optimized") is server) == (device == "cpu")
