@@ -12,6 +12,7 @@ kept, as gradients are. A snapshot is a pickle: draw none that you do not trust.
 
 import pickle
 import sys
+from html import escape
 from pathlib import Path
 
 from shared_memory_picture import picture
@@ -28,7 +29,7 @@ def main(arguments):
     target = Path(arguments[1]) if len(arguments) == 2 else source.with_suffix(".svg")
     try:
         snapshot = pickle.loads(source.read_bytes())
-        drawing = picture(f"{source.stem}: memory of a step", snapshot)
+        drawing = picture(f"{escape(source.stem)}: memory of a step", snapshot)
     except (OSError, EOFError, ValueError, LookupError, pickle.UnpicklingError) as error:
         print(f"ch13/memory_picture.py: {source}: {error}", file=sys.stderr)
         return 2

@@ -1,7 +1,5 @@
 """Memory over time by category, as a stacked drawing: of a snapshot of PyTorch's CUDA allocator."""
 
-from html import escape
-
 from shared_memory_categories import CATEGORIES, over_time
 
 WIDTH, HEIGHT, COLUMNS = 900, 300, 450
@@ -42,7 +40,7 @@ def picture(title, snapshot, device=0):
     end = f"{times[-1]:.1f} ms" if clocked else f"{len(times)} events"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="-60 -50 {WIDTH + 90} {HEIGHT + 110}" font-family="sans-serif" font-size="13">'
-        f'<text x="0" y="-30" font-weight="bold">{escape(title)}</text>{"".join(shapes)}{_axis(max(totals), up)}'
+        f'<text x="0" y="-30" font-weight="bold">{title}</text>{"".join(shapes)}{_axis(max(totals), up)}'
         f'<line x1="{x:.1f}" x2="{x:.1f}" y1="-4" y2="{HEIGHT}" stroke="#a00"/>'
         f'<text x="{x:.1f}" y="-8" text-anchor="{anchor}" fill="#a00">peak {totals[peak] / 1e9:.2f} GB</text>'
         f'<text x="0" y="{HEIGHT + 18}">0</text><text x="{WIDTH}" y="{HEIGHT + 18}" text-anchor="end">{end}</text>{legend}</svg>\n'
