@@ -6,12 +6,13 @@ Categories: what was there before the step, activations of forward, what checkpo
 kept, as gradients are. A snapshot is a pickle: draw none that you do not trust. Record one around a step by:
 
     torch.cuda.memory._record_memory_history()
-    step()
+    kept = step()  # gradients that are freed before the snapshot count as temporary
     torch.cuda.memory._dump_snapshot("SNAPSHOT.pickle")
 """
 
 import pickle
 import sys
+from html import escape
 from pathlib import Path
 
 from shared_memory_picture import picture
@@ -28,8 +29,8 @@ def main(arguments):
     target = Path(arguments[1]) if len(arguments) == 2 else source.with_suffix(".svg")
     try:
         snapshot = pickle.loads(source.read_bytes())
-        drawing = picture(f"{source.stem}: memory of a step", snapshot)
-    except (OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
+        drawing = picture(f"{escape(source.stem)}: memory of a step", snapshot)
+    except (OSError, EOFError, ValueError, LookupError, pickle.UnpicklingError) as error:
         print(f"ch13/memory_picture.py: {source}: {error}", file=sys.stderr)
         return 2
     target.write_text(drawing)

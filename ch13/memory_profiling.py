@@ -28,11 +28,12 @@ def record(side, folder):
     step()
     held = torch.cuda.memory_allocated()
     torch.cuda.memory._record_memory_history(max_entries=1_000_000)
-    step()
+    kept = step()  # until the snapshot is taken: what is freed before counts as temporary
     torch.cuda.synchronize()
     torch.cuda.memory._dump_snapshot(str(folder / f"{side}.pickle"))
     snapshot = torch.cuda.memory._snapshot()
     torch.cuda.memory._record_memory_history(enabled=None)
+    del kept
     return held, snapshot
 
 

@@ -1,5 +1,6 @@
 // The pool of shared_page_pool.cuh on a GPU's memory, as functions that torch.cuda.memory.CUDAPluggableAllocator calls.
 // Pages are mapped by the driver's virtual memory management. Not for CUDA graphs: a capture must not wait for the GPU.
+// Nor for tensors that several streams use: PyTorch does not tell it of `Tensor.record_stream`, so a block may be reused too early.
 #include <cuda.h>
 #include <cudaTypedefs.h>
 #include <cuda_runtime.h>

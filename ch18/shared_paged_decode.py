@@ -19,6 +19,11 @@ def sm_count():
     return torch.cuda.get_device_properties().multi_processor_count if torch.cuda.is_available() else 132
 
 
+def starts_early(q):
+    """Whether the GPU of `q` has programmatic dependent launch, which is Hopper's. On a CPU yes, so that checks run the same code."""
+    return not q.is_cuda or torch.cuda.get_device_capability(q.device) >= (9, 0)
+
+
 def decoder(q, keys, values, table, lengths, span):
     """A step: [sequences, heads, dim] in q's dtype. `span` is how many tokens a program attends to, in the order of the context.
 
@@ -31,15 +36,16 @@ def decoder(q, keys, values, table, lengths, span):
     parts = torch.empty(sequences, heads, count, dim, device=q.device) if count > 1 else y
     sums = torch.empty(sequences, heads, count, device=q.device)
     unit = dim**-0.5 * 1.4426950408889634  # log2(e): exponentials are powers of two
+    split = count > 1
+    early = split and starts_early(q)
 
     def step():
-        split = count > 1
-        sizes = {"DIM": dim, "GROUP": heads // kv_heads, "PAGE": page, "TILE": TILE, "EARLY": split}
+        sizes = {"DIM": dim, "GROUP": heads // kv_heads, "PAGE": page, "TILE": TILE, "EARLY": early}
         grid = (sequences, kv_heads, count)
         attend[grid](q, keys, values, table, lengths, parts, sums, span, pages, unit, **sizes, num_warps=2 if split else 4, num_stages=3)
-        if split:  # it starts before `attend` ends
-            joined = {"DIM": dim, "COUNT": triton.next_power_of_2(count), "EARLY": True}
-            merge[sequences * heads,](parts, sums, y, count, **joined, num_warps=2, launch_pdl=True)
+        if split:  # it starts before `attend` ends; the next step's `attend` does not, so it waits until the parts are merged
+            joined = {"DIM": dim, "COUNT": triton.next_power_of_2(count), "EARLY": early}
+            merge[sequences * heads,](parts, sums, y, count, **joined, num_warps=2, launch_pdl=early)
         return y
 
     return step

@@ -7,10 +7,22 @@ from pathlib import Path
 import torch
 
 ATTACH_GLOBAL, PREFERRED_LOCATION, ACCESSED_BY, CPU = 1, 3, 5, -1  # of cuda.h: CUmemAttach_flags, CUmem_advise, CU_DEVICE_CPU
+NODES = Path("/sys/devices/system/node")
 
 
-def free_on_host():
-    """Bytes of the CPU's memory that are free."""
+def free_on_host(nodes=NODES):
+    """Bytes of the CPU's memory that are free or hold files. On Grace the GPU's memory is a NUMA node as well: one without CPUs."""
+    free = 0
+    for node in nodes.glob("node[0-9]*"):
+        if (node / "cpulist").read_text(encoding="ascii").strip():
+            lines = (line.split() for line in (node / "meminfo").read_text(encoding="ascii").splitlines())
+            sizes = {name: 1024 * int(number) for _, _, name, number, *_ in lines}
+            free += sizes["MemFree:"] + sizes["Active(file):"] + sizes["Inactive(file):"]
+    return free or available()
+
+
+def available():
+    """What the kernel counts as available on all nodes, for a system that shows none."""
     with Path("/proc/meminfo").open(encoding="ascii") as lines:
         return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
 

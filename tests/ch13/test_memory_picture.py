@@ -105,10 +105,15 @@ def test_a_snapshot_without_a_trace_is_refused():
 
 
 def test_the_script_draws_a_pickled_snapshot(tmp_path):
-    (tmp_path / "mine.pickle").write_bytes(pickle.dumps(snapshot()))
+    (tmp_path / "fp8 & mine.pickle").write_bytes(pickle.dumps(snapshot()))
     command = [sys.executable, str(CHAPTER / "memory_picture.py")]
-    done = subprocess.run([*command, str(tmp_path / "mine.pickle")], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"{tmp_path / 'mine.svg'}\n", "")
-    assert "mine: memory of a step" in (tmp_path / "mine.svg").read_text()
+    done = subprocess.run([*command, str(tmp_path / "fp8 & mine.pickle")], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{tmp_path / 'fp8 & mine.svg'}\n", "")
+    root = ET.parse(tmp_path / "fp8 & mine.svg").getroot()
+    assert "fp8 & mine: memory of a step" in {element.text for element in root.iter()}
+    for name, content in {"empty.pickle": b"", "other.pickle": pickle.dumps({"segments": [], "device_traces": []})}.items():
+        (tmp_path / name).write_bytes(content)
+        done = subprocess.run([*command, str(tmp_path / name)], capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     done = subprocess.run([*command, str(tmp_path / "none.pickle")], capture_output=True, text=True, timeout=60)
     assert (done.returncode, "No such file" in done.stderr) == (2, True)

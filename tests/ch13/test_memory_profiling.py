@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import weakref
+from types import SimpleNamespace
 
 from common.python.child.sides.loader import import_file
 from common.python.project import PROJECT_ROOT
@@ -44,3 +46,24 @@ def test_without_a_gpu_the_demo_says_so():
     )
     assert (done.returncode, done.stdout) == (5, "")
     assert done.stderr == "ch13/memory_profiling.py: found no CUDA device; expected one, whose allocations can be recorded\n"
+
+
+def test_what_a_step_returns_is_alive_when_the_snapshot_is_taken(monkeypatch, tmp_path):
+    """Else its gradients are drawn as temporary."""
+    demo, alive, seen = import_file(CHAPTER / "memory_profiling.py"), weakref.WeakSet(), []
+
+    class Answer:
+        def __init__(self):
+            alive.add(self)
+
+    side = SimpleNamespace(prepare=lambda *_arguments: Answer)
+    monkeypatch.setattr(demo, "load_workload", lambda _path: SimpleNamespace(timed_shapes={"": {}}))
+    monkeypatch.setattr(demo, "Inputs", lambda *_arguments: SimpleNamespace(values={}))
+    monkeypatch.setattr(demo, "load_side", lambda *_arguments: side)
+    for name in ("memory_allocated", "synchronize"):
+        monkeypatch.setattr(demo.torch.cuda, name, lambda: 7)
+    monkeypatch.setattr(demo.torch.cuda.memory, "_record_memory_history", lambda **_options: None)
+    monkeypatch.setattr(demo.torch.cuda.memory, "_dump_snapshot", lambda _path: seen.append(len(alive)))
+    monkeypatch.setattr(demo.torch.cuda.memory, "_snapshot", dict)
+    assert demo.record("baseline", tmp_path) == (7, {})
+    assert (seen, len(alive)) == ([1], 0)

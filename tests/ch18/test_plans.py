@@ -1,6 +1,7 @@
-"""Chapter 18: where the batches of a trace of sizes lie, and into how many parts a context is split."""
+"""Chapter 18: where the batches of a trace of sizes lie, into how many parts a context is split, and when they are merged."""
 
 import pytest
+import torch
 
 from common.python.child.sides.loader import import_file
 from common.python.project import PROJECT_ROOT
@@ -25,3 +26,27 @@ def test_parts_of_a_context_fill_the_gpu_and_no_more(programs, sms):
     assert parts == 1 or parts * programs <= paged.PER_SM * sms  # all at once: no program waits for another's end
     finer = -(-tokens // max(span - paged.TILE, paged.TILE))
     assert span == paged.TILE or finer * programs > paged.PER_SM * sms  # a tile less a part would be too many
+
+
+@pytest.mark.parametrize(("span", "capability", "early"), [(16, (9, 0), True), (16, (8, 9), False), (64, (9, 0), False)])
+def test_parts_are_merged_early_where_a_gpu_can(span, capability, early, monkeypatch):
+    """The kernel that lets the merge start and the launch that may do so belong together: neither has a meaning before Hopper."""
+    launched = {}
+
+    class Kernel:
+        def __init__(self, name):
+            self.name = name
+
+        def __getitem__(self, _grid):
+            return lambda *_arguments, **options: launched.update({self.name: options})
+
+    for name in ("attend", "merge"):
+        monkeypatch.setattr(paged, name, Kernel(name))
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: capability)
+    monkeypatch.setattr(torch.Tensor, "is_cuda", property(lambda _tensor: True))
+    q, pages = torch.empty(1, 4, 64), torch.empty(4, 16, 1, 64)
+    paged.decoder(q, pages, pages, torch.zeros(1, 4, dtype=torch.int32), torch.ones(1, dtype=torch.int32), span)()
+    assert launched["attend"]["EARLY"] == early
+    merged = launched.get("merge", {"EARLY": False, "launch_pdl": False})
+    assert (merged["EARLY"], merged["launch_pdl"]) == (early, early)
+    assert ("merge" in launched) == (span < 64)

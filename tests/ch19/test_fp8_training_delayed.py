@@ -1,5 +1,7 @@
 """Delayed scaling: scales are of earlier steps, so values that jump saturate for one step, and training is off for some."""
 
+import os
+import subprocess
 import sys
 
 import pytest
@@ -7,6 +9,7 @@ import torch
 
 from common.python.child.sides.loader import import_file
 from tests.support.chapters import modules_of
+from tests.support.commands import ROOT_FIRST
 from tests.support.teeth import ROOT
 
 SHAPE = {"heads": 2, "loss_scale": 768.0}
@@ -76,3 +79,28 @@ def test_training_is_off_for_some_steps_after_weights_jump(monkeypatch):
         found = [off() for _ in range(5)]
         assert min(found[:2]) > 0.5
         assert found[-1] < 0.2  # each step lets the jump reach the next tensor, whose history does not know it yet
+
+
+KERNEL = """
+import torch
+from shared_delayed_cast import SIDE, cast_and_measure
+
+rows, cols = 65, 130  # tiles at both edges are not full
+x = torch.arange(rows * cols).remainder(15).sub(7).view(rows, cols).mul(64.0).bfloat16()  # every one a value of e4m3, by the scale too
+x[64, 129] = -2048.0  # beyond the largest
+scale, largest = torch.tensor(2.0), torch.tensor(3.0)
+rowwise, colwise = (torch.zeros(size, dtype=torch.float8_e4m3fn) for size in ((rows, cols), (cols, rows)))
+cast_and_measure[2, 3](x, scale, largest, rowwise, colwise, rows, cols)
+assert largest == 2048
+expected = (x.float() / 2).clamp(-448, 448)
+assert torch.equal(rowwise.float(), expected)
+assert torch.equal(colwise.float(), expected.T)
+"""
+
+
+def test_the_kernel_casts_transposes_and_measures_a_matrix_with_partial_tiles(tmp_path):
+    """Values that need no rounding: Triton's interpreter truncates where a GPU rounds. Sides call the kernel on a GPU alone."""
+    (tmp_path / "cast.py").write_text(KERNEL)
+    here = os.environ | {"TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join([str(ROOT / "ch19"), ROOT_FIRST])}
+    done = subprocess.run([sys.executable, tmp_path / "cast.py"], env=here, capture_output=True, text=True, timeout=100, check=False)
+    assert done.returncode == 0, done.stderr

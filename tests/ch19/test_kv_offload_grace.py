@@ -46,6 +46,16 @@ def test_free_memory_is_the_kernels(memory):
     assert 0 < memory.free_on_host() < 1 << 50
 
 
+def test_memory_of_a_node_without_cpus_is_the_gpus(memory, tmp_path):
+    sizes = {"MemTotal": "9000 kB", "MemFree": "500 kB", "Active(file)": "30 kB", "Inactive(file)": "4 kB", "HugePages_Free": "0"}
+    for node, cpus in (("node0", "0-71"), ("node1", "")):
+        (tmp_path / node).mkdir()
+        (tmp_path / node / "cpulist").write_text(f"{cpus}\n")
+        (tmp_path / node / "meminfo").write_text("".join(f"Node {node[-1]} {name}: {size}\n" for name, size in sizes.items()))
+    assert memory.free_on_host(tmp_path) == 534 << 10
+    assert memory.free_on_host(tmp_path / "none") > 1 << 20
+
+
 def test_pages_are_zeroed_by_the_cpu_stay_there_and_are_freed(memory, monkeypatch):
     buffer, asked = ctypes.create_string_buffer(b"\1" * 64, 64), []
 
