@@ -45,7 +45,7 @@ def decoder(q, keys, values, table, lengths, span):
         attend[grid](q, keys, values, table, lengths, parts, sums, span, pages, unit, **sizes, num_warps=2 if split else 4, num_stages=3)
         if split:  # it starts before `attend` ends; the next step's `attend` does not, so it waits until the parts are merged
             joined = {"DIM": dim, "COUNT": triton.next_power_of_2(count), "EARLY": early}
-            merge[sequences * heads,](parts, sums, y, count, **joined, num_warps=2, launch_pdl=early)
+            merge[sequences * heads,](parts, sums, y, count, **joined, num_warps=2 if count <= 64 else 4, launch_pdl=early)
         return y
 
     return step
