@@ -60,6 +60,14 @@ def test_one_that_must_be_alone_is_and_nobody_gets_past_it(tmp_path):
     assert log.join() == ["one begins", "one ends", "alone begins", "alone ends", "two begins", "two ends"]
 
 
+def run_by_two_processes(folder):
+    """The tests of a folder, under this project's conftest.py."""
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    alone\n    gpu\n    slow\n    unused_gpu\n")
+    shutil.copy(ROOT / "tests/conftest.py", folder)
+    command = [sys.executable, "-m", "pytest", "-c", "pytest.ini", "-q", "-n2", "--dist=loadfile", "--import-mode=importlib", "."]
+    subprocess.run(command, cwd=folder, env={**os.environ, "PYTHONPATH": ROOT_FIRST}, capture_output=True, text=True, check=True)
+
+
 WRITES = """import time
 from pathlib import Path
 
@@ -77,12 +85,9 @@ def test_it(number):
 
 
 def test_those_of_a_process_that_must_be_alone_go_one_after_the_other_in_one_turn(tmp_path):
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    alone\n    gpu\n    slow\n    unused_gpu\n")
     for name, count, mark in (("alone", 5, "@pytest.mark.alone"), ("other", 20, ""), ("last", 2, "")):
         (tmp_path / f"test_{name}.py").write_text(WRITES.format(name=name, count=count, mark=mark))
-    shutil.copy(ROOT / "tests/conftest.py", tmp_path)
-    command = [sys.executable, "-m", "pytest", "-c", "pytest.ini", "-q", "-n2", "--dist=loadfile", "--import-mode=importlib", "."]
-    subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": ROOT_FIRST}, capture_output=True, text=True, check=True)
+    run_by_two_processes(tmp_path)
     ran = (tmp_path / "ran.txt").read_text().splitlines()
     first = ran.index("alone begins")
     assert ran[first : first + 10] == ["alone begins", "alone ends"] * 5
@@ -102,12 +107,9 @@ def test_it():
 
 
 def test_torch_has_a_processs_part_of_the_cores(tmp_path):
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    gpu\n    slow\n    unused_gpu\n")
     for name in ("a", "b"):
         (tmp_path / f"test_{name}.py").write_text(THREADS)
-    shutil.copy(ROOT / "tests/conftest.py", tmp_path)
-    command = [sys.executable, "-m", "pytest", "-c", "pytest.ini", "-q", "-n2", "--dist=loadfile", "--import-mode=importlib", "."]
-    subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": ROOT_FIRST}, capture_output=True, text=True, check=True)
+    run_by_two_processes(tmp_path)
 
 
 ONE_OF_MANY = """import os
@@ -125,12 +127,9 @@ def test_it(number):
 
 
 def test_a_process_begins_with_the_tests_that_take_longest(tmp_path):
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    gpu\n    slow\n    unused_gpu\n")
     for name, count, mark in (("many", 12, ""), ("more", 15, ""), ("slow", 1, "@pytest.mark.slow")):
         (tmp_path / f"test_{name}.py").write_text(ONE_OF_MANY.format(name=name, count=count, mark=mark))
-    shutil.copy(ROOT / "tests/conftest.py", tmp_path)
-    command = [sys.executable, "-m", "pytest", "-c", "pytest.ini", "-q", "-n2", "--dist=loadfile", "--import-mode=importlib", "."]
-    subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": ROOT_FIRST}, capture_output=True, text=True, check=True)
+    run_by_two_processes(tmp_path)
     ran = [line.split() for line in (tmp_path / "ran.txt").read_text().splitlines()]
     (process,) = {process for name, process in ran if name == "slow"}
     assert len(ran) == 12 + 15 + 1
