@@ -75,7 +75,7 @@ class Size:
 
 
 class Fleet:
-    """The front of several engines. `loads` has one entry an engine, in their order."""
+    """The front of several engines. `loads` has one entry an engine, in their order. A call raises RuntimeError where one has died."""
 
     def __init__(self, ends: Sequence[Any], device: torch.device) -> None:
         self.loads = [Load() for _ in ends]
@@ -96,7 +96,7 @@ class Fleet:
         self._known[ticket], self._tickets[name] = (name, engine, len(prompt)), ticket
         load = self.loads[engine]
         load.waiting, load.waiting_tokens = load.waiting + 1, load.waiting_tokens + len(prompt)
-        self._ends[engine].send((ticket, _Prompt(list(prompt), held)))
+        self._tell(engine, ticket, _Prompt(list(prompt), held))
 
     def move(self, name: Hashable, engine: int) -> None:
         """Have another engine go on with a held request, from a copy of its blocks. Raises ValueError for one that has no token yet."""
@@ -107,7 +107,7 @@ class Fleet:
         self.loads[moved.engine].running -= 1
         self.loads[engine].running += 1
         self._known[ticket], self._left[ticket] = (name, engine, 0), moved.engine
-        self._ends[engine].send((ticket, moved))
+        self._tell(engine, ticket, moved)
 
     def forget(self, name: Hashable) -> None:
         """Have the engine give the slot of a request back, which has at least one token."""
@@ -115,7 +115,7 @@ class Fleet:
         _, engine, _ = self._known.pop(ticket)
         self._held.pop(ticket, None)
         self.loads[engine].running -= 1
-        self._ends[engine].send((ticket, None))
+        self._tell(engine, ticket, None)
         self._copied(ticket)
 
     def poll(self, seconds: float) -> Iterator[Said]:
@@ -126,7 +126,7 @@ class Fleet:
             try:
                 tickets, tokens, raw, tables = end.recv()
             except (EOFError, ConnectionError) as error:
-                raise RuntimeError(f"engine {engine} has died; expected it to answer") from error
+                raise _died(engine) from error
             kept = [row for row, ticket in enumerate(tickets) if ticket in self._known]  # the others were forgotten meanwhile
             if not kept:
                 continue
@@ -139,10 +139,16 @@ class Fleet:
             names = [self._known[tickets[row]][0] for row in kept]
             yield Said(engine, names, [tokens[row] for row in kept], _sent(logits, self._device))
 
+    def _tell(self, engine: int, ticket: int, what: _Prompt | _Moved | None) -> None:
+        try:
+            self._ends[engine].send((ticket, what))
+        except ConnectionError as error:
+            raise _died(engine) from error
+
     def _copied(self, ticket: int) -> None:
         """The engine that a request has left may use its blocks again, for what the other says of it rests on the copy."""
         if ticket in self._left:
-            self._ends[self._left.pop(ticket)].send((ticket, None))
+            self._tell(self._left.pop(ticket), ticket, None)
 
     def _answered(self, ticket: int) -> None:
         self._copied(ticket)
@@ -151,6 +157,10 @@ class Fleet:
             load = self.loads[engine]
             load.waiting, load.waiting_tokens, load.running = load.waiting - 1, load.waiting_tokens - tokens, load.running + 1
             self._known[ticket] = (name, engine, 0)
+
+
+def _died(engine: int) -> RuntimeError:
+    return RuntimeError(f"engine {engine} has died; expected it to answer")
 
 
 def _sent(values: torch.Tensor, device: torch.device) -> torch.Tensor:

@@ -9,7 +9,6 @@ unless --again. A command that takes longer than --limit is ended, and kept as s
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shlex
@@ -23,6 +22,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
+from common.python.command import Arguments, exit_with, finite_above_0
 from common.python.errors import BenchmarkError
 from common.python.machine.description import describe_machine
 from common.python.project import PROJECT_ROOT
@@ -147,9 +147,9 @@ Exit code 5: nothing could be measured here. 127: a program is missing.
 
 def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:
     """Run what has no line yet, and keep what came of it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = Arguments(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--naming", default="", help="run the commands with this in them (default: all)")
-    parser.add_argument("--limit", type=float, default=600.0, help="seconds that a command may take (default: 600)")
+    parser.add_argument("--limit", type=finite_above_0, default=600.0, help="seconds that a command may take (default: 600)")
     parser.add_argument("--again", action="store_true", help="run those too that have a line for this machine")
     options = parser.parse_args(arguments)
     machine, commit = machine_of(root)
@@ -164,4 +164,4 @@ def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

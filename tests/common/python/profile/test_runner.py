@@ -61,7 +61,9 @@ def test_a_step_of_each_side_arrives_in_the_result(profiled, folder):
     assert {"profile.nsys-rep", "profile.ncu-rep", "profile_counters.csv", "profile_cuda_gpu_trace.csv", "profile.chrome.json"} <= left
     assert "profile.sqlite" not in left
     events = json.loads((folder / "profile.chrome.json").read_text())["traceEvents"]
-    assert {event["pid"] for event in events} == {"ch07:double/baseline", "ch07:double/optimized"}
+    processes = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
+    assert sorted(processes.values()) == ["ch07:double/baseline", "ch07:double/optimized"]
+    assert {event["pid"] for event in events if event["ph"] == "X"} == set(processes)
 
 
 def test_several_ranks_are_not_profiled_and_a_note_says_so(profiled):
