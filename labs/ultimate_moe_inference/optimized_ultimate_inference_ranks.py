@@ -1,6 +1,6 @@
 """Optimized: one graph a rank, its sums within, experts in four bits."""
-# predicts: baseline 14.3 ms = layers * (40 * 4 * launch + 40e-6 + 29 * (14 * 4 * launch + 20e-6)) on h200  (29 experts, each a wait)
-# predicts: optimized 0.383 ms = layers * (212e6 / 2e12 + 35.5e6 / dram_read + 30 * 1.2e-6 + 2 * 20e-6) + 17.9e6 / dram_read on h200
+# predicts: baseline 18.5 ms = layers * (40 * 5.3 * launch + 40e-6 + 29 * (14 * 5.3 * launch + 20e-6)) on h200  (29 experts, each a wait)
+# predicts: optimized 0.379 ms = layers * (212e6 / 2e12 + 26.5e6 / dram_read + 30 * 1.2e-6 + 2 * 20e-6) + 17.9e6 / dram_read on h200
 # proves: kernel mxfp4_gemv
 # proves: launches < 0.1 x baseline
 
