@@ -20,6 +20,7 @@ from typing import NamedTuple, NoReturn
 
 UNCONFINED = 97  # the exit code of one that could not be confined, and so has run nothing
 SHARED_MEMORY = "/dev/shm"
+_PROCESSES = "/proc"
 _SERVICES = "/run"  # where the sockets of this machine's services are
 
 _CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWNET = 0x20000, 0x10000000, 0x40000000
@@ -57,7 +58,8 @@ def confine(writable: list[str], shared_memory_bytes: int, allowed: list[str]) -
 
     Its children find nothing at Internet addresses, and asking for such a socket ends them. /run, with the sockets of
     this machine's services, is empty. No file outside `writable` and a private
-    /dev/shm can be changed, by no user. No process that it did not start can be signalled. It has no capabilities.
+    /dev/shm can be changed, by no user, but for settings of this user's processes in /proc, such as how soon they end where memory runs
+    out. No process that it did not start can be signalled. It has no capabilities.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")  # the first to go where memory runs out
@@ -96,13 +98,18 @@ def _enter(namespaces: int) -> None:
 
 
 def _mount_read_only(writable: list[str], shared_memory_bytes: int) -> None:
-    """All mounts but those of the folders `writable`, and of a new /dev/shm that goes with the last process."""
-    folders = [os.fsencode(folder) for folder in writable]
-    for folder in folders:
-        _done(_libc.mount(folder, folder, None, _MS_BIND, None), "mount")
+    """All mounts but those of the folders `writable`, of a new /dev/shm that goes with the last process, and of processes in /proc.
+
+    The driver of CUDA names its threads in /proc/self/task, and does not start where it cannot. All else in /proc is a mount of its own.
+    """
+    folders, are_writable = [os.fsencode(folder) for folder in writable], not os.statvfs(_PROCESSES).f_flag & os.ST_RDONLY
+    with os.scandir(_PROCESSES) as found:
+        of_the_machine = [os.fsencode(each.path) for each in found if not each.name.isdecimal() and not each.is_symlink()]
+    for path in folders + of_the_machine:
+        _done(_libc.mount(path, path, None, _MS_BIND | _MS_REC, None), "mount")
     _set_mount(b"/", _AT_RECURSIVE, (_MOUNT_RDONLY, 0))
-    for folder in folders:
-        _set_mount(folder, 0, (0, _MOUNT_RDONLY))
+    for path in folders + [os.fsencode(_PROCESSES)] * are_writable:
+        _set_mount(path, 0, (0, _MOUNT_RDONLY))
     options = f"size={shared_memory_bytes},mode=1777".encode()
     _done(_libc.mount(b"tmpfs", SHARED_MEMORY.encode(), b"tmpfs", _MS_NOSUID | _MS_NODEV, options), "mount")
     os.chdir(Path.cwd())  # by its path: the folder as it is mounted now
