@@ -34,9 +34,8 @@ def too_long(plan: Plan, chosen: Settings, first_s: float, beyond_s: float | Non
 
     A row whose goal is set-up compiles anew in every process, which is what it times. Nothing is promised of a CPU's seconds.
     """
-    asked = (
-        chosen.profiles or chosen.cold_start or chosen.sweep or chosen.iterations or chosen.warmup or chosen.repeat > 1 or chosen.sustained
-    )
+    asked = chosen.profiles or chosen.cold_start or chosen.sweep or chosen.iterations or chosen.warmup or chosen.repeat > 1
+    asked = asked or chosen.sustained or chosen.accept_regressions  # a row that is accepted takes more process pairs
     if beyond_s is None or plan.is_cold or plan.device != "cuda" or asked:
         return
     if beyond_s > BEYOND_COMPILATION_S:

@@ -49,6 +49,7 @@ def test_a_row_that_takes_long_beside_its_first_compilation_says_so(tmp_path):
         {"iterations": 9},
         {"repeat": 3},
         {"sustained": True},
+        {"accept_regressions": True},
     ],
 )
 def test_a_row_that_was_asked_for_more_may_take_longer(tmp_path, choices):
