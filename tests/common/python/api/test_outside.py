@@ -10,8 +10,6 @@ import pytest
 
 from tests.support.commands import ROOT_FIRST
 
-pytestmark = pytest.mark.alone
-
 TESTS = """
 import mine.sums as sums
 
