@@ -480,7 +480,7 @@ class Worker:
 
 
 def take_quick_fp8(*files: Path) -> None:
-    """Where one of a side's files needs FP8, have PyTorch multiply without oneDNN, whose product of FP8 is a loop over scalars on most CPUs."""
+    """Multiply without oneDNN where one of a side's files needs FP8: on most CPUs its product of FP8 is a loop over scalars."""
     if any("fp8" in read_directives(file).needs for file in files):
         torch.backends.mkldnn.set_flags(_enabled=False)
 
