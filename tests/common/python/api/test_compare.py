@@ -4,6 +4,7 @@ import importlib
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,14 @@ from common.python.results import Interval
 
 ROOT = Path(__file__).parents[4]
 LOOSE = {"rtol": 1e-4, "atol": 1e-4, "device": "cpu"}
+
+
+@pytest.fixture(autouse=True)
+def scratch(monkeypatch, tmp_path_factory):
+    """Temporary files of its own, and so a machine's lock that no other test's run finds taken."""
+    folder = tmp_path_factory.mktemp("scratch")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
 
 
 @pytest.fixture(autouse=True)
@@ -204,10 +213,10 @@ def test_slow(compare):
 """
 
 
-def test_pytest_has_a_fixture_and_holds_what_was_stored(sums, tmp_path):
+def test_pytest_has_a_fixture_and_holds_what_was_stored(sums, tmp_path, scratch):
     (tmp_path / "test_mine.py").write_text(TESTS)
     (tmp_path / "conftest.py").write_text("from common.python.measure import stopping\n\nstopping.BUDGET_S = 1.0\n")  # as `few_units`
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)]), "PYTEST_ADDOPTS": ""}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)]), "PYTEST_ADDOPTS": "", "TMPDIR": str(scratch)}
 
     def pytest_here(*arguments):
         words = [sys.executable, "-m", "pytest", *PLUGIN, "--rootdir", tmp_path, "--gpu-expectations", "expected.json", *arguments]
