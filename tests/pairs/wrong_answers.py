@@ -17,7 +17,6 @@ import torch
 
 from common.python.child.sides.compare import compare, upcast
 from common.python.child.sides.inputs import Inputs, leaves, mapped
-from common.python.child.sides.shards import Shards
 from common.python.pairs.layout import place_of
 from common.python.pairs.workload import Shape, Spec, Workload, call_by_name
 from tests.support.teeth import CPU, rounded
@@ -47,14 +46,13 @@ class Untestable(AssertionError):
 
 @dataclass(frozen=True)
 class Case:
-    """The inputs at one check shape and the right answer; `peers` as in `answer`."""
+    """The inputs at one check shape and the right answer."""
 
     workload: Workload
     shape: Shape
     values: Mapping[str, Any]
     right: tuple[torch.Tensor, ...]
     specs: tuple[Spec, ...] = ()
-    peers: dict[int, dict[str, Any]] = field(default_factory=dict)
 
     def refuses(self, found: tuple[torch.Tensor, ...], side: str) -> bool:
         """Whether a run of `side` would take an answer for wrong."""
@@ -63,19 +61,21 @@ class Case:
 
     def answer(self, values: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
         """What the reference makes of other values."""
-        return answer(self.workload, self.shape, values, self.peers)
+        return answer(self.workload, self.shape, values)
 
 
 Wrong = Callable[[Case], tuple[torch.Tensor, ...] | None]
 """A wrong answer of a case; None where the case has none of the kind."""
 
 
-def answer(workload: Workload, shape: Shape, values: Mapping[str, Any], peers: dict[int, dict[str, Any]]) -> tuple[torch.Tensor, ...]:
-    """The outputs by the reference, and the state that evolves after its steps. `peers` keeps what other ranks have, by rank."""
-    values = _copied(upcast(values, getattr(torch, workload.reference_in)))
+def answer(workload: Workload, shape: Shape, values: Mapping[str, Any]) -> tuple[torch.Tensor, ...]:
+    """The outputs by the reference, and the state that evolves after its steps."""
+    values = mapped(
+        upcast(values, getattr(torch, workload.reference_in)), lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf
+    )
     available = {**shape, **values}
     if workload.ranks:
-        available |= _of_rank(workload, shape, values, peers)
+        available |= _of_rank(workload, shape, values)
     if workload.reference is None:
         count = next(iter(workload.outputs(**shape).values())).shape[0]
         return _tuple(call_by_name(workload.reference_rows, {**available, "rows": torch.arange(count)}, "reference_rows"))
@@ -85,22 +85,12 @@ def answer(workload: Workload, shape: Shape, values: Mapping[str, Any], peers: d
     return (*(tensor.clone() for tensor in returned), *state)
 
 
-def _copied(values: Any) -> Any:
-    return mapped(values, lambda leaf: leaf.clone() if isinstance(leaf, torch.Tensor) else leaf)
-
-
-def _of_rank(workload: Workload, shape: Shape, own: dict[str, Any], peers: dict[int, dict[str, Any]]) -> dict[str, Any]:
+def _of_rank(workload: Workload, shape: Shape, own: dict[str, Any]) -> dict[str, Any]:
     """What a reference may ask for of rank 0 of as few as the workload runs in, whose own inputs are `own`."""
     place, precise = (0, min(workload.ranks)), getattr(torch, workload.reference_in)
-
-    def made(rank: int) -> dict[str, Any]:
-        if rank not in peers:
-            with TemporaryDirectory() as folder:
-                inputs = Inputs(workload, shape, 1, CPU, Path(folder), place)
-            peers[rank] = dict(inputs.shards(1, own, lambda values: upcast(values, precise))(rank))
-        return dict(_copied(peers[rank]))
-
-    return {**place_of(*place), "shards": Shards(*place, own, made)}
+    with TemporaryDirectory() as folder:
+        inputs = Inputs(workload, shape, 1, CPU, Path(folder), place)
+    return {**place_of(*place), "shards": inputs.shards(1, own, lambda values: upcast(values, precise))}
 
 
 def _tuple(returned: Any) -> tuple[torch.Tensor, ...]:
@@ -120,11 +110,7 @@ def cases_of(workload: Workload, shapes: Sequence[Shape], folder: Path) -> list[
     found.sort(key=lambda each: each[0])
     small = [each for each in found if each[0] <= MOST_ELEMENTS] or found[:1]
     telling = [each for each in small if each[1] >= SHARE] or small
-    cases = []
-    for *_, shape, values, specs in telling:
-        peers: dict[int, dict[str, Any]] = {}
-        cases.append(Case(workload, shape, values, answer(workload, shape, values, peers), specs, peers))
-    return cases
+    return [Case(workload, shape, values, answer(workload, shape, values), specs) for *_, shape, values, specs in telling]
 
 
 def taken(workload: Workload, side: str, options: Options, shapes: Sequence[Shape] = ()) -> list[str]:
