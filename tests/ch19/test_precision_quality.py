@@ -29,6 +29,14 @@ CONFIG = replace(byte_lm(), dtype=torch.bfloat16)
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(autouse=True)
+def products_without_onednn():
+    """It takes longer to begin a product of one token than PyTorch takes to multiply."""
+    was_enabled, *_ = torch.backends.mkldnn.set_flags(_enabled=False)
+    yield
+    torch.backends.mkldnn.set_flags(_enabled=was_enabled)
+
+
 @functools.cache
 def weights():
     return read_tensors(read_asset("byte_lm").data, torch.device("cpu"))

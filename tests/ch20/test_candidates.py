@@ -33,14 +33,17 @@ def test_an_honest_candidate_passes(offered):
     assert found.speedup[0] > 0
 
 
-def test_one_that_hangs_is_ended_with_what_it_started(offered):
-    hangs = """
-        import subprocess, time
+def test_one_that_hangs_is_ended_with_what_it_started(offered, tmp_path):
+    hung = tmp_path / "out/attempt_001/run/hung"
+    hangs = f"""
+        import pathlib, subprocess, time
         subprocess.Popen(["setsid", "sleep", "600"])
+        pathlib.Path("{hung}").touch()
         time.sleep(600)
     """
-    found = offered(planted(hangs), seconds=25.0)
-    assert (found.status, found.reason) == ("ERROR", "its processes took more than 25 s; expected to end by themselves")
+    found = offered(planted(hangs), seconds=12.0)
+    assert (found.status, found.reason) == ("ERROR", "its processes took more than 12 s; expected to end by themselves")
+    assert hung.exists(), "the limit came before the step"
 
 
 @pytest.mark.parametrize("taken", ["bytearray(256 << 20)", "mmap.mmap(-1, 256 << 20)"], ids=["own", "shared"])

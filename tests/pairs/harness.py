@@ -35,7 +35,8 @@ SEEDS = (2, 3)  # of the inputs of two calls; `prepare` gets those of seed 1
 class Harness:
     """Fork servers and a referee, for CPU tensors; all start when they are first asked.
 
-    Workers of a side that has no Triton find torch's compiler imported: optimizers, FSDP and DTensor import it too, in 4 s.
+    Workers of a side that has no Triton find torch's compiler imported: optimizers, FSDP and DTensor import it too, in 4 s. So do
+    those that compile a Triton side, and Triton started, which would else read all of its own files in each.
     """
 
     def __init__(self) -> None:
@@ -168,7 +169,7 @@ class Harness:
             capability=capability,
             prefix=str(self._memory / f"{next(self._numbers)}_"),
         )
-        with self._server.fork("worker", self._folder / "log.txt") as worker:
+        with self._with_compiler.fork("worker", self._folder / "log.txt", starts=["triton", "compiler"]) as worker:
             return worker.ask(request, messages.Observed, LIMIT_S)
 
 

@@ -4,20 +4,38 @@ import importlib
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 import torch
 
 from common import Spec, Workload, compare, measure
+from common.python.api import one_process
 from common.python.api.compare import NotMeasured
 from common.python.api.one_process import widened
 from common.python.api.result import Speedup
 from common.python.errors import BenchmarkError, Status
+from common.python.measure import stopping
 from common.python.results import Interval
 
 ROOT = Path(__file__).parents[4]
 LOOSE = {"rtol": 1e-4, "atol": 1e-4, "device": "cpu"}
+
+
+@pytest.fixture(autouse=True)
+def scratch(monkeypatch, tmp_path_factory):
+    """Temporary files of its own, and so a machine's lock that no other test's run finds taken."""
+    folder = tmp_path_factory.mktemp("scratch")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def few_units(monkeypatch):
+    """As many as every interval has at least: none of these verdicts needs a narrow one."""
+    monkeypatch.setattr(stopping, "BUDGET_S", 1.0)
+    monkeypatch.setattr(one_process, "_BUDGET_NS", 1e9)
 
 
 @pytest.fixture
@@ -29,7 +47,6 @@ def sums(tmp_path, monkeypatch):
     del sys.modules["somebodys_sums"]
 
 
-@pytest.mark.alone
 def test_functions_that_have_a_name_run_in_fresh_processes(sums):
     result = compare(sums.slow, sums.fast, inputs=sums.draw, work=sums.work, shape={"rows": 48}, **LOOSE)
     assert (result.how, result.device, result.verdict, result.names) == ("fresh processes", "cpu", "faster", ("slow", "fast"))
@@ -45,7 +62,6 @@ def test_functions_that_have_a_name_run_in_fresh_processes(sums):
     assert next(iter(result.row.timings.values())).shape == {"rows": 48}
 
 
-@pytest.mark.alone
 def test_lambdas_are_timed_in_this_process_which_the_result_says():
     result = compare(lambda x: x.sum(dim=1), lambda x: x.sum(dim=1), inputs=lambda rand: {"x": rand.normal(64, 64)}, **LOOSE)
     assert result.how == "one process"
@@ -56,7 +72,6 @@ def test_lambdas_are_timed_in_this_process_which_the_result_says():
     assert result.verdict in ("same", "undecided", "slower", "faster")
 
 
-@pytest.mark.alone
 def test_one_function_is_timed_alone(sums):
     result = measure(sums.fast, inputs={"x": torch.ones(32, 64)}, **LOOSE)
     assert (result.how, result.speedup, result.verdict) == ("fresh processes", None, "timed")
@@ -107,12 +122,10 @@ def workload_of(n):
     )
 
 
-@pytest.mark.alone
 def test_a_workload_says_all_of_it():
     assert compare(lambda x: x + x, lambda x, n: x[:n] * 2, inputs=workload_of(1000), device="cpu").how == "one process"
 
 
-@pytest.mark.alone
 def test_a_target_is_timed_as_a_run_times_it():
     result = compare("ch01:basic_benchmark", device="cpu", gate=2.0)
     assert (result.how, result.device, result.names) == ("fresh processes", "cpu", ("baseline", "optimized"))
@@ -121,7 +134,6 @@ def test_a_target_is_timed_as_a_run_times_it():
     assert result.row.target == "ch01:basic_benchmark"
 
 
-@pytest.mark.alone
 def test_one_side_of_a_target_is_timed_alone_in_a_root_of_ones_own(tmp_path):
     folder = tmp_path / "mine"
     folder.mkdir()
@@ -201,10 +213,10 @@ def test_slow(compare):
 """
 
 
-@pytest.mark.alone
-def test_pytest_has_a_fixture_and_holds_what_was_stored(sums, tmp_path):
+def test_pytest_has_a_fixture_and_holds_what_was_stored(sums, tmp_path, scratch):
     (tmp_path / "test_mine.py").write_text(TESTS)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)]), "PYTEST_ADDOPTS": ""}
+    (tmp_path / "conftest.py").write_text("from common.python.measure import stopping\n\nstopping.BUDGET_S = 1.0\n")  # as `few_units`
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)]), "PYTEST_ADDOPTS": "", "TMPDIR": str(scratch)}
 
     def pytest_here(*arguments):
         words = [sys.executable, "-m", "pytest", *PLUGIN, "--rootdir", tmp_path, "--gpu-expectations", "expected.json", *arguments]

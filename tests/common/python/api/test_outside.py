@@ -10,8 +10,6 @@ import pytest
 
 from tests.support.commands import ROOT_FIRST
 
-pytestmark = pytest.mark.alone
-
 TESTS = """
 import mine.sums as sums
 
@@ -62,7 +60,10 @@ def project(tmp_path):
 
 
 def python_in(project, *arguments):
+    scratch = project / "scratch"  # with a machine's lock that no other test's run finds taken
+    scratch.mkdir()
     environment = os.environ | {"PYTHONPATH": ROOT_FIRST, "PYTEST_ADDOPTS": "", "IPYTHONDIR": str(project / "ipython")}
+    environment["TMPDIR"] = str(scratch)
     return subprocess.run([sys.executable, *arguments], cwd=project, env=environment, capture_output=True, text=True, timeout=280)
 
 
