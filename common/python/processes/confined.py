@@ -56,10 +56,10 @@ class Unconfined(Exception):
 def confine(writable: list[str], shared_memory_bytes: int, allowed: list[str]) -> None:
     """Take from this process what is not `allowed` of network, files and signals. Raises Unconfined.
 
-    Its children find nothing at Internet addresses, and asking for such a socket ends them. /run, with the sockets of
-    this machine's services, is empty. No file outside `writable` and a private
-    /dev/shm can be changed, by no user, but for settings of this user's processes in /proc, such as how soon they end where memory runs
-    out. No process that it did not start can be signalled. It has no capabilities.
+    Its children find nothing at Internet addresses, and asking for such a socket ends them. /run, with the sockets of this machine's
+    services, is empty. No file outside `writable` and a private /dev/shm can be changed, by no user, but for settings of this user's
+    processes in /proc, such as how soon they end where memory runs out. No process that it did not start can be signalled. It has no
+    capabilities.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")  # the first to go where memory runs out
