@@ -112,7 +112,7 @@ OPTIONS = {
     "ch18:streams": Options(
         bits=3, small={("weights.embedding", 0): "few tokens are of the rows that are dropped"}
     ),  # e4m3: layers in BF16
-    "labs/async_input_pipeline:async_input_pipeline": Options(bits=4),  # features and five hidden layers are rounded to BF16 in turn
+    "labs/async_input_pipeline:async_input_pipeline": Options(bits=4),  # features and three hidden layers are rounded to BF16 in turn
     "labs/one_kernel_many_languages:one_kernel_many_languages": Options(bits=2),  # answers are rounded to e4m3's three
     "labs/kv_cache_compression:kv_cache_nvfp4": Options(
         bits=0,  # powers of two: the optimized side's e2m1 has one bit more, within a block
