@@ -225,10 +225,13 @@ class Worker:
             seconds = time.perf_counter() - begin
             inputs.rewrite(request.live_seed)
             copies.append((inputs, step))
-        if request.copies > 1:  # what a first call loads or compiles waits for the device, so no copy's may come while its stream is held
+        # What a first call loads or compiles waits for the device, so no copy's may come while its stream is held.
+        if request.copies > 1 or request.call:
+            begin = time.perf_counter()
             for _, step in copies:
                 step()
             _wait(loaded.device)
+            seconds += time.perf_counter() - begin if request.call else 0.0
         self._maybe_prepared = _Prepared(request, tuple(copies), tuple(sides))
         self._outputs, self._sampler = {}, None
         return messages.Prepared(nonce=request.nonce, seconds=seconds)

@@ -8,9 +8,12 @@ import os
 import random
 import statistics
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+
+import psutil
 
 from common.python.errors import SideFailure, Status
 from common.python.gate.statistics import figures_of, gains_of, joules_of, median_ns, rungs_of, speedups_of, times_of
@@ -18,8 +21,8 @@ from common.python.gate.verdicts import Standards
 from common.python.machine.telemetry import Telemetry
 from common.python.measure.goal_figures import better_of, figures_for, gains_from, unit_of
 from common.python.measure.hidden_work import Span, WallClock, unfinished
-from common.python.measure.stopping import StopRule, Throttle
-from common.python.pairs.goals import GOALS, MEMORY
+from common.python.measure.stopping import DEAR_S, StopRule, Throttle
+from common.python.pairs.goals import GOALS, MEMORY, TIME
 from common.python.pairs.workload import Shape
 from common.python.processes import messages
 from common.python.results import BASELINE, Block, Check, PairTiming, ReportedMetric, StopReason, Unit
@@ -37,6 +40,8 @@ MOST_SETS = 8  # of buffers: their places differ by 0.13 % on an H200, from one 
 SETS_SHARE = 0.25  # of the device's memory that they may take
 SETS_PREPARE_S = 0.4  # that all but the first may take to be set up, in each unit
 SHORT_NS = 25_000.0  # 20 times what an empty pair of events costs on an H200
+AHEAD_SHARE = 0.5  # of the device's memory, and of the host's that is free: what processes may hold that wait to be timed
+CONTEXT_BYTES = 1 << 30  # that a process holds of either beside its tensors
 WARM_S = 0.5
 FEWEST_UNITS = 2  # that have a variance
 
@@ -49,6 +54,15 @@ class Measured:
     checks: dict[str, list[Check]]
     peak_memory_bytes: dict[str, int]
     metrics: dict[str, dict[str, ReportedMetric]]
+
+
+@dataclass
+class _Started:
+    """The workers of a unit, prepared, in the order of their first blocks; `stack` ends them."""
+
+    order: tuple[str, ...]
+    workers: dict[str, SideAtWork]
+    stack: ExitStack
 
 
 def draw_looks(blocks: int) -> list[int]:
@@ -82,7 +96,12 @@ class Measurement:
         self._is_sized = False  # the first unit tells how long calls take, and so how many make a sample, on how many sets of buffers
         self._copies = dict.fromkeys(plan.sides, 1)
         self._sets = 1
-        self._room = SETS_SHARE * min((gpu.memory_bytes for gpu in gpus), default=0)
+        self._memory_bytes = min((gpu.memory_bytes for gpu in gpus), default=0)
+        is_compiled = any(session.starts_compiler(plan, side) for side in plan.sides)
+        self._calls_first = is_compiled and not plan.serves and session.settings.warmup != 0  # so that all load side by side
+        self._at_once = 1  # units, that is, whose workers start side by side
+        self._ahead: deque[_Started] = deque()  # units that wait to be timed
+        self._done: list[SideAtWork] = []  # workers that were timed
         self._hold = plan.clock == "device"
         self._sustained = session.is_sustained(plan)
         self._cores = self._fastest_cores()
@@ -96,7 +115,8 @@ class Measurement:
         self._wall_clock = WallClock()
         self._spans: dict[str, list[Span]] = {}  # of the unit that is measured
         self._behind_ns: dict[str, list[float]] = {side: [] for side in plan.sides}  # of the calls that were looked at
-        self._leaving = ExitStack()  # workers of the last unit, which end while those of the next start
+        self._waiting = ExitStack()  # workers of the units that wait
+        self._leaving = ExitStack()  # workers of the last units, which end while those of the next start
         self._begin = time.monotonic()
         self._limit_s = len(plan.sides) * session.settings.timeout_s("measure")
         self._deadline = min(self._begin + self._limit_s, session.deadline)
@@ -129,7 +149,7 @@ class Measurement:
         return f"{limit}: {begun}, {done}; then {last}; expected all by then"
 
     def _measured(self) -> Measured:
-        with self._telemetry, self._leaving:
+        with self._telemetry, self._leaving, self._waiting:
             begin = time.monotonic()
             repetitions, reason = self._repetitions()
             telemetry = self._telemetry.summary(begin)
@@ -221,15 +241,19 @@ class Measurement:
             forwards = (turn % 2 == 0) is not self._session.reversed
             order = self._plan.sides if forwards else tuple(reversed(self._plan.sides))
             begin, held, before_s = time.monotonic(), self._hold, self._timed_s
+            self._at_once = self._units_at_once(units)
             self._before_s = self._before_s or max(1e-3, begin - self._begin)
             units.append(self._cold_unit(order) if self._session.is_cold(self._plan) else self._unit(order))
             self._units_s.append(time.monotonic() - begin)
-            self._timed_s += self._units_s[-1] - self._prepare_s
+            # What compiled sides take to load counts: more units of them would each take longer to start than to time.
+            apart_s, load_s = (0.0, self._prepare_s) if self._calls_first else (self._prepare_s, 0.0)
+            self._timed_s += self._units_s[-1] - apart_s
             if held and not self._hold:  # from this unit on launch latency is in the times, and none is in those before
                 units, already_s = units[-1:], before_s
             self._session.tell(self._running_estimate(units))
             left_s = self._deadline - time.monotonic()
-            reason = self._rule.reason(units, self._timed_s - already_s, self._prepare_s, is_held=self._is_held, left_s=left_s)
+            timed_s = self._timed_s - already_s
+            reason = self._rule.reason(units, timed_s, apart_s, load_s=load_s, is_held=self._is_held, left_s=left_s)
             if self._throttle.is_unfit and (reason or (self._throttle.is_hopeless and len(units) >= FEWEST_UNITS)):
                 return units, StopReason.THROTTLED
             if reason:
@@ -239,8 +263,11 @@ class Measurement:
     def _unit(self, order: tuple[str, ...]) -> Unit:
         if self._plan.described.goal not in GOALS:  # what `metrics` return may depend on constants: the interval is one over their seeds
             self._prepare_seed = self._session.new_seed()
-        with ExitStack() as stack:
-            workers = self._start_all(order, stack)
+        if not self._ahead:
+            self._start_ahead(order)
+        started = self._ahead.popleft()
+        order, workers = started.order, started.workers
+        with started.stack.pop_all() as stack:
             warmed = {side: self._warm(workers[side], side) for side in order}
             if not self._is_sized:
                 self._is_sized = True
@@ -262,8 +289,11 @@ class Measurement:
                         take = functools.partial(self._block, workers[side], side, count, looked_at[place])
                         blocks[side].append(self._throttle.take(take))
                         ran.append(side)
-            for worker in workers.values():
-                worker.begin_close()
+            self._done += workers.values()
+            if not self._ahead:  # else they are held still: a context that ends would disturb those that are timed
+                for worker in self._done:
+                    worker.begin_close()
+                self._done.clear()
             self._leaving.push(stack.pop_all())
         for side, spans in self._spans.items():
             self._wall_clock.saw(side, spans)
@@ -285,21 +315,55 @@ class Measurement:
         gains = gains_from(figures, better_of(goal, self._metrics))
         return unit.model_copy(update={"figures": figures, "gains": gains, "joules": joules})
 
+    def _units_at_once(self, units: Sequence[Unit]) -> int:
+        """How many units' workers start side by side, to be timed one unit after the other: several where compiled code is slow to load.
+
+        The first unit starts alone: it tells how long that takes, and what its workers hold.
+        """
+        plan = self._plan
+        is_plain = plan.device == "cuda" and plan.ranks == 1 and plan.described.goal == TIME and not plan.described.places
+        if not (self._calls_first and self._is_sized and is_plain and self._prepare_s > DEAR_S):
+            return 1
+        held = sum(CONTEXT_BYTES + self._sets * self._copies[side] * self._peaks[side] for side in plan.sides)
+        on_host = psutil.virtual_memory().available / (CONTEXT_BYTES * len(plan.sides))
+        cores = len(os.sched_getaffinity(0)) / len(plan.sides)
+        wanted = self._rule.units_to_go(units, self._prepare_s)
+        return int(max(1, min(wanted, cores, AHEAD_SHARE * self._memory_bytes / held, AHEAD_SHARE * on_host)))
+
+    def _start_ahead(self, order: tuple[str, ...]) -> None:
+        """Start the workers of the next unit, which begins in that `order`, and of as many behind it as start at once."""
+        units = []
+        with ExitStack() as until_started:
+            for place in range(self._at_once):
+                stack = until_started.enter_context(ExitStack())
+                sides = order if place % 2 == 0 else tuple(reversed(order))
+                workers = {side: stack.enter_context(self._session.fork_side(self._plan, side)) for side in sides}
+                units.append(_Started(sides, workers, stack))
+            self._make_ready(*(unit.workers for unit in units))
+            self._waiting.push(until_started.pop_all())
+        self._ahead.extend(units)
+
     def _start_all(self, order: tuple[str, ...], stack: ExitStack) -> dict[str, SideAtWork]:
-        """Fresh workers, each step of whose start is done side by side: a CUDA context and a `prepare` take longer than the timing."""
+        """Fresh workers of one unit."""
         workers = {side: stack.enter_context(self._session.fork_side(self._plan, side)) for side in order}
+        self._make_ready(workers)
+        return workers
+
+    def _make_ready(self, *units: Mapping[str, SideAtWork]) -> None:
+        """Start workers, each step of it side by side: a CUDA context and a `prepare` take longer than the timing."""
+        everyone = [worker for workers in units for worker in workers.values()]
         if self._plan.device == "cuda":
-            self._open_all(workers)
+            self._open_all(everyone)
         if self._plan.described.goal == MEMORY:
-            self._weigh_all(workers)
-            return workers
-        for worker in workers.values():
+            for workers in units:
+                self._weigh_all(workers)
+            return
+        for worker in everyone:
             worker.begin_load()
         self._leaving.close()
-        for worker in workers.values():
+        for worker in everyone:
             worker.finish_load()
-        self._prepare_all(workers)
-        return workers
+        self._prepare_all(*units)
 
     def _weigh_all(self, workers: Mapping[str, SideAtWork]) -> None:
         """Load, prepare and weigh one side after the other: the driver tells what a device has left, and not who took it."""
@@ -315,24 +379,26 @@ class Measurement:
             if weighed.outside_bytes:
                 self._outside[side] = max(self._outside.get(side, 0), weighed.outside_bytes)
 
-    def _open_all(self, workers: Mapping[str, SideAtWork]) -> None:
-        """Make their contexts while the workers of the unit before end; then, with the GPU to itself, each chooses its stream."""
-        for worker in workers.values():
+    def _open_all(self, workers: Sequence[SideAtWork]) -> None:
+        """Make their contexts while the workers of the units before end; then, with the GPU to itself, each chooses its stream."""
+        for worker in workers:
             worker.begin_open()
         self._leaving.close()
-        for worker in workers.values():
+        for worker in workers:
             worker.finish_open()
-        for worker in workers.values():
+        for worker in workers:
             worker.choose_stream()
 
-    def _prepare_all(self, workers: Mapping[str, SideAtWork]) -> None:
+    def _prepare_all(self, *units: Mapping[str, SideAtWork]) -> None:
         seconds = []
-        for side, worker in workers.items():
-            worker.begin_prepare(self._shape, self._prepare_seed, self._session.new_seed(), self._copies[side] * self._sets)
+        sides = [each for workers in units for each in workers.items()]
+        for side, worker in sides:
+            copies = self._copies[side] * self._sets
+            worker.begin_prepare(self._shape, self._prepare_seed, self._session.new_seed(), copies, call=self._calls_first)
             if self._plan.ranks > 1:  # collectives of two sides at once would wait for each other's turns on every GPU
                 seconds.append(worker.finish_prepare().seconds)
         if self._plan.ranks == 1:
-            seconds = [worker.finish_prepare().seconds for worker in workers.values()]
+            seconds = [worker.finish_prepare().seconds for _, worker in sides]
         self._prepare_s = max(seconds)
 
     def _copies_for(self, warmed: Mapping[str, messages.Warmed]) -> dict[str, int]:
@@ -354,7 +420,8 @@ class Measurement:
             return 1
         samples = sum(self._passes(max(answer.sample_ns for answer in warmed.values())))
         most = min(MOST_SETS // max(self._copies.values()), samples)
-        in_room = self._room / max(1, sum(self._copies[side] * answer.peak_memory_bytes for side, answer in warmed.items()))
+        needed = sum(self._copies[side] * answer.peak_memory_bytes for side, answer in warmed.items())
+        in_room = SETS_SHARE * self._memory_bytes / max(1, needed)
         in_time = 1 + SETS_PREPARE_S / max(self._copies[side] * (self._prepare_s + answer.call_s) for side, answer in warmed.items())
         return int(max(1, min(most, in_room, in_time)))
 

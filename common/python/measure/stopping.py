@@ -56,21 +56,31 @@ class StopRule:
         self._standard = None if self._accepting else standards.of(plan, shape)
 
     def reason(
-        self, units: Sequence[Unit], timed_s: float, prepare_s: float, *, is_held: bool, left_s: float = math.inf
+        self, units: Sequence[Unit], timed_s: float, prepare_s: float, *, load_s: float = 0.0, is_held: bool, left_s: float = math.inf
     ) -> StopReason | None:
         """Why these are enough units, or None; `timed_s` were spent on them, `prepare_s` on the last unit's slowest `prepare`.
 
-        `is_held`: no launch latency is in their times. `left_s` are left of the row's limit, at which units that are not done are lost.
+        Where sides are compiled that `prepare` is within `timed_s`, and is `load_s`. `is_held`: no launch latency is in their times.
+        `left_s` are left of the row's limit, at which units that are not done are lost.
         """
         count = len(units)
         if self._fixed:
             return StopReason.FIXED if count >= LEAST_UNITS else None
-        if count < self._least(units, prepare_s) or count % LOOK_EVERY:
+        if count < self._least(units, prepare_s + load_s) or count % LOOK_EVERY:
             return None
         spent_s = timed_s + count * prepare_s
         if reason := self._accepting_reason(units, spent_s, is_held=is_held) if self._accepting else self._enough(units, timed_s):
             return reason
         return StopReason.TIME_BUDGET if left_s < _LIKELY * spent_s * LOOK_EVERY / count else None
+
+    def units_to_go(self, units: Sequence[Unit], prepare_s: float) -> int:
+        """How many more units there will be for certain, or until the next look: fewer are not enough."""
+        count = len(units)
+        least = LEAST_UNITS if self._fixed else self._least(units, prepare_s)
+        may_be_known = self._standards.noise.floors and not (self._fixed or self._accepting)
+        if count < LOOK_EVERY and prepare_s > DEAR_S and may_be_known:
+            least = LOOK_EVERY  # which tell of what class the steps are
+        return least - count if count < least else LOOK_EVERY - count % LOOK_EVERY
 
     def _enough(self, units: Sequence[Unit], timed_s: float) -> StopReason | None:
         count = len(units)

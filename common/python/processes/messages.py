@@ -139,11 +139,10 @@ class Load(Request, OfRank):
     """Import a workload and one side of it. `library` is the built .cu, empty for Python; `folder` takes input files.
 
     Compile caches are new with `cold`, lie in the folder `caches` where that is named, and else where the compilers have them. With both,
-    Triton's are new and torch.compile's are those of `caches`.
-    `digest` is of both files' text as the run began, so that what is loaded is what was planned. With `watched`, CUPTI is
-    started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`,
-    which find each other by files whose names begin with `rendezvous`. `cores` are those that its threads and processes may use; empty:
-    those that it was started on.
+    Triton's are new and torch.compile's are those of `caches`. `digest` is of both files' text as the run began, so that what is loaded is
+    what was planned. With `watched`, CUPTI is started first: before a `prepare` captures a graph, or its nodes might be told as one. The
+    process is `rank` of the side's `ranks`, which find each other by files whose names begin with `rendezvous`. `cores` are those that its
+    threads and processes may use; empty: those that it was started on.
     """
 
     kind: Literal["load"] = "load"
@@ -177,6 +176,7 @@ class Prepare(Request):
     seed: int
     live_seed: int
     copies: int = 1  # each has buffers of its own, for a step that is too short, or whose time depends on where they lie
+    call: bool = False  # each once, as with several copies: what is compiled is loaded then, and `seconds` has that
 
 
 class Prepared(Answer):

@@ -283,9 +283,9 @@ class SideAtWork:
         """Wait until they are. Raises SideFailure."""
         self.load_s = self.finish(messages.Loaded, self._session.limit_s("prepare")).seconds
 
-    def begin_prepare(self, shape: Shape, seed: int, live_seed: int, copies: int = 1) -> None:
-        """Ask for inputs to be made and the side to be set up on them, in `copies` that share no buffer."""
-        self.begin(messages.Prepare(shape=dict(shape), seed=seed, live_seed=live_seed, copies=copies))
+    def begin_prepare(self, shape: Shape, seed: int, live_seed: int, copies: int = 1, *, call: bool = False) -> None:
+        """Ask for inputs to be made and the side to be set up on them, in `copies` that share no buffer; `call`: and called once."""
+        self.begin(messages.Prepare(shape=dict(shape), seed=seed, live_seed=live_seed, copies=copies, call=call))
 
     def finish_prepare(self) -> messages.Prepared:
         """Wait until that is done. Raises SideFailure."""

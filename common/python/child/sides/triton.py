@@ -314,11 +314,15 @@ def mend_interpreter() -> None:
 def start_compiler() -> None:
     """Import what torch.compile imports when it is first called, which takes 3 to 5 s: it is torch's, so no side pays for it.
 
+    The keys of torch and Triton in its caches' keys, for which all their files are read, are computed here too, once for all processes.
     It is not there in every torch; a side that needs it says so better.
     """
     with contextlib.suppress(ImportError):
         for name in ("torch._dynamo", "torch._inductor.compile_fx", "torch._inductor.codecache", "torch._functorch.aot_autograd"):
             importlib.import_module(name)
+    with contextlib.suppress(ImportError, AttributeError):
+        sys.modules["torch._inductor.codecache"].torch_key()
+    start_triton()
     gc.freeze()
 
 

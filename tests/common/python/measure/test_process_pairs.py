@@ -48,8 +48,9 @@ class Worker(AbstractContextManager):
     def finish_load(self):
         self.session.events.append("loaded")
 
-    def begin_prepare(self, shape, seed, live_seed, copies):
+    def begin_prepare(self, shape, seed, live_seed, copies, *, call=False):
         self.session.prepared.append(copies)
+        self.session.called.append(call)
         self.session.prepare_seeds.append(seed)
 
     def finish_prepare(self):
@@ -99,10 +100,11 @@ class Session:
         self.sample_ns = dict.fromkeys(plan.sides, 1e7)
         self.ns = {"baseline": 80_000.0, "optimized": 40_000.0}
         self.figures = {"baseline": 3.0, "optimized": 2.0}
+        self.compiled = False
         self.forked, self.ended, self.blocks, self.told, self.seeds = [], [], [], [], 0
         self.calls_per_sample = {}
         self.outside, self.held_sides, self.launch_ns = 0, math.inf, 0.0
-        self.prepare_seeds, self.judged_seeds = [], []
+        self.prepare_seeds, self.judged_seeds, self.called = [], [], []
         self.prepared, self.events, self.step_s, self.queued_ns, self.behind_ns = [], [], {}, {}, {}
         self.numa_nodes, self.cores = {}, []
         self.tell = self.told.append
@@ -122,6 +124,9 @@ class Session:
 
     def cores_for(self, plan, rank):
         return ((0, 1), (2, 3))[rank]
+
+    def starts_compiler(self, plan, side):
+        return self.compiled
 
     def fork_side(self, plan, side, cold=False):
         return Worker(self, side)
