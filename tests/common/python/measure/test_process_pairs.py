@@ -1,9 +1,11 @@
 """A measurement's units, order, goals and end, on workers that answer what a test says instead of running anything."""
 
+import itertools
 import math
 import os
 import time
 from contextlib import AbstractContextManager
+from types import SimpleNamespace
 
 import pytest
 
@@ -523,3 +525,73 @@ def test_a_device_that_never_cools_ends_it_at_two_units(measured, monkeypatch):
     found, _ = measured()
 
     assert (len(found.timing.units), found.timing.stop_reason) == (2, StopReason.THROTTLED)
+
+
+def starts_of(events):
+    """How many workers started at once, each time, and how many had begun to end by then: "opened" once for each, behind all "open"."""
+    batches = itertools.groupby(enumerate(events), key=lambda event: event[1])
+    return [(len(batch), events[: batch[0][0]].count("close")) for name, found in batches if name == "opened" for batch in [list(found)]]
+
+
+@pytest.fixture
+def many_cores(monkeypatch, no_telemetry):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
+    monkeypatch.setattr(process_pairs, "fastest_core", min)
+    monkeypatch.setattr(process_pairs.psutil, "virtual_memory", lambda: SimpleNamespace(available=128 << 30))
+
+
+DEAR = {"compiled": True, "prepare_s": 3.0}
+ALONE = [(2, 2 * ended) for ended in range(6)]
+
+
+@pytest.mark.usefixtures("many_cores")
+def test_units_whose_compiled_code_is_slow_to_load_start_at_once_behind_the_first_and_are_timed_one_by_one(measured):
+    found, session = measured(DEAR, gpus=(H200,))
+
+    assert starts_of(session.events) == [(2, 0), (10, 2)]  # nobody ends among those that are timed
+    assert session.events[-20:] == ["close"] * 10 + ["gone"] * 10
+    assert session.called == [True] * 12
+    assert [unit.order[0] for unit in found.timing.units] == ["baseline", "optimized"] * 3
+    assert sorted(session.ended) == ["baseline"] * 6 + ["optimized"] * 6
+
+
+@pytest.mark.usefixtures("many_cores")
+@pytest.mark.parametrize(
+    ("changes", "others", "starts"),
+    [
+        ({"prepare_s": 1.0}, {}, ALONE),  # their start takes no longer than what they are timed for
+        ({"compiled": False}, {}, ALONE),
+        ({"figures": {"baseline": 3e10, "optimized": 3e10}}, {}, ALONE),  # half of 150 GB
+        ({"figures": {"baseline": 1e10, "optimized": 1e10}}, {}, [(2, 0), (6, 2), (4, 8)]),
+        ({}, {"conditions": {"places": {"x": "pinned"}}}, ALONE),
+        ({}, {"goal": "tokens"}, ALONE),
+        ({}, {"repeat": 2}, [(2, 0), (10, 2), (12, 12)]),
+    ],
+)
+def test_as_many_units_start_at_once_as_fit_and_are_needed(measured, changes, others, starts):
+    _, session = measured(DEAR | changes, gpus=(H200.model_copy(update={"memory_bytes": 150 * 10**9}),), **others)
+
+    assert starts_of(session.events) == starts
+
+
+@pytest.mark.usefixtures("many_cores")
+@pytest.mark.parametrize(("cores", "starts"), [(6, [(2, 0), (6, 2), (4, 8)]), (2, ALONE)])
+def test_no_more_units_start_at_once_than_there_are_cores(measured, monkeypatch, cores, starts):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(cores)))
+
+    assert starts_of(measured(DEAR, gpus=(H200,))[1].events) == starts
+
+
+@pytest.mark.usefixtures("many_cores")
+def test_units_that_wait_end_with_a_measurement_that_fails(measured, monkeypatch):
+    gone = []
+    monkeypatch.setattr(Worker, "__exit__", lambda *_: gone.append(1))
+    with pytest.raises(SideFailure, match="optimized: its process takes"):
+        measured(DEAR | {"step_s": {"optimized": 0.02}}, gpus=(H200,))
+    assert len(gone) == 12
+
+
+def test_a_compiled_side_is_not_called_before_its_warm_up_where_none_is_wanted(measured):
+    assert set(measured({"compiled": True}, warmup=0)[1].called) == {False}
+    assert set(measured({"compiled": True})[1].called) == {True}
+    assert set(measured()[1].called) == {False}

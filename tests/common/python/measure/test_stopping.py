@@ -100,6 +100,38 @@ def test_a_dear_set_up_may_stop_at_two_units_where_the_spread_between_processes_
     assert stops(expecting, units, prepare_s=1.0, noise=a_noise()) == (6, StopReason.DECIDED)
 
 
+@pytest.mark.parametrize(
+    ("count", "prepare_s", "noise", "choices", "more"),
+    [
+        (0, 3.0, None, {}, 6),
+        (1, 3.0, None, {}, 5),
+        (1, 3.0, a_noise(), {}, 1),  # two units may be enough
+        (2, 3.0, a_noise(), {}, 2),
+        (2, 3.0, a_noise(StepClass.SHORT), {}, 4),  # of steps like these nothing is known
+        (1, 1.0, a_noise(), {}, 5),
+        (1, 3.0, a_noise(), {"accept_regressions": True}, 5),
+        (1, 3.0, a_noise(), {"iterations": 4}, 5),
+        (6, 3.0, None, {}, 2),
+        (9, 3.0, None, {}, 1),
+    ],
+)
+def test_units_that_are_certain_to_come_are_known_ahead(expecting, count, prepare_s, noise, choices, more):
+    standards = standards_for(expecting, **choices)
+    standards.noise = noise or Noise({})
+
+    assert StopRule(Settings(**choices), standards, expecting, "default").units_to_go(recorded_units(1.9, count=count), prepare_s) == more
+
+
+def test_what_compiled_sides_take_to_load_makes_them_dear_and_counts_as_time(expecting):
+    standards = standards_for(expecting)
+    standards.noise = a_noise(deviation=0.01)
+    rule, edge = StopRule(Settings(), standards, expecting, "default"), recorded_units(1.99, count=6)
+
+    assert rule.reason(edge[:2], 16.0, 0.0, load_s=7.0, is_held=True) is StopReason.TIME_BUDGET
+    assert rule.reason(edge[:2], 16.0, 0.0, load_s=1.0, is_held=True) is None
+    assert rule.reason(edge, 48.0, 0.0, load_s=7.0, is_held=True) is StopReason.TIME_BUDGET
+
+
 def test_a_dear_set_up_goes_on_where_two_units_say_too_little(expecting):
     assert stops(expecting, recorded_units(1.99, count=4), prepare_s=3.0, noise=a_noise()) is None
 
