@@ -91,6 +91,7 @@ class Measurement:
         self._throttle = Throttle(self._telemetry)
         self._timed_s = 0.0
         self._prepare_s = 0.0
+        self._starting_s = 0.0
         self._judging = judging
         self._prepare_seed = session.new_seed()
         self._is_sized = False  # the first unit tells how long calls take, and so how many make a sample, on how many sets of buffers
@@ -191,6 +192,7 @@ class Measurement:
             joules=joules_of(everything),
             repeats={side: tuple(speedups[side] for speedups in each) for side in (each[0] if each else ())},
             seconds=self._timed_s,
+            starting_s=self._starting_s,
             telemetry=telemetry,
             notes=tuple(sorted(self._notes)),
             ranks=self._plan.ranks,
@@ -351,19 +353,21 @@ class Measurement:
 
     def _make_ready(self, *units: Mapping[str, SideAtWork]) -> None:
         """Start workers, each step of it side by side: a CUDA context and a `prepare` take longer than the timing."""
+        begin = time.monotonic()
         everyone = [worker for workers in units for worker in workers.values()]
         if self._plan.device == "cuda":
             self._open_all(everyone)
         if self._plan.described.goal == MEMORY:
             for workers in units:
                 self._weigh_all(workers)
-            return
-        for worker in everyone:
-            worker.begin_load()
-        self._leaving.close()
-        for worker in everyone:
-            worker.finish_load()
-        self._prepare_all(*units)
+        else:
+            for worker in everyone:
+                worker.begin_load()
+            self._leaving.close()
+            for worker in everyone:
+                worker.finish_load()
+            self._prepare_all(*units)
+        self._starting_s += time.monotonic() - begin
 
     def _weigh_all(self, workers: Mapping[str, SideAtWork]) -> None:
         """Load, prepare and weigh one side after the other: the driver tells what a device has left, and not who took it."""

@@ -29,9 +29,12 @@ def compiler_notes(plan: Plan, compiled: Mapping[str, Sequence[CompilerFinding]]
             yield f"{plan.file(side).name}: {_SENTENCES[finding.kind].format(first=finding.first, **counts)}"
 
 
-def too_long(plan: Plan, chosen: Settings, first_s: float, beyond_s: float | None) -> Iterator[str]:
-    """A sentence on a row that took too long beside its first compilation, where nothing that was asked for explains it.
+def too_long(
+    plan: Plan, chosen: Settings, first_s: float, beyond_s: float | None, phases: Mapping[str, float], starting_s: float
+) -> Iterator[str]:
+    """A sentence on a row that took too long beside its first compilation, where nothing that was asked for explains it, and on what.
 
+    Its processes took `starting_s` of the phase "measure" to start; its first compilation is in the phase "verify".
     A row whose goal is set-up compiles anew in every process, which is what it times. Nothing is promised of a CPU's seconds.
     """
     asked = chosen.profiles or chosen.cold_start or chosen.sweep or chosen.iterations or chosen.warmup or chosen.repeat > 1
@@ -39,9 +42,11 @@ def too_long(plan: Plan, chosen: Settings, first_s: float, beyond_s: float | Non
     if beyond_s is None or plan.is_cold or plan.device != "cuda" or asked:
         return
     if beyond_s > BEYOND_COMPILATION_S:
+        beside = {name: seconds - (first_s if name == "verify" else 0.0) for name, seconds in phases.items()}
+        spent = ", ".join(f"{name} {seconds:.0f} s" for name, seconds in beside.items() if seconds >= 1)
         yield (
-            f"found {beyond_s:.0f} s of this row beside the {first_s:.0f} s of its first compilation; "
-            f"expected at most {BEYOND_COMPILATION_S:.0f} s"
+            f"found {beyond_s:.0f} s of this row beside the {first_s:.0f} s of its first compilation ({spent}, in {starting_s:.0f} s of "
+            f"which its processes started); expected at most {BEYOND_COMPILATION_S:.0f} s"
         )
 
 

@@ -34,10 +34,12 @@ def test_sides_come_in_the_plans_order_and_one_without_findings_not_at_all(tmp_p
 
 def test_a_row_that_takes_long_beside_its_first_compilation_says_so(tmp_path):
     plan = a_plan(tmp_path)
-    sentence = "found 31 s of this row beside the 40 s of its first compilation; expected at most 25 s"
-    assert list(too_long(plan, Settings(), 40.2, 31.4)) == [sentence]
-    assert list(too_long(plan, Settings(), 40.2, 24.9)) == []
-    assert list(too_long(plan, Settings(), 0.0, None)) == []  # no side compiles
+    spent = {"build": 0.0, "verify": 45.3, "prove": 4.0, "measure": 22.0}, 12.0
+    where = "verify 5 s, prove 4 s, measure 22 s, in 12 s of which its processes started"
+    sentence = f"found 31 s of this row beside the 40 s of its first compilation ({where}); expected at most 25 s"
+    assert list(too_long(plan, Settings(), 40.2, 31.4, *spent)) == [sentence]
+    assert list(too_long(plan, Settings(), 40.2, 24.9, *spent)) == []
+    assert list(too_long(plan, Settings(), 0.0, None, *spent)) == []  # no side compiles
 
 
 @pytest.mark.parametrize(
@@ -53,9 +55,9 @@ def test_a_row_that_takes_long_beside_its_first_compilation_says_so(tmp_path):
     ],
 )
 def test_a_row_that_was_asked_for_more_may_take_longer(tmp_path, choices):
-    assert list(too_long(a_plan(tmp_path), Settings(**choices), 40.0, 99.0)) == []
+    assert list(too_long(a_plan(tmp_path), Settings(**choices), 40.0, 99.0, {"measure": 99.0}, 50.0)) == []
 
 
 @pytest.mark.parametrize("changes", [{"goal": "setup"}, {"device": "cpu"}])
 def test_a_row_whose_goal_is_set_up_is_exempt_and_so_is_one_on_a_cpu(tmp_path, changes):
-    assert list(too_long(a_plan(tmp_path, **changes), Settings(), 40.0, 99.0)) == []
+    assert list(too_long(a_plan(tmp_path, **changes), Settings(), 40.0, 99.0, {"measure": 99.0}, 50.0)) == []
