@@ -1,4 +1,4 @@
-"""The second process of a compiled side compiles nothing: it finds the code in the row's caches, whose keys were computed before its fork."""
+"""The second process of a compiled side compiles nothing: it finds the code in the row's caches, whose keys are known before its fork."""
 
 import ast
 import re
@@ -12,7 +12,7 @@ from common.python.processes.fork_server import ForkServer
 from common.python.project import PROJECT_ROOT
 from tests.support.commands import loaded_worker
 
-SIDE = '''"""Baseline: tells, where it is prepared a second time, what its calls compiled and found in the caches, and how many calls there were."""
+SIDE = '''"""Baseline: tells, where it is prepared again, which keys were known, how often it was called, and what it found in the caches."""
 import torch
 
 calls = []
