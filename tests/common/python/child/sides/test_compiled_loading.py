@@ -12,7 +12,7 @@ from common.python.processes.fork_server import ForkServer
 from common.python.project import PROJECT_ROOT
 from tests.support.commands import loaded_worker
 
-SIDE = '''"""Baseline: tells, where it is prepared again, which keys were known, how often it was called, and what it found in the caches."""
+SIDE = '''"""Baseline: tells, where it is prepared again, which keys were known, how often it was called, and what the caches had."""
 import torch
 
 calls = []
