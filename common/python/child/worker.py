@@ -208,7 +208,8 @@ class Worker:
         if self._maybe_prepared is not None and self._maybe_prepared.request.shape != request.shape:
             forget_compiled()
         self._compiler.begin()
-        gc.unfreeze()  # what was set up before is garbage now
+        if self._maybe_prepared is not None:
+            gc.unfreeze()  # what was set up before is garbage now; what was there before the fork never is
         self._give_back()
         sides = [loaded.side, *(loaded.another_side() for _ in range(request.copies - 1))]
         copies = []
