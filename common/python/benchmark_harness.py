@@ -282,7 +282,7 @@ def _result(row: _Row, session: Session, status: Status, reason: str, seconds: f
     plan = row.plan
     measured = row.measured if status is Status.PASSED else {}  # no figure of a row whose claims its counters refute
     beyond_s = seconds - row.compiled_s if row.compiled_s and row.measured else None
-    starting_s = sum(each.timing.starting_s for each in row.measured.values())
+    starting_s = sum(each.starting_s for each in row.measured.values())
     return PairResult(
         target=plan.target,
         workload_file=shown(plan.selection.pair.workload, session),

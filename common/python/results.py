@@ -168,8 +168,7 @@ class PairTiming(Document):
     By side: `figures` in `unit`, what it has of another `goal` than time, and `gains`, which are `speedups` for that goal; `joules` of a
     step, where it was timed sustained and its GPUs tell; `shares` of the ceiling where this machine's are kept; and `rungs`:
     how many times better at it a side of a ladder is than the one before; `calls_per_sample`, more than 1 of a short step. By key: `work`,
-    the least that any side must do, and its time, `ceiling_ns`. Samples use `buffer_sets`. Units took `seconds`, but for `prepare`;
-    in `starting_s` their processes started, `prepare` included.
+    the least that any side must do, and its time, `ceiling_ns`. Samples use `buffer_sets`. Units took `seconds`, but for `prepare`.
     Where requests were served, `serving` has their figures.
     `places` has the inputs and outputs that lie in the host's memory, and `numa_nodes` those of the cores that allocated it, if known.
     A side ran in `ranks` processes.
@@ -201,7 +200,6 @@ class PairTiming(Document):
     ceiling_ns: dict[str, float] = {}
     repeats: dict[str, tuple[Interval, ...]] = {}
     seconds: float = 0.0
-    starting_s: float = 0.0
     telemetry: TelemetrySummary = TelemetrySummary()
     notes: tuple[str, ...] = ()
     ranks: int = 1

@@ -48,12 +48,16 @@ FEWEST_UNITS = 2  # that have a variance
 
 @dataclass
 class Measured:
-    """A timing, and what was learnt beside it: checks of timed calls, peak memory and self-reported metrics, by side."""
+    """A timing, and what was learnt beside it: checks of timed calls, peak memory and self-reported metrics, by side.
+
+    In `starting_s` of it processes started, `prepare` included.
+    """
 
     timing: PairTiming
     checks: dict[str, list[Check]]
     peak_memory_bytes: dict[str, int]
     metrics: dict[str, dict[str, ReportedMetric]]
+    starting_s: float = 0.0
 
 
 @dataclass
@@ -192,12 +196,11 @@ class Measurement:
             joules=joules_of(everything),
             repeats={side: tuple(speedups[side] for speedups in each) for side in (each[0] if each else ())},
             seconds=self._timed_s,
-            starting_s=self._starting_s,
             telemetry=telemetry,
             notes=tuple(sorted(self._notes)),
             ranks=self._plan.ranks,
         )
-        return Measured(timing, self._checks, self._peaks, self._metrics)
+        return Measured(timing, self._checks, self._peaks, self._metrics, self._starting_s)
 
     @property
     def _is_held(self) -> bool:

@@ -551,7 +551,7 @@ def test_units_whose_compiled_code_is_slow_to_load_start_at_once_behind_the_firs
     assert starts_of(session.events) == [(2, 0), (10, 2)]  # nobody ends among those that are timed
     assert session.events[-20:] == ["close"] * 10 + ["gone"] * 10
     assert session.called == [True] * 12
-    assert found.timing.starting_s > 0
+    assert found.starting_s > 0
     assert [unit.order[0] for unit in found.timing.units] == ["baseline", "optimized"] * 3
     assert sorted(session.ended) == ["baseline"] * 6 + ["optimized"] * 6
 
