@@ -76,6 +76,7 @@ def measured(backend, size, count, writes):
             times.append(time.perf_counter() - began)
         pipe.send(3)
         right = pipe.recv()
+        del peer  # the owner's memory is let go before the owner ends
         pipe.send(None)
     except EOFError:
         return {"status": "WRONG", "why": "found the owner of the window ended; expected it to say whether its pages are right"}
