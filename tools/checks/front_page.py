@@ -78,9 +78,9 @@ def chapters_text(root: Path, chapters: list[Chapter] | None = None) -> str:
 
 @dataclass(frozen=True)
 class Best:
-    """An accepted result: of which side at which shape on which GPU model, its speedup, and its share of the ceiling."""
+    """An accepted result: of which side at which shape on which GPU model, its speedup, and its share of the ceiling, if it has one."""
 
-    share: float
+    share: float | None
     speedup: float
     name: str
     side: Path
@@ -90,24 +90,26 @@ class Best:
     def text(self, root: Path) -> str:
         """The result as a cell, its link from `root`."""
         link = f"[{self.name}]({os.path.relpath(self.side, root)})"
-        return f"{link}{at_shape(self.shape)} {significant(self.speedup)}x, {100 * self.share:.0f} %"
+        share = "" if self.share is None else f", {100 * self.share:.0f} %"
+        return f"{link}{at_shape(self.shape)} {significant(self.speedup)}x{share}"
 
 
 def best_of(pairs: list[Pair]) -> Best | None:
     """The accepted result that came closest to the ceiling of its GPU: a large ratio may only mean a slow baseline.
 
     Of those that gained GAIN, where one did: at the ceiling a pair may have nothing to gain, which is no chapter's best. Of rows whose
-    goal is time: of another goal, the speedup says nothing.
+    goal is time: of another goal, the speedup says nothing. A row without a ceiling comes behind those that have one.
     """
     found = []
     for pair in pairs:
         for path in sorted(pair.workload.parent.glob("expectations_*.json")):
             file = read_expectations(path)
             for shape, expected in file.pairs.get(pair.name, {}).items():
-                if expected.goal == TIME and (share := expected.sides[OPTIMIZED].share):
-                    speedup = expected.speedup.estimate
-                    found.append(Best(share.share, speedup, pair.name, pair.sides[OPTIMIZED], shape, key_text(file.gpu)))
-    return max(found, key=lambda best: (best.speedup >= GAIN, best.share), default=None)
+                if expected.goal == TIME:
+                    share, speedup = expected.sides[OPTIMIZED].share, expected.speedup.estimate
+                    gpu = key_text(file.gpu)
+                    found.append(Best(share.share if share else None, speedup, pair.name, pair.sides[OPTIMIZED], shape, gpu))
+    return max(found, key=lambda best: (best.speedup >= GAIN, -1 if best.share is None else best.share, best.speedup), default=None)
 
 
 def output_text(run_folder: Path) -> str:

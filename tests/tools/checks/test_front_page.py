@@ -77,6 +77,18 @@ def test_a_row_with_another_goal_than_time_is_never_the_best(tmp_path):
     assert best_of(list(pairs)).name == "fast"
 
 
+def test_a_row_without_a_ceiling_comes_behind_those_that_have_one_and_before_those_that_gained_nothing(tmp_path):
+    pairs = a_tree(tmp_path, hosts=0.5, parity=0.98, fast=0.2)
+    path = tmp_path / "ch07" / "expectations_h200.json"
+    accepted = json.loads(path.read_text())
+    accepted["pairs"]["hosts"]["default"]["sides"]["optimized"]["share"] = None
+    accepted["pairs"]["parity"]["default"]["speedup"] |= {"estimate": 1.002, "low": 1.001, "high": 1.003}
+    path.write_text(json.dumps(accepted))
+    assert best_of(list(pairs)).name == "fast"
+    best = best_of([pair for pair in pairs if pair.name != "fast"])
+    assert re.fullmatch(r"\[hosts\]\(ch07/optimized_hosts.py\) \d\.\d\dx", best.text(tmp_path))
+
+
 def test_results_of_two_gpu_models_name_theirs_and_those_of_one_do_not(tmp_path):
     a_tree(tmp_path, fast=0.93)
     shutil.copytree(tmp_path / "ch07", tmp_path / "ch08")
