@@ -1,8 +1,12 @@
-"""Library: torch.sum, one kernel in which the last block of a row to finish adds what the others have left in global memory."""
+"""Library: torch.compile of a sum along rows: Inductor splits each row over blocks; torch.sum gives a row of this length one block."""
 
 import torch
 
 
+@torch.compile(fullgraph=True, dynamic=False)
+def sums(x):
+    return x.sum(1)
+
+
 def prepare(x):
-    y = torch.empty(x.shape[0], dtype=x.dtype, device=x.device)
-    return lambda: torch.sum(x, 1, out=y)
+    return lambda: sums(x)

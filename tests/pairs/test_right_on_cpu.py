@@ -36,7 +36,10 @@ ELSEWHERE = {
     "ch14/optimized_helion.py": "Helion asks for a GPU's SMs; test_helion.py says how many there are",
 }
 # How many of the check shapes a side is right at on a CPU, where that is not all of them.
-SHAPES = {"ch10/library_cluster_group.py": 3}  # PyTorch's sum on a CPU is not as precise in a row of 131072
+SHAPES = {  # PyTorch's sums on a CPU, compiled or not, are not as precise in rows of 131072 and more
+    "ch10/library_cluster_group.py": 3,
+    "ch10/library_dsmem_reduction.py": 3,
+}
 
 
 def marks_of(side):

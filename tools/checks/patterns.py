@@ -50,12 +50,16 @@ def _python_but_loader(source: Source) -> bool:
 
 
 def _scope(technique: str, first: int, forbidden: re.Pattern[str], but: tuple[int, ...] = (), measuring: tuple[int, ...] = ()) -> Pattern:
-    """`technique` belongs to chapter `first` and to those after it, to the chapters `but`, and to scripts, not examples, of `measuring`."""
+    """`technique` belongs to chapter `first` and to those after it, to the chapters `but`, and to scripts, not examples, of `measuring`.
+
+    A library's side may use any: it teaches nothing, and is compared with at its best.
+    """
 
     def applies(source: Source) -> bool:
         is_code = source.is_python or source.is_cuda
         is_early = source.chapter is not None and source.chapter < first and source.chapter not in but
-        return is_code and is_early and (source.is_example or source.chapter not in measuring)
+        is_library = source.is_example and source.name.startswith("library_")
+        return is_code and is_early and not is_library and (source.is_example or source.chapter not in measuring)
 
     return Pattern("chapter scope", applies, forbidden, f"a technique that is due by this chapter; {technique}: ch{first:02}")
 

@@ -161,6 +161,11 @@ def test_a_chapter_shows_no_technique_of_a_later_one(tmp_path, technique, first,
     ]
 
 
+def test_a_library_may_use_any_technique(tmp_path):
+    files = {"ch07/library_a.py": IDEA + "f = torch.compile(g)\n", "ch07/optimized_a.py": IDEA + "f = torch.compile(g)\n"}
+    assert [finding.path for finding in findings(tmp_path, files) if finding.rule == "chapter scope"] == ["ch07/optimized_a.py"]
+
+
 def test_a_script_that_measures_a_link_may_use_two_streams(tmp_path):
     files = {f"ch{chapter:02}/links.py": IDEA + "torch.cuda.Stream(0)\n" for chapter in (1, 2, 3)}
     assert [finding.path for finding in findings(tmp_path, files) if finding.rule == "chapter scope"] == ["ch01/links.py", "ch03/links.py"]
