@@ -363,6 +363,8 @@ def _directives_of(path: Path, root: Path) -> Directives:
         for need in directives.needs:
             parse_need(need)
         read_claims(path, directives)
+        if path.suffix == ".py":
+            with_imports(path)  # which is Python, or says so before anything is run
     except BenchmarkError as error:
         raise BenchmarkError(_in_file(path, root, str(error))) from error
     return directives

@@ -1,7 +1,10 @@
 """Sides that differ in words alone are the same code; a changed letter of code is not."""
 
+import re
+
 import pytest
 
+from common.python.errors import BenchmarkError
 from common.python.pairs.sources import same_code, with_imports
 
 PYTHON = '"""Baseline: plain."""\n\n\ndef prepare(x):\n    """Set up."""\n    return lambda: x + 1  # once\n'
@@ -56,3 +59,12 @@ def test_a_side_comes_with_the_files_beside_it_that_it_imports_and_that_these_im
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     assert [path.name for path in with_imports(tmp_path / "side.py")] == ["side.py", "shared_a.py", "shared_b.py"]
+
+
+@pytest.mark.parametrize(("text", "found"), [(b"\nx = (\n", ":2: '(' was never closed"), (b"\0", ": "), (b"\xff", ": ")])
+def test_what_is_no_python_is_named_with_its_line(tmp_path, text, found):
+    side = tmp_path / "side.py"
+    side.write_bytes(text)
+    for read in (with_imports, lambda path: same_code(path, path)):
+        with pytest.raises(BenchmarkError, match=rf"^{re.escape(f'{side}{found}')}.*; expected Python$"):
+            read(side)

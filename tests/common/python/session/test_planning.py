@@ -406,6 +406,20 @@ def test_a_file_that_does_not_parse_is_named(plans, tmp_path):
         plans()
 
 
+def test_a_side_that_does_not_parse_is_one_sentence_with_its_file_and_line(plans, on_a_gpu, tmp_path):
+    write_pair(tmp_path, optimized=OPTIMIZED + "x = (\n")
+    for planned in (plans, on_a_gpu):
+        with pytest.raises(BenchmarkError, match=r"^demo/optimized_double\.py:6: '\(' was never closed; expected Python$"):
+            planned()
+
+
+def test_so_is_a_file_that_a_side_imports(plans, tmp_path):
+    write_pair(tmp_path, baseline="from shared_parts import part\n" + BASELINE)
+    (tmp_path / "demo/shared_parts.py").write_text("def part(:\n")
+    with pytest.raises(BenchmarkError, match=r"^demo/baseline_double\.py: /.*/demo/shared_parts\.py:1: invalid syntax; expected Python$"):
+        plans()
+
+
 def test_a_workload_that_hangs_is_given_up_at_the_limit_of_preparing(plans, tmp_path):
     write_pair(tmp_path, inputs="lambda rand, n: __import__('time').sleep(60)")
     with pytest.raises(BenchmarkError, match=r"^demo/workload_double\.py: describe took more than 0\.24 s; expected an answer by then$"):
