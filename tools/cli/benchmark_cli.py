@@ -96,7 +96,7 @@ def list_targets(
     root: Root = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list and nothing else.")] = False,
 ) -> None:
-    """List targets by the text of their files alone: what each needs that is not here, and its idea."""
+    """List targets by the text of their files alone: whether each is timed or checked here, or what it needs, and its idea."""
     from common.python.run.listing import gpu_is_here, listed
 
     tree = _tree(root)
@@ -109,7 +109,7 @@ def list_targets(
     if as_json:
         print(json.dumps([_listed(each, tree) for each in found], indent=2))
     else:
-        _print_columns([(each.pair.target, each.lacks or "runs here", each.idea) for each in found])
+        _print_columns([(each.pair.target, each.here, each.idea) for each in found])
     for directory, sentences in tree.problems.items():
         if not chapter or directory in {pair.directory for pair in pairs} | {chapter}:
             for sentence in sentences:
@@ -119,7 +119,7 @@ def list_targets(
 def _listed(each: Listed, tree: Tree) -> dict[str, Any]:
     sides = {side: str(path.relative_to(tree.root)) for side, path in each.pair.sides.items()}
     files = {"target": each.pair.target, "workload": str(each.pair.workload.relative_to(tree.root)), "sides": sides}
-    return {**files, "idea": each.idea, "needs": list(each.needs), "lacks": each.lacks}
+    return {**files, "idea": each.idea, "needs": list(each.needs), "lacks": each.lacks, "here": each.here}
 
 
 def _print_columns(rows: list[tuple[str, ...]]) -> None:

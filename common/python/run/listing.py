@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,19 +13,31 @@ from common.python.machine.needs import FEATURES, ON_GPU
 from common.python.pairs.claims import techniques
 from common.python.pairs.directives import first_line
 from common.python.pairs.discovery import LIBRARY, Pair, Tree
+from common.python.pairs.goals import OF_A_GPU
 
 _NEEDS = re.compile(r"^\s*(?://|#)\s*needs:(?!:)\s*(.*?)\s*$", re.MULTILINE)
 _CLAIM = re.compile(r"^\s*(?://|#)\s*(?:proves|has):\s*(?:(?:not|more|fewer) )?(\w+)", re.MULTILINE)
+_IMPORT = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
+_CPU_SHAPE = re.compile(r"""\bcpu_at["']?\s*[=:]\s*(\S+)""")
+_GOAL = re.compile(r"""\bgoal=["'](\w+)["']""")
+_RANKS = re.compile(r"\branks=\(([\d, ]+)\)")
+_TRITON = re.compile(r"^\s*(?:from|import) triton\b", re.MULTILINE)
+
+TIMED, CHECKED = "timed here", "checked here, timed on a GPU"
 
 
 @dataclass(frozen=True)
 class Listed:
-    """One target: its idea, the first line of its optimized side, what its files need, and what this machine lacks of that, or ""."""
+    """One target: its idea, the first line of its optimized side, what its files need, and what this machine lacks of that, or "".
+
+    `here` is what a run does here: it times the pair, only checks it, or cannot run it, and why.
+    """
 
     pair: Pair
     idea: str
     needs: tuple[str, ...]
     lacks: str
+    here: str
 
 
 @dataclass(frozen=True)
@@ -48,8 +62,46 @@ def listed(pairs: Iterable[Pair], *, gpu: bool) -> list[Listed]:
         own = [path for side, path in pair.sides.items() if side != LIBRARY]  # without its library a pair runs all the same
         texts = {path: _text(path) for path in (pair.workload, *own)}
         needs = tuple(dict.fromkeys(need.strip() for text in texts.values() for line in _NEEDS.findall(text) for need in line.split(",")))
-        found.append(Listed(pair, first_line(texts[pair.sides["optimized"]]), needs, _lacking(own, needs, gpu)))
+        lacks = _lacking(own, needs, gpu)
+        usual = TIMED if gpu or (not lacks and _is_timed_on_a_cpu(pair.workload, own)) else CHECKED
+        here = next((broken for path, text in texts.items() if (broken := _broken(path, text))), lacks or usual)
+        found.append(Listed(pair, first_line(texts[pair.sides["optimized"]]), needs, lacks, here))
     return found
+
+
+def _is_timed_on_a_cpu(workload: Path, sides: Iterable[Path]) -> bool:
+    """Whether the files, or those beside them that they import, give a shape for CPUs, and nothing but a GPU's work or figures to time."""
+    if any(_TRITON.search(text) for side in sides for text in _with_imports(side)):
+        return False  # Triton's interpreter says nothing of speed
+    texts = list(_with_imports(workload))
+    shapes, goals, ranks = (_nearest(stated, texts) for stated in (_CPU_SHAPE, _GOAL, _RANKS))
+    fewest = min((int(count) for each in ranks for count in each.split(",") if count.strip()), default=1)
+    has_shape = any(not shape.startswith("None") for shape in shapes)
+    return has_shape and not set(OF_A_GPU) & set(goals) and fewest <= len(os.sched_getaffinity(0))
+
+
+def _nearest(stated: re.Pattern[str], texts: Iterable[str]) -> list[str]:
+    """What the first of `texts` that states it says."""
+    return next((found for text in texts if (found := stated.findall(text))), [])
+
+
+def _with_imports(path: Path) -> Iterator[str]:
+    """The text of a Python file, and of those beside it that it imports, and they import."""
+    names = [path.stem] if path.suffix == ".py" else []
+    for name in names:  # grows while it is walked
+        text = _text(path.with_name(f"{name}.py"))
+        names += [each for each in dict.fromkeys(_IMPORT.findall(text)) if each not in names]
+        yield text
+
+
+def _broken(path: Path, text: str) -> str:
+    """Where a Python file is none, and why; "" where it is."""
+    try:
+        if path.suffix == ".py":
+            ast.parse(text)
+    except SyntaxError as error:
+        return f"{path.name}:{error.lineno or 1}: {error.msg}"
+    return ""
 
 
 def _lacking(sides: Iterable[Path], needs: tuple[str, ...], gpu: bool) -> str:

@@ -278,9 +278,10 @@ def test_a_new_pair_passes_as_it_is(here, tmp_path):
 
 def test_a_list_is_a_line_a_target_with_its_idea(here, root):
     finished = here("list-targets", "--root", root)
-    assert (finished.code, finished.stdout) == (0, "demo:double  runs here  a product.\n")
+    assert (finished.code, finished.stdout) == (0, "demo:double  timed here  a product.\n")
     (listed,) = json.loads(here("list-targets", "--root", root, "--json").stdout)
     assert (listed["target"], listed["idea"], listed["needs"], listed["lacks"]) == ("demo:double", "a product.", [], "")
+    assert listed["here"] == "timed here"
 
 
 def test_techniques_are_listed(here, root):

@@ -1,11 +1,15 @@
 """What there is to run, and what may be claimed, by the text of files alone."""
 
+import json
+
 import pytest
 
 from common.python.pairs.claims import techniques
 from common.python.pairs.discovery import discover
+from common.python.project import PROJECT_ROOT
 from common.python.run.listing import listed, listed_techniques
 from tests.support.commands import OPTIMIZED, write_pair
+from tools.cli.benchmark_cli import run_command_line
 
 CUDA = "// Optimized: a kernel.\n{}LAUNCH(float* y, cudaStream_t stream) {{ return cudaSuccess; }}\n"
 NEEDS = OPTIMIZED.replace('"""\n', '"""\n# needs: {}\n', 1)
@@ -42,6 +46,48 @@ def test_what_a_library_needs_is_nothing_that_a_pair_lacks(tmp_path, library):
     write_pair(tmp_path, library=library)
     found = the_one(tmp_path, gpu=False)
     assert (found.needs, found.lacks) == ((), "")
+
+
+TRITON = OPTIMIZED.replace('"""\n', '"""\nimport triton\n', 1)
+
+
+@pytest.mark.parametrize(
+    ("files", "without"),
+    [
+        ({}, "timed here"),
+        ({"cpu_at": "None"}, "checked here, timed on a GPU"),
+        ({"goal": '"energy"'}, "checked here, timed on a GPU"),
+        ({"ranks": "(4096, 8192)"}, "checked here, timed on a GPU"),
+        ({"optimized": TRITON}, "checked here, timed on a GPU"),
+        ({"optimized": CUDA.format("")}, "needs a GPU"),
+    ],
+)
+def test_it_is_told_whether_a_pair_is_timed_here_or_only_checked(tmp_path, files, without):
+    write_pair(tmp_path, **files)
+    assert (the_one(tmp_path, gpu=False).here, the_one(tmp_path, gpu=True).here) == (without, "timed here")
+
+
+@pytest.mark.parametrize(("shape", "told"), [('{"n": 512}', "timed here"), ("None", "checked here, timed on a GPU")])
+def test_what_a_workload_takes_from_a_file_beside_it_counts(tmp_path, shape, told):
+    workload = write_pair(tmp_path) / "demo/workload_double.py"
+    (tmp_path / "demo/shared_double.py").write_text(f"cpu_at={shape}\n")
+    workload.write_text("import shared_double\n" + workload.read_text().replace('    cpu_at={"n": 512},\n', ""))
+    assert the_one(tmp_path, gpu=False).here == told
+
+
+def test_a_side_that_is_no_python_is_told_with_its_line(tmp_path):
+    write_pair(tmp_path, optimized=OPTIMIZED + "x = (\n")
+    assert the_one(tmp_path, gpu=True).here == "optimized_double.py:6: '(' was never closed"
+
+
+@pytest.mark.slow
+def test_a_run_without_a_gpu_does_with_every_target_of_the_project_what_its_list_says(capsys):
+    assert run_command_line(["run", "--dry-run", "--json", "--device", "cpu"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    told = {each.pair.target: each.here for each in listed(discover(PROJECT_ROOT).pairs, gpu=False)}
+    checked = {row["target"]: "timed here" if row["timed"] else "checked here, timed on a GPU" for row in rows if not row["skip"]}
+    assert checked == {target: here for target, here in told.items() if target in checked}
+    assert {target for target in told if told[target].startswith("needs")} <= {row["target"] for row in rows if row["skip"]}
 
 
 def test_a_file_that_cannot_be_read_costs_its_idea_alone(tmp_path):
