@@ -90,6 +90,9 @@ Root = Annotated[Path | None, typer.Option("--root", help=ROOT_HELP, show_defaul
 
 @app.command("list-targets")
 def list_targets(
+    words: Annotated[
+        list[str] | None, typer.Argument(help="Words of a target or of its idea: attention, tensor core. Default: all.", show_default=False)
+    ] = None,
     chapter: Annotated[
         str | None, typer.Option("--chapter", help="One folder: ch07, labs/flexattention.", show_default=False, autocompletion=folder_names)
     ] = None,
@@ -97,7 +100,7 @@ def list_targets(
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON list and nothing else.")] = False,
 ) -> None:
     """List targets by the text of their files alone: whether each is timed or checked here, or what it needs, and its idea."""
-    from common.python.run.listing import gpu_is_here, listed
+    from common.python.run.listing import about_words, gpu_is_here, listed
 
     tree = _tree(root)
     if not tree.directories:
@@ -105,13 +108,13 @@ def list_targets(
     if chapter and ":" in chapter:
         raise BenchmarkError(f"--chapter {chapter}: found a pair's name; expected a folder, as {chapter.partition(':')[0]}")
     pairs = in_directory(tree, chapter) if chapter else tree.pairs
-    found = listed(pairs, gpu=gpu_is_here())
+    found = about_words(words or [], listed(pairs, gpu=gpu_is_here()))
     if as_json:
         print(json.dumps([_listed(each, tree) for each in found], indent=2))
     else:
         _print_columns([(each.pair.target, each.here, each.idea) for each in found])
     for directory, sentences in tree.problems.items():
-        if not chapter or directory in {pair.directory for pair in pairs} | {chapter}:
+        if not (chapter or words) or directory in {each.pair.directory for each in found} | {chapter}:
             for sentence in sentences:
                 print(f"problem: {sentence}", file=sys.stderr)
 
@@ -518,7 +521,7 @@ def _expected(error: typer.TyperException, sentence: str) -> str:
         return ""
     flags = _flags(found["ctx"].command)
     if extra := re.fullmatch(r"Got unexpected extra arguments? \((\S+).*\)", sentence.replace("argument(s)", "argument")):
-        return next((f"{flag} {extra[1]}" for flag in ("--targets", "--chapter") if flag in flags), "")
+        return f"--targets {extra[1]}" if "--targets" in flags else ""
     if not (wrong := found.get("option_name", "")):
         return ""
     commands = vars(found["ctx"].find_root().command).get("commands", {})

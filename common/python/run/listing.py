@@ -5,15 +5,17 @@ from __future__ import annotations
 import ast
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from common.python.errors import BenchmarkError
 from common.python.machine.needs import FEATURES, ON_GPU
 from common.python.pairs.claims import techniques
 from common.python.pairs.directives import first_line
 from common.python.pairs.discovery import LIBRARY, Pair, Tree
 from common.python.pairs.goals import OF_A_GPU
+from common.python.pairs.suggestions import about, spelt
 
 _NEEDS = re.compile(r"^\s*(?://|#)\s*needs:(?!:)\s*(.*?)\s*$", re.MULTILINE)
 _CLAIM = re.compile(r"^\s*(?://|#)\s*(?:proves|has):\s*(?:(?:not|more|fewer) )?(\w+)", re.MULTILINE)
@@ -66,6 +68,19 @@ def listed(pairs: Iterable[Pair], *, gpu: bool) -> list[Listed]:
         usual = TIMED if gpu or (not lacks and _is_timed_on_a_cpu(pair.workload, own)) else CHECKED
         here = next((broken for path, text in texts.items() if (broken := _broken(path, text))), lacks or usual)
         found.append(Listed(pair, first_line(texts[pair.sides["optimized"]]), needs, lacks, here))
+    return found
+
+
+def about_words(words: Sequence[str], targets: Sequence[Listed]) -> list[Listed]:
+    """Those of `targets` with every one of `words`, or what the field also calls it, in their name or idea.
+
+    Raises BenchmarkError if there is none.
+    """
+    parts = [part for word in words for part in spelt(word).split("_") if part]
+    texts = [spelt(f"{each.pair.target} {each.idea}") for each in targets]
+    found = [each for each, text in zip(targets, texts, strict=True) if all(part in text or about(part, text) for part in parts)]
+    if targets and not found:
+        raise BenchmarkError(f"{' '.join(words)!r}: found no target and no idea with it; expected other words, or none, to list all")
     return found
 
 

@@ -87,7 +87,7 @@ def test_a_request_that_cannot_be_carried_out_is_one_sentence(cli, here, root, t
         ("--targets demo run", "No such option: --targets; expected it behind run or verify or first-run"),
         ("verify --iterations 3", "No such option: --iterations; expected it behind run"),
         ("run demo", "Got unexpected extra argument(s) (demo); expected --targets demo"),
-        ("list-targets demo", "Got unexpected extra argument(s) (demo); expected --chapter demo"),
+        ("show demo:double demo", "Got unexpected extra argument(s) (demo); expected what --help lists"),
         ("run --json=true", "Option '--json' does not take a value; expected what --help lists"),
         ("show --root", "Option '--root' requires an argument; expected what --help lists"),
         ("run --warmup 1.5", "--warmup 1.5: '1.5' is not an integer"),

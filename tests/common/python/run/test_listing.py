@@ -4,10 +4,11 @@ import json
 
 import pytest
 
+from common.python.errors import BenchmarkError
 from common.python.pairs.claims import techniques
 from common.python.pairs.discovery import discover
 from common.python.project import PROJECT_ROOT
-from common.python.run.listing import listed, listed_techniques
+from common.python.run.listing import about_words, listed, listed_techniques
 from tests.support.commands import OPTIMIZED, write_pair
 from tools.cli.benchmark_cli import run_command_line
 
@@ -78,6 +79,30 @@ def test_what_a_workload_takes_from_a_file_beside_it_counts(tmp_path, shape, tol
 def test_a_side_that_is_no_python_is_told_with_its_line(tmp_path):
     write_pair(tmp_path, optimized=OPTIMIZED + "x = (\n")
     assert the_one(tmp_path, gpu=True).here == "optimized_double.py:6: '(' was never closed"
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ([], ["ch01:early", "ch02:late"]),
+        (["early"], ["ch01:early"]),
+        (["ch02"], ["ch02:late"]),
+        (["Queries"], ["ch01:early"]),
+        (["attn"], ["ch01:early"]),  # the field's other word
+        (["a", "product"], ["ch02:late"]),
+        (["a product"], ["ch02:late"]),
+    ],
+)
+def test_targets_are_found_by_words_of_their_names_and_ideas(tmp_path, words, found):
+    write_pair(tmp_path, "ch01:early", optimized=OPTIMIZED.replace("a product", "attention of queries"))
+    write_pair(tmp_path, "ch02:late")
+    assert [each.pair.target for each in about_words(words, listed(discover(tmp_path).pairs, gpu=False))] == found
+
+
+def test_words_of_no_target_are_one_sentence(tmp_path):
+    everything = listed(discover(write_pair(tmp_path)).pairs, gpu=False)
+    with pytest.raises(BenchmarkError, match=r"^'flash gordon': found no target and no idea with it; expected other words"):
+        about_words(["flash", "gordon"], everything)
 
 
 @pytest.mark.slow
