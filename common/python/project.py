@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import sys
 from pathlib import Path
 
 from common.python.errors import BenchmarkError
 
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
+COMMAND = "benchmark_cli"
 _PROJECT_FILE = "pyproject.toml"
 IS_CHECKOUT = (PROJECT_ROOT / _PROJECT_FILE).is_file()
 """False of an installed wheel: pairs, tests and git's history are not beside it."""
@@ -23,6 +27,19 @@ def default_root() -> Path:
         return Path.cwd()
     except FileNotFoundError as error:
         raise BenchmarkError("found no working directory, as somebody has removed it; expected one, or --root") from error
+
+
+def program() -> str:
+    """How this command line was called, to be pasted: by paths, as what `setup.sh` puts on the PATH is not on that of its caller."""
+    called = Path(sys.argv[0])
+    if called.stem != COMMAND:
+        return COMMAND  # another program called the harness
+    words = [called] if called.suffix == "" else [Path(sys.executable), called]
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # somebody has removed it
+        here = Path(os.devnull)
+    return shlex.join(str(word.relative_to(here) if word.is_relative_to(here) else word) for word in words)
 
 
 def import_folders(root: Path) -> tuple[Path, ...]:

@@ -11,7 +11,7 @@ from pydantic import ValidationError, model_validator
 
 from common.python.errors import BenchmarkError
 from common.python.machine.description import Gpu, Machine, cache_folder
-from common.python.project import IS_CHECKOUT
+from common.python.project import IS_CHECKOUT, program
 from common.python.results import SCHEMA_VERSION, Document, Interval, Run
 from common.python.storage import ARTIFACTS, document_text, read_document, write_whole
 
@@ -98,7 +98,7 @@ def kept_ceilings(machine: Machine, device: DeviceName) -> tuple[MachineCeilings
     Raises BenchmarkError for a file that is not what `peak` writes.
     """
     gpu = machine.gpus[0] if device == "cuda" else None
-    key, advice = machine_key(machine, gpu), "no shares of the ceiling: run `benchmark_cli peak`"
+    key, advice = machine_key(machine, gpu), f"no shares of the ceiling: run `{program()} peak`"
     path = ceilings_path(key)
     if not path.is_file():
         return None, f"no ceilings kept for {gpu.name if gpu else machine.cpu}, so {advice}"

@@ -110,8 +110,8 @@ def bounds_of(work: Mapping[str, float], conditions: Conditions, ceilings: Ceili
         if bound:
             bounds.append(bound)
         else:
-            where = "the cache, where it fits," if read + written <= ceilings.cache_bytes else "dram"
-            notes.append(f"no share of memory bandwidth: that of {where} is not among this machine's ceilings")
+            memory = "the data fits the cache, whose ceiling" if read + written <= ceilings.cache_bytes else "the ceiling of dram"
+            notes.append(f"no share of memory bandwidth: {memory} was not measured")
     counted = {"launch": conditions.launches, "storage_read": conditions.storage}
     for key, amount in work.items():
         if key in _DRAM_KEYS or not amount or not counted.get(key, True):

@@ -21,6 +21,7 @@ from common.python.machine.doctor import examine, unfit
 from common.python.machine.needs import FEATURES, Capability
 from common.python.pairs.discovery import Tree, discover
 from common.python.pairs.targets import select
+from common.python.project import program
 from common.python.report.bundle import bundle_of, texts_of_run, without_variables
 from common.python.report.documents import Examination, examination_of
 from common.python.report.rows import counts_text
@@ -295,7 +296,7 @@ class _Steps:
             return error.exit_code
         _say(self.console, f"{path}")
         if self.state.exit_code or self.is_over:
-            _say(self.console, f"to go on: benchmark_cli first-run --resume --artifacts-dir {self.folder}, with the same flags")
+            _say(self.console, f"to go on: {program()} first-run --resume --artifacts-dir {self.folder}, with the same flags")
         return ExitCode.GOOD
 
     def _texts(self) -> Iterator[tuple[str, str]]:

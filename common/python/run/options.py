@@ -14,7 +14,7 @@ import typer
 
 from common.python.errors import BenchmarkError
 from common.python.pairs.discovery import resolved
-from common.python.project import PROJECT_ROOT
+from common.python.project import PROJECT_ROOT, program
 from common.python.results import PairResult
 from common.python.run.completion import target_names
 from common.python.run.defaults import ROOT_HELP
@@ -371,12 +371,12 @@ def repeat_command(settings: Settings, row: PairResult, seed: int) -> str:
     """The command line that repeats the failure of `row`: `verify`, or the run where a timed call failed or `verify` has no such sides."""
     command = settings.command if _IN_TIMED_CALL in row.reason or settings.against else "verify"
     usual = Settings()
-    words = ["benchmark_cli", command, "--targets", row.target, "--seed", str(seed)]
+    words = [command, "--targets", row.target, "--seed", str(seed)]
     for field in _RUNNING if command == "run" else _VERIFYING:
         value = getattr(settings, field)
         if field not in _NOT_REPEATED and value != getattr(usual, field):
             words += _spelt(f"--{field.replace('_', '-')}", value)
-    return shlex.join(words)
+    return f"{program()} {shlex.join(words)}"
 
 
 def _spelt(flag: str, value: Any) -> list[str]:

@@ -378,7 +378,7 @@ class Judging:
     def _where(self, side: str, shape: Shape, call: messages.Call, *, timed: bool) -> str:
         rank = f", rank {call.rank}" if call.ranks > 1 else ""
         file = self._plan.file(side).name
-        return f"{file} at {entries_text(shape)}, seed {call.seed}{rank}{', in a timed call' if timed else ''}"
+        return f"{file} at {entries_text(shape)}, input seed {call.seed}{rank}{', in a timed call' if timed else ''}"
 
     def _check(self, side: str, shape: Shape, call: messages.Call, judged: messages.Judged, *, timed: bool) -> Check:
         """What was `judged` of a call. Raises SideFailure with the status that it deserves if it was not right."""

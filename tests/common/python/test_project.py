@@ -1,10 +1,12 @@
 """Where a root of somebody's own finds the package or project that it belongs to, and where its runs go; which root is taken by default."""
 
+import sys
+
 import pytest
 
 from common.python import project
 from common.python.errors import BenchmarkError
-from common.python.project import IS_CHECKOUT, PROJECT_ROOT, default_root, import_folders
+from common.python.project import IS_CHECKOUT, PROJECT_ROOT, default_root, import_folders, program
 from common.python.storage import ARTIFACTS, runs_folder
 
 
@@ -56,3 +58,30 @@ def test_the_root_of_an_installed_wheel_is_the_working_directory(tmp_path, monke
     gone.rmdir()
     with pytest.raises(BenchmarkError, match="removed it; expected one, or --root"):
         default_root()
+
+
+@pytest.mark.parametrize(
+    ("called", "told"),
+    [
+        ("{}/venv/bin/benchmark_cli", "venv/bin/benchmark_cli"),
+        ("/opt/venv/bin/benchmark_cli", "/opt/venv/bin/benchmark_cli"),
+        ("/opt/my venv/benchmark_cli", "'/opt/my venv/benchmark_cli'"),
+        ("tools/cli/benchmark_cli.py", "venv/bin/python tools/cli/benchmark_cli.py"),
+        ("{}/tools/cli/benchmark_cli.py", "venv/bin/python tools/cli/benchmark_cli.py"),
+        ("/usr/bin/pytest", "benchmark_cli"),
+    ],
+)
+def test_the_program_is_named_so_that_it_can_be_pasted(tmp_path, monkeypatch, called, told):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [called.format(tmp_path)])
+    monkeypatch.setattr(sys, "executable", f"{tmp_path}/venv/bin/python")
+    assert program() == told
+
+
+def test_from_a_folder_that_is_gone_it_is_named_by_its_whole_path(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    monkeypatch.setattr(sys, "argv", ["/opt/venv/bin/benchmark_cli"])
+    assert program() == "/opt/venv/bin/benchmark_cli"

@@ -440,7 +440,7 @@ def test_a_failure_is_repeated_by_the_command_that_it_tells(here, root, tmp_path
     assert finished.code == 4, finished
     (failure,) = [line for line in finished.stdout.splitlines() if line.startswith("WRONG_RESULT demo:odd: ")]
     told, _, command = failure.partition("; repeat: benchmark_cli ")
-    assert re.search(r"optimized_odd\.py at n=\d+, seed \d+: output y: .* outside .*; the worst, y\[\d+\], is .*; expected ", told)
+    assert re.search(r"optimized_odd\.py at n=\d+, input seed \d+: output y: .* outside .*; the worst, y\[\d+\], is .*; expected ", told)
     again = here(*shlex.split(command), "--artifacts-dir", tmp_path / "again")
     assert again.code == 4, again
     assert f"{told}; repeat: benchmark_cli {command}\n" in again.stdout

@@ -62,8 +62,8 @@ def what_is_unwritten(found: Answers, *, called_before: bool) -> str:
     """A sentence on tensors that hold what the harness filled them with before the call, and nothing else, or ""."""
     if not all(is_poison(tensor) for tensor in found.values()):
         return ""
-    sentence = f"step wrote nothing to {' and '.join(found)} in this call"
-    return f"{sentence}, as where it returns what an earlier call left and does not read its input" if called_before else sentence
+    sentence = f"step left {' and '.join(found)} unwritten"
+    return f"{sentence}; it may have returned an earlier answer" if called_before else sentence
 
 
 def live_names(workload: Workload, inputs: Inputs) -> list[str]:

@@ -320,11 +320,11 @@ def poisoned(inputs):
         (of(7), (1, 7), "this is the answer to the inputs of another call, of seed 7: step does not read its inputs x and w"),
         (of(1), (1, 7), "this is the answer to what prepare was given: step does not read its inputs x and w"),
         (of_stale_w, (1, 7), "this is the answer to the inputs of another call, of seed 7: step does not read its input w"),
-        (poisoned, (1,), "step wrote nothing to y in this call"),
+        (poisoned, (1,), "step left y unwritten"),
         (
             poisoned,
             (1, 7),
-            "step wrote nothing to y in this call, as where it returns what an earlier call left and does not read its input",
+            "step left y unwritten; it may have returned an earlier answer",
         ),
         (of(7), (1,), ""),
         (of_half, (1, 7), ""),

@@ -111,7 +111,7 @@ def test_data_in_a_cache_that_nobody_measured_has_no_share():
     timing = shares({"dram_read": 40 * MB}, kept, device="cpu", clock="host")
 
     assert timing.shares == {}
-    assert timing.notes == ("no share of memory bandwidth: that of the cache, where it fits, is not among this machine's ceilings",)
+    assert timing.notes == ("no share of memory bandwidth: the data fits the cache, whose ceiling was not measured",)
 
 
 # --- the other keys

@@ -1,6 +1,7 @@
 """Every flag is a field of Settings and every field a flag; what is typed arrives, and what cannot be meant is one sentence."""
 
 import inspect
+import sys
 
 import pytest
 
@@ -200,7 +201,7 @@ def test_what_is_measured_as_usual_can_be_accepted(settings_from, also):
     assert settings_from("run", "--accept", *also.split()).accept_regressions
 
 
-def repeated(reason="wrong.py at n=3, seed 5: output y", **choices):
+def repeated(reason="wrong.py at n=3, input seed 5: output y", **choices):
     row = a_failure(target="ch07:x", reason=reason)
     return repeat_command(Settings(**choices), row, 123)
 
@@ -215,8 +216,13 @@ def test_a_failure_is_repeated_by_verify_with_its_seed_and_what_was_chosen():
     )
 
 
+def test_a_failure_is_repeated_by_the_program_as_it_was_called(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["/opt/venv/bin/benchmark_cli"])
+    assert repeated() == "/opt/venv/bin/benchmark_cli verify --targets ch07:x --seed 123"
+
+
 def test_a_failure_in_a_timed_call_is_repeated_by_the_run_that_timed_it():
-    timed = repeated("wrong.py at n=3, seed 5, in a timed call: y", sustained=True, iterations=3, sweep={"n": ("1", "2")})
+    timed = repeated("wrong.py at n=3, input seed 5, in a timed call: y", sustained=True, iterations=3, sweep={"n": ("1", "2")})
     assert timed == "benchmark_cli run --targets ch07:x --seed 123 --iterations 3 --sustained --sweep n=1,2"
     assert repeated(against="HEAD~1") == "benchmark_cli run --targets ch07:x --seed 123 --against 'HEAD~1'"
 

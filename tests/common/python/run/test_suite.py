@@ -53,9 +53,13 @@ PAIRS = {
         "CRASHED",
         "optimized_raises.py:5: raised ValueError: no; expected no",
     ),
-    "demo:wrong": ({"optimized": a_side("return lambda: x * 3")}, "WRONG_RESULT", "optimized_wrong.py at n=3, seed "),
-    "demo:nan": ({"optimized": a_side("return lambda: x * float('nan')")}, "WRONG_RESULT", "optimized_nan.py at n=3, seed "),
-    "demo:modifies": ({"baseline": a_side("return lambda: x.mul_(2).clone()")}, "INPUT_MODIFIED", "baseline_modifies.py at n=3, seed "),
+    "demo:wrong": ({"optimized": a_side("return lambda: x * 3")}, "WRONG_RESULT", "optimized_wrong.py at n=3, input seed "),
+    "demo:nan": ({"optimized": a_side("return lambda: x * float('nan')")}, "WRONG_RESULT", "optimized_nan.py at n=3, input seed "),
+    "demo:modifies": (
+        {"baseline": a_side("return lambda: x.mul_(2).clone()")},
+        "INPUT_MODIFIED",
+        "baseline_modifies.py at n=3, input seed ",
+    ),
     "demo:alias": ({"baseline": a_side("return lambda: x")}, "WRONG_RESULT", "baseline_alias.py: output y shares storage with input x"),
     "demo:hungry": (
         {"baseline": a_side("return lambda: x.new_empty(1 << 50)")},
