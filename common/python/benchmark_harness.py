@@ -31,7 +31,7 @@ from common.python.results import BASELINE, OPTIMIZED, Check, PairResult, Setup,
 from common.python.session.builds import build_row
 from common.python.session.planning import Plan, uses_compiler
 from common.python.session.serving import Traces
-from common.python.session.session import Judging, Session, SideAtWork
+from common.python.session.session import Judging, Session, SideAtWork, entries_text
 from common.python.wording import bytes_text
 
 _ABREAST = 4
@@ -173,11 +173,11 @@ def verify(row: _Row, session: Session, judging: Judging) -> None:
         for first in range(0, len(plan.sides), abreast):
             group = plan.sides[first : first + abreast]
             for question in small:
-                session.tell(f"verifying {', '.join(group)}")
+                session.tell(f"verifying {', '.join(group)} at {entries_text(question.shape)}")
                 _ask({side: workers[side] for side in group}, question, row, session, judging)
             for side in group:  # alone, for the seconds of their set-up are kept, and what they hold of the GPU is much
-                session.tell(f"verifying {side}")
                 for question in timed:
+                    session.tell(f"verifying {side} at {entries_text(question.shape)}")
                     _ask({side: workers[side]}, question, row, session, judging)
                 if timed and plan.device == "cpu" and plan.ranks == 1:
                     _count_allocations(side, workers[side], row, session)
@@ -296,6 +296,7 @@ def _result(row: _Row, session: Session, status: Status, reason: str, seconds: f
         assets=plan.described.assets,
         notes=(
             *_notes(plan, session),
+            *_of_other_shapes(row, session),
             *(f"{plan.selection.pair.sides[side].name} is left out: {why}" for side, why in plan.left_out.items()),
             *(plan.without_room.values() if plan.timed else ()),
             *_ranks(plan),
@@ -349,6 +350,12 @@ def _notes(plan: Plan, session: Session) -> tuple[str, ...]:
     if plan.ranks > 1 and plan.described.cpu_at:
         return (f"checked, and not timed: {plan.ranks} ranks need a core each",)
     return ("checked, and by its workload not timed on a CPU",)
+
+
+def _of_other_shapes(row: _Row, session: Session) -> tuple[str, ...]:
+    """That what was timed is not the pair's own shape."""
+    entries = entries_text(session.settings.kwargs)
+    return (f"timed at {entries}, by --kwargs: not the pair's own shape, so not gated",) if entries and row.measured else ()
 
 
 def _ranks(plan: Plan) -> tuple[str, ...]:

@@ -18,6 +18,9 @@ from common.python.results import BASELINE, OPTIMIZED, Interval, PairResult, Pai
 from common.python.settings import Settings
 from common.python.wording import DIGITS, at_shape, figure_interval_text, figure_text, one_line, speedup_text, time_text
 
+BRANCH = "\N{BOX DRAWINGS LIGHT UP AND RIGHT}"
+"""Marks a rung of a ladder, or the library, below the pair's own line."""
+
 
 @dataclass(frozen=True)
 class Line:
@@ -69,7 +72,7 @@ def _lines_of_shape(row: PairResult, shape: str, timing: PairTiming) -> list[Lin
     }
     own = figures.pop(OPTIMIZED, {})
     own["share"] = " → ".join(filter(None, (_share_of(timing, BASELINE), own.get("share", ""))))
-    return [replace(first, **own), *(Line(f"\N{BOX DRAWINGS LIGHT UP AND RIGHT} {side}", **figure) for side, figure in figures.items())]
+    return [replace(first, **own), *(Line(f"{BRANCH} {side}", **figure) for side, figure in figures.items())]
 
 
 def verdict_text(verdict: Verdict) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,6 +23,7 @@ from common.python.machine.doctor import Finding
 from common.python.machine.roofline import value_text
 from common.python.profile.explain import reasons
 from common.python.report.rows import (
+    BRANCH,
     Line,
     counts_text,
     few,
@@ -121,9 +123,11 @@ def _headline(row: PairResult) -> Text:
     """A row as one line: status, target, and its speedups or times if it has any."""
     text = Text().append(str(row.status), _STYLE_OF.get(row.status, "red")).append(f" {row.target}")
     lines = lines_of(row)
-    speedups = [line.speedup for line in lines if line.speedup]
-    times = [line.side or line.baseline for line in lines if line.side or line.baseline]
-    return text.append(f"  {', '.join(speedups or times)}".rstrip())
+    speedups = [(line, line.speedup) for line in lines if line.speedup]
+    figures = speedups or [(line, figure) for line in lines if (figure := line.side or line.baseline)]
+    names = [line.label.removeprefix(row.target).strip(f" {BRANCH}") if len(figures) > 1 else "" for line, _ in figures]
+    told = [f"{name} {figure}".lstrip() for name, (_, figure) in zip(names, figures, strict=True)]
+    return text.append(f"  {', '.join(told)}".rstrip())
 
 
 _STYLE_OF = {Status.PASSED: "green", Status.SKIPPED: "yellow"}
@@ -210,15 +214,19 @@ def _shared(remarks_of_rows: Sequence[str], rows: int) -> list[str]:
 def print_comparison(before: Mapping[str, PairResult], after: Sequence[PairResult], missing: Iterable[str], console: Console) -> None:
     """A table of what two runs both timed, then their verdicts in whole sentences, then what only one of them has."""
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
-    for title in ("target", "speedup in A [95 %]", "speedup in B [95 %]", "verdict"):
+    titles = ("target", "speedup in A [95 %]", "speedup in B [95 %]", "verdict")
+    for title in titles:
         table.add_column(title, justify="right" if title.startswith("speedup") else "left", no_wrap=title != "target", overflow="fold")
-    sentences = []
+    sentences, lines = [], []
     for row in after:
         for shape, verdict in row.verdicts.items():
             speedups = [shown_ratios(known.timings[shape]).get(OPTIMIZED) for known in (before[row.target], row)]
             name = f"{row.target}{at_shape(shape)}"
-            table.add_row(Text(name), *(Text(speedup_text(speedup) if speedup else "") for speedup in speedups), Text(verdict.kind))
+            lines.append((name, *(speedup_text(speedup) if speedup else "" for speedup in speedups), str(verdict.kind)))
             sentences.append(f"{name}: {verdict_text(verdict)}")
+    room = console.width - sum(max(map(cell_len, column)) + _GAP for column in list(zip(titles, *lines, strict=True))[1:])
+    for name, *others in lines:
+        table.add_row(Text(broken(name, room)), *map(Text, others))
     if sentences:
         console.print(table)
         console.print()
@@ -244,12 +252,23 @@ def print_plans(plans: Iterable[Plan], notes: Iterable[str], console: Console) -
 def _table(lines: list[Line], width: int) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
     columns = _fitting(lines, width)
+    others = [max(cell_len(text) for text in [column.title, *map(column.value, lines)]) + _GAP for column in columns[1:]]
     for column in columns:
         # Only a target's name may be broken: a number that is cut or wrapped is another number.
         table.add_column(column.title, justify=column.justify, no_wrap=column is not _COLUMNS[0], overflow="fold")
     for line in lines:
-        table.add_row(*(Text(column.value(line)) for column in columns))
+        table.add_row(Text(broken(line.label, width - sum(others))), *(Text(column.value(line)) for column in columns[1:]))
     return table
+
+
+def broken(name: str, width: int) -> str:
+    """`name` in lines of at most `width`, each of whole words where a word fits: it breaks behind `:`, `/`, `_` and spaces."""
+    lines = [""]
+    for word in re.findall(r"[^:/_ ]*[:/_ ]?", name):
+        if lines[-1] and cell_len(f"{lines[-1]}{word}".rstrip()) > width:
+            lines.append("")
+        lines[-1] += word
+    return "\n".join(line.rstrip() for line in lines)
 
 
 def _fitting(lines: list[Line], width: int) -> list[_Column]:

@@ -76,6 +76,7 @@ def verified(tmp_path):
             plan.file(side).write_text("f = torch.compile(abs)\n" if side in compiling else "f = abs\n")
         session = a_session(tmp_path / "run")
         session.dump_prefix = lambda: ""
+        session.tell = verify.said.append
         session.fork_side = lambda _, side: Side(side, log, fails_at.get(side))
         row = verify.row = harness._Row(plan, checks={side: [] for side in plan.sides})
         try:
@@ -84,6 +85,7 @@ def verified(tmp_path):
             return log, failure.reason
         return log, row.setups
 
+    verify.said = []
     return verify
 
 
@@ -94,6 +96,20 @@ def test_on_a_gpu_sides_are_verified_side_by_side_at_small_shapes_and_alone_wher
     alone = ["prepare 9", "prepared 9", "check 9", "checked 9", "close"]
     assert log[20:30] == [("baseline", what) for what in alone] + [("optimized", what) for what in alone]
     assert [(setup.prepare_s, setup.first_call_s) for setup in setups.values()] == [(1.0, 2.0), (1.0, 2.0)]
+
+
+def test_each_step_of_verifying_is_told_once_with_its_shape(verified):
+    verified("cpu")
+    assert verified.said == [f"verifying {side} at n={n}" for side in ("baseline", "optimized") for n in (1, 2, 9)]
+
+
+def test_a_row_of_another_shape_says_so_and_that_it_is_not_gated(tmp_path):
+    root = write_pair(tmp_path / "root")
+    told = "timed at n=64, by --kwargs: not the pair's own shape, so not gated"
+    (row,) = run_here(root, tmp_path / "run", iterations=1, warmup=0, kwargs={"n": "64"}).rows
+    assert told in row.notes
+    (row,) = run_here(root, tmp_path / "verified", command="verify", kwargs={"n": "64"}).rows
+    assert told not in row.notes
 
 
 @pytest.mark.parametrize(

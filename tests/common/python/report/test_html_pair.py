@@ -176,5 +176,6 @@ def test_a_sweep_is_drawn_as_a_curve_and_no_other_run_is():
     run, row = a_run(Settings(sweep={"n": ("1024", "2048")})), a_row(timings=timings)
     page = Page(html(run, [row]))
     assert "Time over n: baseline, optimized" in part(page, "Sweep of n")
+    assert "A line a side: baseline with hollow dots, optimized with filled dots." in part(page, "Sweep of n")
     assert len(page.all("circle", class_="reach")) >= 4
     assert "Sweep of" not in html(a_run(), [row])

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from common.python.errors import ExitCode, Status
 from common.python.report.documents import Outcome, outcome_of, print_document
-from common.python.report.terminal import Progress, console_for, print_ceilings, print_results
+from common.python.report.terminal import Progress, broken, console_for, print_ceilings, print_results
 from common.python.results import Share
 from tests.support.factories import a_failure, a_proof, a_row, a_run, a_timing, a_verdict
 from tests.support.profiles import profiled_row
@@ -103,6 +103,41 @@ def test_a_very_narrow_table_drops_times_before_the_speedup():
     assert "2.31x [2.28, 2.34]" in table
     assert "84.7" not in table
     assert "36.7" not in table
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "lines"),
+    [
+        ("ch10:pair @large", 20, ["ch10:pair @large"]),
+        ("labs/ultimate_moe_inference:layer3_pipelining", 24, ["labs/ultimate_moe_", "inference:layer3_", "pipelining"]),
+        ("ch10:pair @large", 10, ["ch10:pair", "@large"]),
+        ("\N{BOX DRAWINGS LIGHT UP AND RIGHT} library", 9, ["\N{BOX DRAWINGS LIGHT UP AND RIGHT} library"]),
+        ("ch10:multistream", 8, ["ch10:", "multistream"]),  # a word that fits nowhere is left to the table
+        ("", 8, [""]),
+    ],
+)
+def test_a_name_is_broken_between_its_words(name, width, lines):
+    assert broken(name, width).splitlines() == (lines if name else [])
+
+
+def test_the_table_breaks_a_name_between_its_words():
+    table = shown([a_row("labs/ultimate_moe_inference:layer3_pipelining")], 70).split("\n\n")[1]
+    assert [line.split("  ")[0] for line in table.splitlines()] == ["target", "labs/ultimate_moe_", "inference:layer3_", "pipelining"]
+
+
+def test_of_several_figures_each_is_told_with_its_shape_or_side():
+    def told(row):
+        console = a_console(200)
+        with Progress(console) as progress:
+            progress.started(row.target, 1, 2)
+            progress.finished(row)
+        return console.file.getvalue().strip()
+
+    both = {shape: a_timing() for shape in ("small", "large")}
+    assert told(a_row(timings=both)) == "[1/2] PASSED ch07:transpose  @small 2.31x [2.28, 2.34], @large 2.31x [2.28, 2.34]"
+    library = told(a_row(timings={"default": a_timing({"baseline": 80.0, "optimized": 40.0, "library": 20.0})}))
+    assert re.fullmatch(r"\[1/2\] PASSED ch07:transpose  2\.00x \[.*\], library 4\.00x \[.*\]", library)
+    assert told(a_row(timings={"cpu": a_timing()})) == "[1/2] PASSED ch07:transpose  2.31x [2.28, 2.34]"
 
 
 def test_where_nothing_fits_the_name_is_broken_and_not_the_number():
