@@ -11,7 +11,9 @@ from common.python.errors import BenchmarkError
 from common.python.gate.expectations import Expectation, key_text
 from common.python.gate.predicted import terms_of
 from common.python.pairs.directives import ladder_expects, read_directives
-from common.python.pairs.predictions import amount_text, predictions_of
+from common.python.pairs.predictions import DEFAULT_MODEL, amount_text, card_of, predictions_of
+from common.python.pairs.predictions import Prediction as Equation
+from common.python.pairs.predictions import predictions_in as read_lines
 from common.python.pairs.serving import RATES
 from common.python.results import BASELINE, OPTIMIZED, PredictedTerm
 from common.python.wording import ratio_text, significant
@@ -61,13 +63,29 @@ def equations(measured: MeasuredPair) -> list[str]:
 def equations_of(measured: MeasuredPair, side: str) -> list[str]:
     """The equations of a pair that predict one side, each with the shape that it is of."""
     predictions, _ = predictions_of(measured.pair.workload, measured.pair.sides)
-    return [f"@{line.shape} {line.text}" if line.shape else line.text for line in predictions if line.side == side]
+    return [f"{f'@{line.shape} ' * bool(line.shape)}{_with_model(line)}" for line in predictions if line.side == side]
 
 
 def lines_in(path: Path) -> list[str]:
     """What the `predicts:` and `guess:` lines of a file say, a guess as such."""
     found = _EQUATION.findall(path.read_text(encoding="utf-8"))
-    return [f"guess: {text}" if key == "guess" else f"{shape}{' ' if shape else ''}{text}" for key, shape, text in found]
+    return [
+        f"guess: {text}" if key == "guess" else f"{shape}{' ' if shape else ''}{_with_model(_parsed(text))}" for key, shape, text in found
+    ]
+
+
+def _parsed(text: str) -> Equation:
+    ((line,), _) = read_lines(Path(), f"# predicts: {text}")
+    return line
+
+
+def _with_model(line: Equation) -> str:
+    """The text of a line, with the model that its figure is of where the line names none: baseline 1.50 ms on the H200 = ..."""
+    card = card_of(DEFAULT_MODEL)
+    is_of_a_model = line.unit in ("s", "J") or (card is not None and line.names & card.constants.keys())
+    if line.value is None or line.is_counter or line.model or not is_of_a_model:
+        return line.text
+    return line.text.replace(" = ", f" on the {key_text(DEFAULT_MODEL)} = ", 1)
 
 
 def said_of(path: Path, ladder: Mapping[Path, str] | None = None) -> str:

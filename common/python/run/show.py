@@ -16,6 +16,7 @@ from common.python.gate.statistics import climb
 from common.python.pairs.directives import first_line
 from common.python.pairs.discovery import Pair, Tree, with_rungs
 from common.python.pairs.goals import TIME
+from common.python.pairs.predictions import DEFAULT_MODEL, predictions_of
 from common.python.pairs.targets import select
 from common.python.results import BASELINE, OPTIMIZED, Share
 from common.python.wording import at_shape, speedup_text
@@ -38,6 +39,8 @@ def show_pair(tree: Tree, target: str, console: Console | None = None, *, notes:
         console.print()
         _print_change(console, before, after, tree.root)
     console.print()
+    if _predicts_for_the_usual_model(pair):
+        _print_line(console, f"predicted: times are of the {key_text(DEFAULT_MODEL)} where their line names no other model")
     for line in results or ["accepted: nothing yet, on any GPU model"]:
         _print_line(console, line)
     if notes:
@@ -58,6 +61,15 @@ def _results(pair: Pair) -> list[str]:
             gain = f"accepted on {key_text(kept.gpu)}{at_shape(shape)}: {speedup_text(found.ratio)}{goal}"
             lines.append(gain + _shares_text([found.sides[side].share for side in (BASELINE, OPTIMIZED) if side in found.sides]))
     return lines
+
+
+def _predicts_for_the_usual_model(pair: Pair) -> bool:
+    """Whether an equation gives a time, or joules, and names no GPU model."""
+    try:
+        lines, _ = predictions_of(pair.workload, pair.sides)
+    except BenchmarkError:
+        return False  # a run will tell what is wrong with the line, which is shown
+    return any(line.value is not None and line.unit in ("s", "J") and not line.model for line in lines)
 
 
 def _shares_text(shares: Sequence[Share | None]) -> str:

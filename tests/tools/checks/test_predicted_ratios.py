@@ -7,7 +7,7 @@ import pytest
 from common.python.gate.expectations import keep_expectations
 from tests.support.factories import an_expectation
 from tools.checks import pages, predicted_ratios
-from tools.checks.predicted_ratios import Prediction, prediction_at, predictions_in
+from tools.checks.predicted_ratios import Prediction, lines_in, prediction_at, predictions_in
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,7 @@ def a_term(subject="speedup", predicted=3.0, measured=3.1, **changes):
 
 
 EQUATION = "baseline 3 ms = 36 * n / l2"
+SHOWN = "baseline 3 ms on the H200 = 36 * n / l2"
 
 
 @pytest.fixture
@@ -97,12 +98,30 @@ def test_a_ratio_that_no_equation_has_is_that_of_the_expects_line(chapter, told)
 def test_every_term_stands_beside_its_measurement(told):
     terms = [a_term(), a_term("speedup of once", 1.5, 3.0, expression=""), a_term("optimized", None, None, why="it is of the B200 alone")]
     section = told(*terms)[1]
-    assert f"\n  - predicted: {EQUATION}\n" in section
+    assert f"\n  - predicted: {SHOWN}\n" in section
     assert section.split("H200, predicted against measured:\n\n")[1].split("\n\n")[0].splitlines()[2:] == [
         "| speedup | `baseline / optimized` | 3x | 3.1x | 1.03 |",
         "| speedup of once |  | 1.5x | 3x | 2.00, missed |",
         "| optimized | `baseline / optimized` | not compared: it is of the B200 alone | not measured yet |  |",
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ("optimized 1.09 ms = 412e9 / tf32  (tensor cores)", "optimized 1.09 ms on the H200 = 412e9 / tf32  (tensor cores)"),
+        ("baseline joules 2 J = 4e-3 * 500", "baseline joules 2 J on the H200 = 4e-3 * 500"),
+        ("baseline 0.112 ms = 200000 / sm_clock on h100", "baseline 0.112 ms = 200000 / sm_clock on h100"),
+        ("optimized = 0.5 x baseline", "optimized = 0.5 x baseline"),
+        ("counter dram__bytes_read.sum = 0.125 x baseline", "counter dram__bytes_read.sum = 0.125 x baseline"),
+        ("optimized 1.2 GB = 1.2e9", "optimized 1.2 GB = 1.2e9"),
+        ("optimized 256 KB = sm_count * 1940", "optimized 256 KB on the H200 = sm_count * 1940"),
+    ],
+)
+def test_a_figure_of_one_gpu_model_is_shown_with_it(tmp_path, line, shown):
+    side = tmp_path / "optimized_a.py"
+    side.write_text(f"# predicts: {line}\n# predicts@deep: {line}\n# guess: 2x, why\n")
+    assert lines_in(side) == [shown, f"@deep {shown}", "guess: 2x, why"]
 
 
 def test_an_equation_in_the_workload_or_the_pairs_own_baseline_is_a_prediction_and_a_lent_one_is_not(chapter, capsys):
@@ -117,4 +136,4 @@ def test_an_equation_in_the_workload_or_the_pairs_own_baseline_is_a_prediction_a
     workload.write_text('"""Transpose."""\n')
     (chapter / "baseline_transpose.cu").write_text(f"// Baseline: plain.\n// predicts@wide: {EQUATION}\n")
     assert pages.main([], chapter.parent) == 0
-    assert f"  - predicted: @wide {EQUATION}\n" in (chapter / "RESULTS.md").read_text()
+    assert f"  - predicted: @wide {SHOWN}\n" in (chapter / "RESULTS.md").read_text()

@@ -51,6 +51,21 @@ def test_what_was_accepted_is_a_line_a_gpu_model_and_shape(tmp_path):
     assert re.fullmatch(r"accepted on H200: [12]\.\d+x \[.*\], share of its ceiling 12 % → 86 % \(dram\)", h200)
 
 
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        ("predicts: optimized 1.09 ms = 8 * n / dram_copy", True),
+        ("predicts: optimized 1.09 ms = 8 * n / dram_copy on h100", False),
+        ("predicts: optimized = 0.5 x baseline", False),
+        ("predicts: optimized 1.2 GB = 1.2e9", False),
+        ("predicts: nonsense", False),
+    ],
+)
+def test_of_which_gpu_predicted_times_are_is_told_where_their_line_does_not_say(tmp_path, line, is_told):
+    text = shown(write_pair(tmp_path, optimized=OPTIMIZED.replace('"""\n', f'"""\n# {line}\n', 1)))
+    assert ("\npredicted: times are of the H200 where their line names no other model\naccepted: " in text) == is_told
+
+
 def test_an_expectations_file_that_is_not_one_is_told_before_anything_is_shown(tmp_path):
     (write_pair(tmp_path) / "demo/expectations_h200.json").write_text("{")
     with pytest.raises(BenchmarkError, match=r"expectations_h200\.json: "):
