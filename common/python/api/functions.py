@@ -66,7 +66,8 @@ def own_name_of(function: object) -> str:
 def _place_of(function: object) -> tuple[str, str]:
     """A module whose file assigns this very object, or the program's own, and the attribute that holds it; else two empty texts."""
     home = str(function.__module__)
-    for name, module in sorted(sys.modules.copy().items(), key=lambda each: (each[0] == "__main__", each[0] != home)):
+    loaded: dict[str, object] = {**sys.modules}
+    for name, module in sorted(loaded.items(), key=lambda each: (each[0] == "__main__", each[0] != home)):
         if isinstance(module, ModuleType) and module.__name__ == name != "__mp_main__":  # that is a copy or another name of the program
             for attribute, value in vars(module).copy().items():
                 if value is function and not attribute.startswith("_") and (name == "__main__" or _assigns(module, attribute)):
