@@ -70,7 +70,9 @@ def _place_of(function: object) -> tuple[str, str]:
     for name, module in sorted(loaded.items(), key=lambda each: (each[0] == "__main__", each[0] != home)):
         if isinstance(module, ModuleType) and module.__name__ == name != "__mp_main__":  # that is a copy or another name of the program
             for attribute, value in vars(module).copy().items():
-                if value is function and not attribute.startswith("_") and (name == "__main__" or _assigns(module, attribute)):
+                if value is not function:
+                    continue
+                if not attribute.startswith("_") if name == "__main__" else _assigns(module, attribute):  # a notebook's _ is its last value
                     return name, attribute
     return "", ""
 

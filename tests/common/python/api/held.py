@@ -20,6 +20,7 @@ def scaled_by(weights):
 
 
 compiled = torch.compile(total, backend="eager")  # has the name of total
+_twice = torch.compile(doubled, backend="eager")
 at_once = lambda x: x.sum(dim=1)  # noqa: E731
 layer = torch.nn.Linear(64, 1)  # other weights in each process, and so in the next
 scaled = scaled_by(torch.rand(64))

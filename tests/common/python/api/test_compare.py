@@ -132,7 +132,7 @@ def test_what_is_printed_says_what_checks_and_interval_do_not_cover(sums):
 
 
 def test_an_object_is_found_by_the_attribute_that_holds_it(held, monkeypatch):
-    names = ("total", "compiled", "at_once")
+    names = ("total", "compiled", "_twice", "at_once")
     assert [name_of(getattr(held, each)) for each in names] == [f"somebodys_held:{each}" for each in names]
     assert (name_of(held.layer), name_of(held.scaled)) == ("", ""), "their weights are others in each process"
     assert (label_of(held.layer), label_of(held.scaled)) == ("layer", "scaled")
