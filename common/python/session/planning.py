@@ -360,6 +360,8 @@ def uses_meshes(path: Path) -> bool:
 def _directives_of(path: Path, root: Path) -> Directives:
     directives = read_directives(path)
     try:
+        if path.suffix == ".py":
+            with_imports(path)
         for need in directives.needs:
             parse_need(need)
         read_claims(path, directives)

@@ -423,6 +423,13 @@ def test_a_file_that_does_not_parse_is_named(plans, tmp_path):
         plans()
 
 
+@pytest.mark.parametrize("on", ["plans", "on_a_gpu"])
+def test_a_side_that_does_not_parse_is_named_with_its_line(request, tmp_path, on):
+    write_pair(tmp_path, optimized=OPTIMIZED + "x = (1\n")
+    with pytest.raises(BenchmarkError, match=r"^demo/optimized_double\.py:\d+: '\(' was never closed; expected Python$"):
+        request.getfixturevalue(on)()
+
+
 def test_a_workload_that_hangs_is_given_up_at_the_limit_of_preparing(plans, tmp_path):
     write_pair(tmp_path, inputs="lambda rand, n: __import__('time').sleep(60)")
     with pytest.raises(BenchmarkError, match=r"^demo/workload_double\.py: describe took more than 0\.24 s; expected an answer by then$"):
