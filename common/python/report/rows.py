@@ -182,6 +182,8 @@ def remarks(row: PairResult, *, everything: bool = False) -> list[str]:
         clauses = notes_of(timing)
         if (verdict := row.verdicts.get(shape)) and (everything or _says_more(verdict)):
             clauses.append(verdict_text(verdict))
+        elif everything and shape in row.ungated:
+            clauses.append(f"not gated: {row.ungated[shape]}")
         found += [f"{row.target}{at_shape(shape)}: {clause}" for clause in clauses]
     if everything:
         found += [f"{row.target}: {line}" for line in [*filter(None, [compilation_text(row)]), *predicted_lines(row)]] + _proof_remarks(row)
