@@ -17,7 +17,16 @@ from common.python.report.html import html
 from common.python.report.tables import junit, markdown
 from common.python.results import Document, Metrics, PairResult, Run, SideMetrics
 from common.python.settings import Settings
-from common.python.storage import document_text, fills_disk, keep_room, make_folder, read_document, runs_folder, write_whole
+from common.python.storage import (
+    document_text,
+    fills_disk,
+    keep_room,
+    make_folder,
+    make_runs_folder,
+    read_document,
+    runs_folder,
+    write_whole,
+)
 
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
@@ -256,7 +265,7 @@ def load(path: Path) -> tuple[Run, tuple[PairResult, ...]]:
 
 
 def _fresh_folder(base: Path, run_id: str) -> Path:
-    make_folder(base)
+    make_runs_folder(base)
     number = 1
     while True:
         path = base / (run_id if number == 1 else f"{run_id}_{number}")
