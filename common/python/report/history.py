@@ -15,7 +15,8 @@ from common.python.gate.statistics import Difference, Mean, gated_logs
 from common.python.machine.ceilings import ceilings_of
 from common.python.pairs.discovery import canonical
 from common.python.pairs.sources import git_in
-from common.python.report.rows import checkout_text, shown_ratios
+from common.python.project import PROJECT_ROOT
+from common.python.report.rows import checkout_text, commits_text, shown_ratios
 from common.python.report.run_folder import RUN_FILE, load
 from common.python.results import OPTIMIZED, Interval, PairResult, PairTiming, Run, VerdictKind
 from common.python.wording import at_shape, percent_text, significant, speedup_text
@@ -50,8 +51,8 @@ class Point:
 
     @property
     def commit(self) -> str:
-        """Of the folder that holds the pairs; "" outside of a checkout."""
-        source = self.environment.get("root") or self.environment.get("project")
+        """Of the folder that holds the pairs; "" outside of a checkout, or in one without a commit."""
+        source = self.environment.get("root", self.environment.get("project"))
         return checkout_text(source) if source else ""
 
     @property
@@ -188,11 +189,13 @@ def _code(before: Point, after: Point, root: Path) -> Iterator[str]:
         if not then or not now:
             continue
         what = "the harness" if key == "project" else "the pair's files"
+        is_one = after.environment.get("root", now) == after.environment.get("project", now)
         if then["commit"] != now["commit"]:
-            listed = git_in("history", root, "diff", "--name-only", then["commit"], now["commit"], "--", *paths)
+            folder = root if is_one or key == "root" else PROJECT_ROOT
+            listed = git_in("history", folder, "diff", "--name-only", then["commit"], now["commit"], "--", *paths)
             names = listed.stdout.split()
             if listed.returncode:
-                yield f"commit {then['commit'][:10]} to {now['commit'][:10]}, of which this checkout cannot tell the difference"
+                yield f"{what}: commit {then['commit'][:10]} to {now['commit'][:10]}, of which this checkout cannot tell the difference"
             elif names:
                 yield f"{what} changed from {then['commit'][:10]} to {now['commit'][:10]}: {', '.join(names[:3])}"
         elif then["dirty"] or now["dirty"]:
@@ -258,7 +261,7 @@ def lines_of_series(series: Series) -> list[tuple[str, ...]]:
         (
             point.run.started[:16].replace("T", " "),
             speedup_text(point.speedup) if point.speedup else "",
-            point.commit,
+            commits_text(point.environment).removeprefix("commit "),
             point.driver,
             point.machine,
             change.sentence if change else "",

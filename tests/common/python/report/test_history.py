@@ -1,10 +1,13 @@
 """A row over time: where it moved, what else changed is told with its evidence."""
 
 import json
+from subprocess import CompletedProcess
 
 import pytest
 
 from common.python.errors import BenchmarkError
+from common.python.project import PROJECT_ROOT
+from common.python.report import history as report_history
 from common.python.report.history import as_json, history, lines_of_series, page
 from common.python.report.run_folder import METRICS_FILE, RUN_FILE
 from common.python.results import Metrics, Spread
@@ -18,7 +21,7 @@ GPU = {"name": "NVIDIA H200", "uuid": "GPU-11111111-2222", "driver": "580.1", "i
 
 def environment(commit="a" * 40, dirty=False, gpu=GPU, **changes):
     source = {"commit": commit, "dirty": dirty}
-    return {"gpus": [gpu], "packages": {"torch": "2.11"}, "project": source, "root": source, **changes}
+    return {"gpus": [gpu], "packages": {"torch": "2.11"}, "project": source, "root": source} | changes
 
 
 @pytest.fixture
@@ -53,7 +56,11 @@ def changes(runs, root):
         ({"gpu": GPU | {"uuid": "GPU-99999999-2222"}}, "machine", "machine: NVIDIA H200 GPU-11111111 to NVIDIA H200 GPU-99999999"),
         ({"clock": 1500.0}, "clock", "clock: SM clock 1980 to 1500 MHz"),
         ({"dirty": True}, "code", "code: the pair's files may differ: there were changes that no commit has"),
-        ({"commit": "b" * 40}, "code", f"code: commit {'a' * 10} to {'b' * 10}, of which this checkout cannot tell the difference"),
+        (
+            {"commit": "b" * 40},
+            "code",
+            f"code: the pair's files: commit {'a' * 10} to {'b' * 10}, of which this checkout cannot tell the difference",
+        ),
         ({}, "noise", "nothing recorded differs"),
     ],
 )
@@ -81,6 +88,31 @@ def test_a_commit_that_changed_none_of_its_files_is_no_cause(keep, tmp_path):
     assert page_only == ("noise", ("nothing recorded differs",))
     assert side_too[0] == "code"
     assert side_too[1][0].endswith("ch07/optimized_transpose.cu")
+
+
+def test_where_the_pairs_lie_in_a_repository_of_their_own_both_commits_are_told(keep, tmp_path):
+    harness, pairs = ({"commit": letter * 40, "dirty": False} for letter in "ab")
+    keep(1, 2.0, project=harness, root=pairs)
+    keep(2, 2.0, project=harness, root=None)
+    (series,), _ = history(keep(3, 2.0), "ch07:transpose", tmp_path)
+
+    assert [line[2] for line in lines_of_series(series)] == [
+        f"harness {'a' * 10}; pairs {'b' * 10}",
+        f"harness {'a' * 10}; pairs without a commit",
+        "a" * 10,
+    ]
+    assert [point["commit"] for point in as_json([series])[0]["points"]] == ["b" * 10, "", "a" * 10]
+
+
+def test_a_change_of_the_harness_is_looked_for_in_its_own_repository(keep, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(report_history, "git_in", lambda flag, folder, *words: asked.append(folder) or CompletedProcess(words, 1, "", ""))
+    pairs = {"commit": "c" * 40, "dirty": False}
+    keep(1, 2.0, commit="a" * 40, root=pairs)
+    found = changes(keep(2, 1.8, commit="b" * 40, root=pairs), tmp_path)
+
+    assert asked == [PROJECT_ROOT]
+    assert found[1][1][0] == f"code: the harness: commit {'a' * 10} to {'b' * 10}, of which this checkout cannot tell the difference"
 
 
 def test_what_did_not_move_is_noise(keep, tmp_path):
