@@ -1,4 +1,4 @@
-"""A row over time: its speedup in every run of a folder, and what lies between two runs where it moved."""
+"""A row over time: its speedup in every run of a folder that asked the same question, and what lies between two runs where it moved."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from common.python.pairs.discovery import canonical
 from common.python.pairs.sources import git_in
 from common.python.project import PROJECT_ROOT
 from common.python.report.rows import checkout_text, commits_text, shown_ratios
-from common.python.report.run_folder import RUN_FILE, load
+from common.python.report.run_folder import RUN_FILE, load, typed
 from common.python.results import OPTIMIZED, Interval, PairResult, PairTiming, Run, VerdictKind
 from common.python.wording import at_shape, percent_text, significant, speedup_text
 
-Cause = Literal["code", "environment", "machine", "clock", "noise"]
+Cause = Literal["code", "environment", "machine", "clock", "noise", "unknown"]
 _CLOCK_PERCENT = 1.0
 _CEILING_PERCENT = 2.0
 _PACKAGES = ("torch", "triton")
 _HARNESS = "common/python"
+_ASKING = ("against", "kwargs", "cold_start", "sustained", "ranks")  # what a speedup is of goes with these settings
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,13 @@ class Point:
     row: PairResult
     timing: PairTiming
     folder: Path
+
+    @property
+    def name(self) -> str:
+        """The row and its named shape, and the flags by which its run asked something else of it: `ch07:copy --kwargs n=64`."""
+        chosen = {name: self.run.settings[name] for name in _ASKING if self.run.settings.get(name)}
+        flags = [typed(name, dict(sorted(value.items())) if isinstance(value, dict) else value) for name, value in chosen.items()]
+        return " ".join([f"{self.target}{at_shape(self.shape)}", *flags])
 
     @property
     def speedup(self) -> Interval | None:
@@ -90,7 +98,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Series:
-    """All points of one row at one shape, the oldest first, and for each but the first how it differs from the one before."""
+    """All points of one row at one shape and under the same question, the oldest first, and for each but the first how it differs from the one before."""
 
     name: str
     points: tuple[Point, ...]
@@ -119,7 +127,7 @@ def history(folder: Path, target: str | None, root: Path) -> tuple[list[Series],
         raise BenchmarkError(f"target {target!r}: found no time of it in {folder}; expected one of {_few(points)}")
     by_name: dict[str, list[Point]] = {}
     for point in sorted(wanted, key=lambda each: each.run.started):
-        by_name.setdefault(f"{point.target}{at_shape(point.shape)}", []).append(point)
+        by_name.setdefault(point.name, []).append(point)
     return [_series(name, each, root) for name, each in sorted(by_name.items())], problems
 
 
@@ -168,9 +176,8 @@ def change_between(before: Point, after: Point, root: Path) -> Change | None:
         return Change(found.percent, is_told=False, cause="noise", evidence=(f"within {band:g} %, or not told from it",))
     causes = list(_causes(before, after, root))
     evidence = tuple(f"{cause}: {told}" for cause, told in causes)
-    return Change(
-        found.percent, is_told=True, cause=causes[0][0] if causes else "noise", evidence=evidence or ("nothing recorded differs",)
-    )
+    cause: Cause = causes[0][0] if causes else "unknown"
+    return Change(found.percent, is_told=True, cause=cause, evidence=evidence or ("nothing recorded differs",))
 
 
 def _causes(before: Point, after: Point, root: Path) -> Iterator[tuple[Cause, str]]:

@@ -286,11 +286,11 @@ def _same_settings(path: Path, saved: Run, settings: Settings) -> None:
                 f"{path}: found {'no' if name in now else 'a'} setting {name}; expected those of this release, to resume it"
             )
         if now[name] != saved.settings[name]:
-            found, expected = (_typed(name, settings.get(name)) for settings in (now, saved.settings))
+            found, expected = (typed(name, settings.get(name)) for settings in (now, saved.settings))
             raise BenchmarkError(f"--resume with {found}; expected {expected}, which made the rows of {path}")
 
 
-def _typed(name: str, value: object) -> str:
+def typed(name: str, value: object) -> str:
     """A setting as it is typed; one that is off, or that a run does not know, as `no --flag`."""
     flag = name if name == "command" else f"--{name.replace('_', '-')}"
     if value in (None, False, [], {}):

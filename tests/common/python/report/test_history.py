@@ -11,6 +11,7 @@ from common.python.report import history as report_history
 from common.python.report.history import as_json, history, lines_of_series, page
 from common.python.report.run_folder import METRICS_FILE, RUN_FILE
 from common.python.results import Metrics, Spread
+from common.python.settings import Settings
 from common.python.storage import document_text
 from tests.common.python.pairs.test_sources_revisions import git
 from tests.support.factories import a_recorded_timing, a_row, a_run, recorded_units
@@ -28,11 +29,13 @@ def environment(commit="a" * 40, dirty=False, gpu=GPU, **changes):
 def keep(tmp_path):
     """Keeps a run of one row with a speedup; the clock is that of its SMs in MHz."""
 
-    def kept(day, ratio, clock=1980.0, target="ch07:transpose", **changes):
+    def kept(day, ratio, clock=1980.0, target="ch07:transpose", settings=None, **changes):
         spread = Spread(minimum=clock, median=clock, mean=clock, maximum=clock)
         timing = a_recorded_timing(units=recorded_units(ratio, count=12, seed=day), device="cuda")
         timing = timing.model_copy(update={"telemetry": timing.telemetry.model_copy(update={"sm_clock_mhz": spread})})
-        run = a_run().model_copy(update={"environment": environment(**changes), "started": f"2026-01-{day:02d}T10:00:00"})
+        run = a_run(settings and Settings(**settings)).model_copy(
+            update={"environment": environment(**changes), "started": f"2026-01-{day:02d}T10:00:00"}
+        )
         folder = tmp_path / "runs" / f"day_{day}"
         folder.mkdir(parents=True)
         (folder / RUN_FILE).write_text(document_text(run))
@@ -61,7 +64,7 @@ def changes(runs, root):
             "code",
             f"code: the pair's files: commit {'a' * 10} to {'b' * 10}, of which this checkout cannot tell the difference",
         ),
-        ({}, "noise", "nothing recorded differs"),
+        ({}, "unknown", "nothing recorded differs"),
     ],
 )
 def test_where_it_moved_the_cause_is_told(keep, tmp_path, changed, cause, evidence):
@@ -85,9 +88,25 @@ def test_a_commit_that_changed_none_of_its_files_is_no_cause(keep, tmp_path):
     for day, (ratio, commit) in enumerate(zip((2.0, 1.8, 1.6), commits, strict=True), start=1):
         runs = keep(day, ratio, commit=commit)
     _, page_only, side_too = changes(runs, tmp_path)
-    assert page_only == ("noise", ("nothing recorded differs",))
+    assert page_only == ("unknown", ("nothing recorded differs",))
     assert side_too[0] == "code"
     assert side_too[1][0].endswith("ch07/optimized_transpose.cu")
+
+
+def test_runs_that_asked_another_question_are_series_of_their_own(keep, tmp_path):
+    asked = [{"against": "HEAD"}, {"kwargs": {"n": "64", "m": "2"}}, {"sustained": True}, {"cold_start": True}, {"ranks": 2}, {"seed": 3}]
+    for day, settings in enumerate([None, *asked, {"kwargs": {"m": "2", "n": "64"}}], start=1):
+        runs = keep(day, 2.0 - day / 10, settings=settings)
+    found, _ = history(runs, "ch07:transpose", tmp_path)
+
+    assert {series.name: [point.run.started[8:10] for point in series.points] for series in found} == {
+        "ch07:transpose": ["01", "07"],
+        "ch07:transpose --against HEAD": ["02"],
+        "ch07:transpose --kwargs m=2 n=64": ["03", "08"],
+        "ch07:transpose --sustained": ["04"],
+        "ch07:transpose --cold-start": ["05"],
+        "ch07:transpose --ranks 2": ["06"],
+    }
 
 
 def test_where_the_pairs_lie_in_a_repository_of_their_own_both_commits_are_told(keep, tmp_path):
