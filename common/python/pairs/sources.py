@@ -48,7 +48,7 @@ def parsed(path: Path) -> ast.Module:
         place = f"{path}:{error.lineno}" if error.lineno else str(path)
         raise BenchmarkError(f"{place}: {error.msg}; expected Python") from error
     except (OSError, ValueError, RecursionError, MemoryError) as error:  # zero bytes, or nested deeper than the parser goes
-        raise BenchmarkError(f"{path}: {error or 'nested too deep'}; expected Python") from error
+        raise BenchmarkError(f"{path}: {str(error) or 'nested too deep'}; expected Python") from error
 
 
 def with_imports(path: Path) -> list[Path]:

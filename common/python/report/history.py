@@ -98,7 +98,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Series:
-    """All points of one row at one shape and under the same question, the oldest first, and for each but the first how it differs from the one before."""
+    """All points of one row at one shape and under one question, the oldest first, and how each differs from the one before."""
 
     name: str
     points: tuple[Point, ...]

@@ -10,7 +10,10 @@ from tests.common.python.report.test_terminal import shown
 from tests.support.factories import a_change, a_failure, a_row, a_run, a_timing, a_verdict
 
 CPU = a_row("mine:softmax", timings={"cpu": a_timing(device="cpu")}, ungated={"cpu": "a CPU's time is never gated"})
-CPU_SAID = "nothing was gated: mine:softmax @cpu: a CPU's time is never gated; the gate needs a GPU, and on a CPU there is pytest's --gpu-expectations"
+CPU_SAID = (
+    "nothing was gated: mine:softmax @cpu: a CPU's time is never gated; "
+    "the gate needs a GPU, and on a CPU there is pytest's --gpu-expectations"
+)
 
 
 def new(target):
