@@ -40,11 +40,25 @@ def cubins_of(side: Path) -> list[Path]:
     return sorted(side.parent.glob(f"{side.stem}.sm_*.cubin")) if side.suffix == ".py" else []
 
 
+def parsed(path: Path) -> ast.Module:
+    """The Python file at `path` as a tree. Raises BenchmarkError, naming file and line, if it is none."""
+    try:
+        return ast.parse(path.read_text(encoding="utf-8"))
+    except SyntaxError as error:
+        place = f"{path}:{error.lineno}" if error.lineno else str(path)
+        raise BenchmarkError(f"{place}: {error.msg}; expected Python") from error
+    except (OSError, ValueError, RecursionError, MemoryError) as error:  # zero bytes, or nested deeper than the parser goes
+        raise BenchmarkError(f"{path}: {str(error) or 'nested too deep'}; expected Python") from error
+
+
 def with_imports(path: Path) -> list[Path]:
-    """The Python file at `path` and the files beside it that it imports, and they import, each once."""
+    """The Python file at `path` and the files beside it that it imports, and they import, each once.
+
+    Raises BenchmarkError, naming file and line, for one that is no Python.
+    """
     files = [path]
     for file in files:  # grows while it is walked
-        tree = ast.parse(file.read_text(encoding="utf-8"))
+        tree = parsed(file)
         modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
         modules += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
         beside = [path.with_name(f"{module}.py") for module in modules if module and "." not in module]
@@ -53,10 +67,9 @@ def with_imports(path: Path) -> list[Path]:
 
 
 def _essence(path: Path) -> str:
-    text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
-        return ast.unparse(_without_docstrings(ast.parse(text)))
-    return " ".join(_CUDA_TOKEN.sub(lambda match: match["kept"] or " ", text).split())
+        return ast.unparse(_without_docstrings(parsed(path)))
+    return " ".join(_CUDA_TOKEN.sub(lambda match: match["kept"] or " ", path.read_text(encoding="utf-8")).split())
 
 
 def _without_docstrings(tree: ast.Module) -> ast.Module:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from common.python.errors import BenchmarkError
 from common.python.pairs.sources import same_code, with_imports
 
 PYTHON = '"""Baseline: plain."""\n\n\ndef prepare(x):\n    """Set up."""\n    return lambda: x + 1  # once\n'
@@ -56,3 +57,23 @@ def test_a_side_comes_with_the_files_beside_it_that_it_imports_and_that_these_im
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     assert [path.name for path in with_imports(tmp_path / "side.py")] == ["side.py", "shared_a.py", "shared_b.py"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("\nx = (1\n", ":2: '(' was never closed; expected Python"),
+        ("x = '\0'\n", "source code string cannot contain null bytes; expected Python"),
+        (f"x = {'-' * 100_000}1\n", "; expected Python"),
+    ],
+)
+def test_a_file_that_is_no_python_is_named_with_its_line(tmp_path, text, sentence):
+    side, other = tmp_path / "optimized_a.py", tmp_path / "shared_b.py"
+    side.write_text("import shared_b\n")
+    other.write_text(text)
+    with pytest.raises(BenchmarkError) as caught:
+        with_imports(side)
+    assert str(caught.value).startswith(str(other))
+    assert str(caught.value).endswith(sentence)
+    with pytest.raises(BenchmarkError, match="expected Python"):
+        same_code(other, other)
