@@ -253,9 +253,10 @@ def profile(row: _Row, session: Session, machine: Machine) -> None:
 
 
 def judge(row: PairResult, plan: Plan, standards: Standards) -> PairResult:
-    """The row with the gate's verdict on each of its timings that may be gated."""
+    """The row with the gate's verdict on each of its timings that may be gated, and why the others are not."""
     verdicts = {name: standards.verdict(plan, name, timing) for name, timing in row.timings.items()}
-    return row.model_copy(update={"verdicts": {name: verdict for name, verdict in verdicts.items() if verdict}})
+    ungated = {name: standards.exempts(plan, name) for name, verdict in verdicts.items() if verdict is None}
+    return row.model_copy(update={"verdicts": {name: verdict for name, verdict in verdicts.items() if verdict}, "ungated": ungated})
 
 
 def with_predictions(row: PairResult, plan: Plan, session: Session) -> PairResult:

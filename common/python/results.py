@@ -418,8 +418,9 @@ class Origin(Document):
 class PairResult(Document):
     """One row: everything that a report, a gate or a reader needs to know of one target.
 
-    `timings`, `verdicts` and `predictions` are by named shape; a timing that is never gated has no verdict, and one of which nothing was
-    predicted no terms. `metrics` are by side, then by name. `assets` are the files that inputs came from: their SHA-256 by name.
+    `timings`, `verdicts` and `predictions` are by named shape; a timing that is never gated has no verdict, but the reason in `ungated`,
+    and one of which nothing was predicted no terms. `metrics` are by side, then by name. `assets` are the files that inputs came from:
+    their SHA-256 by name.
     `origin` is None of a row from before it was told.
     Of the row's `seconds`, `phases` says where they went: build, prove, verify, measure, profile.
     Where torch.compile compiles a side, `first_compilation_s` are those that such sides took to prepare and first answer at each shape in
@@ -438,6 +439,7 @@ class PairResult(Document):
     metrics: dict[str, dict[str, ReportedMetric]] = {}
     assets: dict[str, str] = {}
     verdicts: dict[str, Verdict] = {}
+    ungated: dict[str, str] = {}
     predictions: dict[str, tuple[PredictedTerm, ...]] = {}
     notes: tuple[str, ...] = ()
     seconds: float = 0.0

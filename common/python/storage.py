@@ -72,6 +72,17 @@ def make_folder(path: Path) -> None:
         raise BenchmarkError(f"{path} cannot be read and written; expected a folder that can")
 
 
+def make_runs_folder(path: Path) -> None:
+    """Make the folder of runs. In one that was not there git is told to ignore everything, or a commit would not stay clean.
+
+    Raises BenchmarkError if it cannot be made, read or written.
+    """
+    is_new = not path.exists()
+    make_folder(path)
+    if is_new:
+        write_whole(path / ".gitignore", "*\n")
+
+
 def fills_disk(error: BenchmarkError) -> bool:
     """Whether `error` is of a file for which there was no room."""
     cause = error.__cause__

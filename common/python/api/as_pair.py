@@ -12,7 +12,19 @@ from typing import Any
 
 import torch
 
-from common.python.api.functions import Question, bound, found, name_of, named_inputs, only_inputs, search_path, specs_of
+from common.python.api.functions import (
+    Question,
+    bound,
+    found,
+    has_mark,
+    mark_of,
+    name_of,
+    named_inputs,
+    only_inputs,
+    own_name_of,
+    search_path,
+    specs_of,
+)
 from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import look_also_in
 from common.python.errors import BenchmarkError
@@ -50,24 +62,29 @@ def prepare(**given):
 '''
 
 
-def can_be_written(functions: Sequence[Callable[..., Any]], question: Question) -> bool:
-    """Whether another process can import all functions that are asked about."""
-    asked = [question.inputs, question.reference, question.work]
-    return all(name_of(each) for each in [*functions, *(each for each in asked if callable(each))]) and not isinstance(
-        question.inputs, Workload
-    )
+class Replaced(BenchmarkError):
+    """A module's attribute was set from elsewhere, so that another process finds another object there."""
+
+
+def without_name(functions: Mapping[str, Callable[..., Any]], question: Question) -> list[str]:
+    """What of a question another process cannot import: of functions, by what they are called, and of its own functions."""
+    of_question = {"inputs": question.inputs, "reference": question.reference, "work": question.work}
+    asked = {**of_question, **functions}
+    return [name for name, each in asked.items() if isinstance(each, Workload) or (callable(each) and not name_of(each))]
 
 
 def write_pair(root: Path, functions: Sequence[Callable[..., Any]], question: Question, *, device: str) -> None:
     """Write one or two functions as a pair under `root`; what they return is found out in a process of its own, on `device`.
 
-    Raises BenchmarkError if a function cannot be called with the inputs.
+    Raises BenchmarkError if a function cannot be called with the inputs, Replaced if that process finds another in its place.
     """
     folder = root / FOLDER
     folder.mkdir(parents=True)
     names = [name_of(each) for each in functions]
+    asked = [*functions, *(each for each in (question.inputs, question.reference, question.work) if callable(each))]
     path = [each for each in search_path() if each != str(folder)]
     stated = {each.name: getattr(question, each.name) for each in fields(question)} | {"first": names[0]}
+    stated["marks"] = {name_of(each): mark_of(each) for each in asked if not own_name_of(each)}
     for key in ("inputs", "reference", "work"):
         stated[key] = {"name": name_of(stated[key])} if callable(stated[key]) else stated[key]
     if question.are_same_in_every_call:
@@ -88,13 +105,18 @@ def _find_outputs(folder: Path, path: Sequence[str], device: str) -> None:
     )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["found no message"])[-1]
+        if last.startswith(replaced := f"{Replaced.__module__}.{Replaced.__name__}: "):
+            raise Replaced(last.removeprefix(replaced))
         raise BenchmarkError(f"{_read(folder)['first']}: {last.removeprefix('common.python.errors.BenchmarkError: ')}")
 
 
 def note_outputs(folder: str, path: Sequence[str], device: str) -> None:
     """Call the first function of the pair in `folder` and write shapes and dtypes of what it returns beside it."""
     look_also_in(path)
-    stated, question = _read(Path(folder)), _question(Path(folder))
+    stated = _read(Path(folder))
+    if others := [name for name, mark in stated["marks"].items() if not has_mark(name, mark)]:
+        raise Replaced(others[0])
+    question = _question(Path(folder))
     first = found(stated["first"])
     workload = question.workload(first, {"out": Spec((1,), torch.float32)})
     inputs = Inputs(workload, workload.timed_shapes["default"], 1, torch.device(device), Path(folder))
@@ -125,7 +147,7 @@ def _read(folder: Path) -> dict[str, Any]:
 
 def _question(folder: Path) -> Question:
     stated = _read(folder)
-    del stated["first"]
+    del stated["first"], stated["marks"]
     for key in ("reference", "work"):
         if isinstance(stated[key], dict) and "name" in stated[key]:
             stated[key] = found(stated[key]["name"])

@@ -6,13 +6,12 @@ import difflib
 import secrets
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 import torch
 
-from common.python.api.as_pair import PAIR, TARGET, can_be_written, write_pair
+from common.python.api.as_pair import PAIR, TARGET, Replaced, without_name, write_pair
 from common.python.api.functions import Question, label_of
 from common.python.api.one_process import floor_percent, time_here, widened
 from common.python.api.result import Result, Speedup
@@ -81,6 +80,7 @@ class Stated(TypedDict, total=False):
 class Choices(Stated, total=False):
     """What a question may choose of its measurement; see `compare`."""
 
+    names: Sequence[str]
     device: Literal["auto", "cuda", "cpu"]
     gate: float
     root: Path | str
@@ -95,6 +95,7 @@ def compare(f: Function | str, g: Function | None = None, **choices: Unpack[Choi
     reference   the obvious slow answer, in float64; without one it is `f`, called in float64
     work        the least any implementation must do, by ceiling, as in a workload: {"dram_read": bytes}, or a function of the shape
     rtol, atol  |x - y| <= atol + rtol |y|; default: those of torch.testing.assert_close for the outputs' dtype
+    names       what the functions are called in the result, as ("eager", "compiled"); default: their own names
     gate        percent of change that counts as none; default: 0.5
     device      auto, cuda or cpu
     root        the folder of a target; default: this checkout, or the working directory
@@ -104,6 +105,7 @@ def compare(f: Function | str, g: Function | None = None, **choices: Unpack[Choi
 
     `shape`, `clock`, `cache`, `constants`, `in_place` and `reference_in` are a workload's. Functions that can be imported by name run in
     fresh processes, as sides do; lambdas and notebook cells in this one, which the result says, with a wider interval and a wider band.
+    An object with another's name, as `torch.compile(f)`, is imported by the name of the module's attribute that holds it.
     Raises NotMeasured for a function that is wrong or fails, BenchmarkError for a question that cannot be put, UnfitEnvironment.
     """
     if isinstance(f, str):
@@ -161,6 +163,19 @@ def _question(choices: Choices) -> Question:
     return Question(**{**stated, **lists})
 
 
+def _names(functions: Sequence[Function], choices: Choices) -> tuple[str, ...]:
+    """What the functions are called. Raises BenchmarkError for `names` that are not one text for each."""
+    if "names" not in choices:
+        return _distinct([label_of(each) for each in functions])
+    given: object = choices["names"]
+    names = tuple(given) if isinstance(given, (list, tuple)) else ()
+    of_text = [each for each in names if isinstance(each, str) and each.strip() and each.isprintable()]
+    if len(names) != len(functions) or len(set(of_text)) != len(functions):
+        example = "('before', 'after')" if len(functions) > 1 else "('after',)"
+        raise BenchmarkError(f"found names={given!r}; expected one text for each function, no two the same, as names={example}")
+    return tuple(of_text)
+
+
 def _asked(functions: list[Function], choices: Choices) -> Result:
     _refuse_unknown(choices)
     if "root" in choices:
@@ -170,25 +185,42 @@ def _asked(functions: list[Function], choices: Choices) -> Result:
     chosen: Literal["cuda", "cpu"] = "cuda" if device != "cpu" and torch.cuda.is_available() else "cpu"
     if device == "cuda" and chosen == "cpu":
         raise BenchmarkError("device='cuda': found no GPU that torch can use; expected one, or device='cpu'")
-    notes = _notes(functions[0], question)
-    if can_be_written(functions, question):
-        with tempfile.TemporaryDirectory(prefix="compare_") as scratch:
-            root = Path(scratch) / "root"
-            write_pair(root, functions, question, device=chosen)
-            target = TARGET if len(functions) > 1 else f"{TARGET}_{BASELINE}"
-            settings = Settings(
-                targets=(target,), root=root, device=Device(chosen), gate=gate, artifacts_dir=Path(scratch) / "run", wait=wait
-            )
-            return _of_run(settings, tuple(label_of(each) for each in functions), notes)
-    result = _in_one_process(functions, question, chosen, gate, wait)
-    return replace(result, notes=(*result.notes, *notes))
+    sides = dict(zip(_names(functions, choices), functions, strict=True))
+    try:
+        return _timed(sides, question, chosen, gate, wait)
+    except NotMeasured as failure:
+        reference = _default_reference(sides, question)
+        if failure.status is not Status.WRONG_RESULT or not reference:
+            raise
+        raise NotMeasured(failure.status, f"{failure.reason}; {reference}, as none was given") from None
 
 
-def _in_one_process(functions: list[Function], question: Question, chosen: Literal["cuda", "cpu"], gate: float, wait: float) -> Result:
-    names = _distinct([label_of(each) for each in functions])
+def _timed(functions: Mapping[str, Function], question: Question, chosen: Literal["cuda", "cpu"], gate: float, wait: float) -> Result:
+    """The result of functions by name: in fresh processes where those find all of them, else in this one."""
+    without = without_name(functions, question)
+    why = f"no other process can import {' and '.join(without)}"
+    if not without:
+        try:
+            with tempfile.TemporaryDirectory(prefix="compare_") as scratch:
+                root = Path(scratch) / "root"
+                write_pair(root, [*functions.values()], question, device=chosen)
+                target = TARGET if len(functions) > 1 else f"{TARGET}_{BASELINE}"
+                settings = Settings(
+                    targets=(target,), root=root, device=Device(chosen), gate=gate, artifacts_dir=Path(scratch) / "run", wait=wait
+                )
+                return _of_run(settings, tuple(functions), _caveats(functions, question))
+        except Replaced as name:
+            why = f"another process finds another object as {name}"
+    return _in_one_process(functions, question, chosen, gate, wait, why)
+
+
+def _in_one_process(
+    functions: Mapping[str, Function], question: Question, chosen: Literal["cuda", "cpu"], gate: float, wait: float, why: str
+) -> Result:
+    names = tuple(functions)
     device = torch.device(chosen)
     gpus = describe_machine(PROJECT_ROOT).gpus if chosen == "cuda" else ()
-    sides = {side: (name, each) for side, name, each in zip(_SIDES, names, functions, strict=False)}
+    sides = {side: (name, each) for side, name, each in zip(_SIDES, names, functions.values(), strict=False)}
     threads = torch.get_num_threads()
     try:
         with lock(gpus[0].uuid if gpus else "cpu", "compare", wait):
@@ -202,17 +234,19 @@ def _in_one_process(functions: list[Function], question: Question, chosen: Liter
     floor = max(gate, floor_percent(timed, device))
     times = {names[_SIDES.index(side)]: widened(each, floor) for side, each in times_of(timed.units).items()}
     speedup = next((Speedup.of(widened(each, floor), floor) for each in speedups_of(timed.units).values()), None)
-    why = "a lambda, a notebook's cell and a Workload object cannot be imported by another process"
-    notes: tuple[str, ...] = (f"timed in one process ({why}): intervals and band are wider by {floor:g} %",)
+    caveats: tuple[str, ...] = (f"timed in one process, as {why}: intervals and band are wider by {floor:g} %",)
     if chosen == "cuda" and timed.workload.clock == "device" and not timed.held:
-        notes = (*notes, "the stream could not be held: the host's launch latency is in the times")
-    return Result(names, times, speedup, "one process", chosen, timed.units, notes=notes)
+        caveats = (*caveats, "the stream could not be held: the host's launch latency is in the times")
+    caveats = (*caveats, *_caveats(functions, question))
+    return Result(names, times, speedup, "one process", chosen, timed.units, notes=caveats, caveats=caveats)
 
 
 def _target(target: str, choices: Choices, *, of_two: bool) -> Result:
     _refuse_unknown(choices)
     if stated := sorted(choices.keys() & Stated.__optional_keys__):
         raise BenchmarkError(f"{target}: found {stated[0]}=; expected it in the workload of the target, which states its own work")
+    if "names" in choices:
+        raise BenchmarkError(f"{target}: found names=; expected it with functions only, as a target's sides have names")
     tree = discover(Path(choices["root"]) if "root" in choices else default_root())
     selections = select(tree, (target,)).selections
     if len(selections) != 1:
@@ -232,7 +266,7 @@ def _target(target: str, choices: Choices, *, of_two: bool) -> Result:
         return _of_run(settings, (), ())
 
 
-def _of_run(settings: Settings, names: tuple[str, ...], notes: tuple[str, ...]) -> Result:
+def _of_run(settings: Settings, names: tuple[str, ...], caveats: tuple[str, ...]) -> Result:
     """The result of a run of one pair; the functions have `names`, or else the names of their sides."""
     watcher = _Silent()
     outcome = run_suite(settings, watcher)
@@ -247,7 +281,7 @@ def _of_run(settings: Settings, names: tuple[str, ...], notes: tuple[str, ...]) 
         raise NotMeasured(Status.SKIPPED, "; ".join(row.notes) or f"{row.target} was checked, and has no time here")
     timing = next(iter(row.timings.values()))
     sides = [side for side in _SIDES if side in timing.time_ns] or list(timing.time_ns)
-    names = _distinct(list(names) or sides)
+    names = names or tuple(sides)
     labels = dict(zip(sides, names, strict=True))
     interval = timing.speedups.get(OPTIMIZED)
     known = _noise(outcome.run, class_of_units(timing.clock, timing.units).value)
@@ -259,8 +293,9 @@ def _of_run(settings: Settings, names: tuple[str, ...], notes: tuple[str, ...]) 
         timing.device,
         timing.units,
         {labels[side]: share for side, share in timing.shares.items() if side in labels},
-        (*notes, *row.notes, *timing.notes),
+        (*caveats, *row.notes, *timing.notes),
         row,
+        caveats,
     )
 
 
@@ -276,13 +311,22 @@ def _noise(run: Run, step: str) -> float:
     return run.noise_percent.get(step, 0.0)
 
 
-def _notes(first: Function, question: Question) -> tuple[str, ...]:
+def _caveats(functions: Mapping[str, Function], question: Question) -> tuple[str, ...]:
+    """What checks would not have found."""
     found = []
     if question.are_same_in_every_call:
         found.append("inputs are the same in every call: an answer remembered from an earlier call would not be seen")
-    if question.reference is None and not isinstance(question.inputs, Workload):
-        found.append(f"the reference is {label_of(first)} in {question.reference_in}: an error of its formula would not be seen")
+    if reference := _default_reference(functions, question):
+        found.append(f"{reference}: an error of its formula would not be seen")
     return tuple(found)
+
+
+def _default_reference(functions: Mapping[str, Function], question: Question) -> str:
+    """What the reference is where none was given, or nothing."""
+    if question.reference is not None or isinstance(question.inputs, Workload):
+        return ""
+    first = next(iter(functions))
+    return f"the reference is {f'the first function, {first},' if len(functions) > 1 else first} in {question.reference_in}"
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import symtable
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -28,22 +30,84 @@ def only_inputs(given: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
 
 
 def label_of(function: object) -> str:
-    """What a function is called in a sentence."""
-    return str(function.__name__) if hasattr(function, "__name__") else type(function).__name__
+    """What a function is called in a sentence: its own name, or that of the attribute which holds it where its own is another's."""
+    own = str(function.__name__) if hasattr(function, "__name__") else type(function).__name__
+    if not callable(function) or own_name_of(function):
+        return own
+    return _place_of(function)[1] or own
 
 
 def name_of(function: object) -> str:
-    """`module:function`, by which another process finds the same object; "" of a lambda, a notebook's cell and others without one."""
+    """`module:function`, by which another process finds the same object; "" of a lambda, a notebook's cell and others without one.
+
+    A function that is not found by its own name, as `torch.compile(f)`, has that of the attribute of a module that holds it.
+    """
+    if own := own_name_of(function):
+        return own
+    module, attribute = _place_of(function)
+    return f"{module}:{attribute}" if module not in ("", "__main__") and _has_no_state(function) else ""
+
+
+def own_name_of(function: object) -> str:
+    """`module:function` as the function itself has it, or "" where another object, or none, is found there."""
     module = str(function.__module__)
-    name = (
-        str(function.__qualname__) if inspect.isfunction(function) else label_of(function)
-    )  # of torch.relu the former is that of a class of torch's own
+    if inspect.isfunction(function):
+        name = str(function.__qualname__)
+    else:  # of torch.relu the qualified name is that of a class of torch's own
+        name = str(function.__name__) if hasattr(function, "__name__") else type(function).__name__
     if module == "__main__" or "<" in name:
         return ""
     try:
         return f"{module}:{name}" if found(f"{module}:{name}") is function else ""
     except (ImportError, AttributeError):
         return ""
+
+
+def _place_of(function: object) -> tuple[str, str]:
+    """A module whose file assigns this very object, or the program's own, and the attribute that holds it; else two empty texts."""
+    home = str(function.__module__)
+    loaded: dict[str, object] = {**sys.modules}
+    for name, module in sorted(loaded.items(), key=lambda each: (each[0] == "__main__", each[0] != home)):
+        if isinstance(module, ModuleType) and module.__name__ == name != "__mp_main__":  # that is a copy or another name of the program
+            for attribute, value in vars(module).copy().items():
+                if value is not function:
+                    continue
+                if not attribute.startswith("_") if name == "__main__" else _assigns(module, attribute):  # a notebook's _ is its last value
+                    return name, attribute
+    return "", ""
+
+
+def _assigns(module: ModuleType, attribute: str) -> bool:
+    """Whether the file of a module gives the attribute its value, so that it is neither imported there nor set from elsewhere."""
+    try:
+        symbol = symtable.symtable(inspect.getsource(module), module.__name__, "exec").lookup(attribute)
+    except (OSError, TypeError, SyntaxError, KeyError):
+        return False
+    return symbol.is_assigned() and not symbol.is_imported()
+
+
+def _has_no_state(function: object) -> bool:
+    """Whether a file makes the same function in each process: a closure, or a module's weights, may differ."""
+    wrapped = inspect.unwrap(function) if inspect.isfunction(function) else None
+    if not inspect.isfunction(wrapped):
+        return wrapped is not None and bool(own_name_of(wrapped))
+    return wrapped.__closure__ is None and wrapped.__module__ != "__main__"
+
+
+def mark_of(function: Callable[..., Any]) -> str:
+    """What tells a function from one that took its name."""
+    wrapped = inspect.unwrap(function)
+    place = f"{Path(wrapped.__code__.co_filename).name}:{wrapped.__code__.co_firstlineno}" if inspect.isfunction(wrapped) else ""
+    name = str(wrapped.__qualname__) if hasattr(wrapped, "__qualname__") else type(wrapped).__name__
+    return f"{'itself' if wrapped is function else 'wrapped'} {name} {place}"
+
+
+def has_mark(name: str, mark: str) -> bool:
+    """Whether the object of a name, as this process finds it, is the one that was marked."""
+    try:
+        return mark_of(found(name)) == mark
+    except (ImportError, AttributeError):
+        return False
 
 
 def found(name: str) -> Any:

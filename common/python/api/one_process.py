@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from common.python.api.functions import Question, bound, label_of, only_inputs, specs_of
+from common.python.api.functions import Question, bound, only_inputs, specs_of
 from common.python.child.device.sampler import Sampler
 from common.python.child.sides.compare import changed, check_placement, compare, poison_free_blocks, snapshot, take_outputs, upcast
 from common.python.child.sides.earlier import live_names, sentence_of, why_wrong
@@ -150,7 +150,7 @@ def time_here(functions: Mapping[str, tuple[str, Callable[..., Any]]], question:
     """Check and time functions, by side with their names, in this process. Raises SideFailure for a wrong one."""
     with tempfile.TemporaryDirectory() as scratch, torch.no_grad():
         folder = Path(scratch)
-        workload = _workload(next(iter(functions.values()))[1], question, device, seed, folder)
+        workload = _workload(*next(iter(functions.values())), question, device, seed, folder)
         sides = {side: _Function(name, each, question, workload, device, folder) for side, (name, each) in functions.items()}
         for side in sides.values():
             side.check(seed)
@@ -166,13 +166,13 @@ def time_here(functions: Mapping[str, tuple[str, Callable[..., Any]]], question:
     return Timed(tuple(units), held, workload)
 
 
-def _workload(first: Callable[..., Any], question: Question, device: torch.device, seed: int, folder: Path) -> Workload:
+def _workload(name: str, first: Callable[..., Any], question: Question, device: torch.device, seed: int, folder: Path) -> Workload:
     if isinstance(question.inputs, Workload):
         return question.inputs
     drafted = question.workload(first, {"out": Spec((1,), torch.float32)})
     inputs = Inputs(drafted, shape_here(drafted, device), seed, device, folder)
     returned = bound(first, only_inputs(inputs.values, {}), question.shape)()
-    return question.workload(first, specs_of(returned, label_of(first)))
+    return question.workload(first, specs_of(returned, name))
 
 
 def _round(sides: Mapping[str, _Function], order: list[str], seed: int) -> tuple[Unit, bool]:

@@ -65,4 +65,5 @@ def _hold(path: Path, key: str, result: Result) -> str:
     least = stored[key]["low"] / (1 + now.band_percent / 100)
     if now.high >= least:
         return ""
-    return f"REGRESSED: {result!r}; expected {least:.3g}x or more, as {path} has it of {key}"
+    told = f"REGRESSED: {result!r}; expected {least:.3g}x or more, as {path} has it of {key}"
+    return "\n".join([told, *(f"  note: {caveat}" for caveat in result.caveats)])

@@ -47,7 +47,8 @@ class Result:
     """One function's time, or two functions' and the speedup of the second over the first.
 
     `times_ns` and `shares` (of this machine's ceilings, where `peak` has kept them and `work` is stated) are by the functions' names.
-    `how` says whether each function had fresh processes of its own. `row` is the whole document, where there is one.
+    `how` says whether each function had fresh processes of its own. `caveats` is what checks and interval do not cover; `print` shows it.
+    `notes` are these and all others. `row` is the whole document, where there is one.
     """
 
     names: tuple[str, ...]
@@ -59,6 +60,7 @@ class Result:
     shares: Mapping[str, Share] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     row: PairResult | None = field(default=None, repr=False)
+    caveats: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> SpeedupVerdict | Literal["timed"]:
@@ -79,6 +81,9 @@ class Result:
             return f"{times} [{time_text(interval.low)}, {time_text(interval.high)}] ({place})"
         spelt = Interval(estimate=self.speedup.estimate, low=self.speedup.low, high=self.speedup.high)
         return f"{self.names[1]} is {speedup_text(spelt)} as fast as {self.names[0]}: {self.verdict}; {times} ({place})"
+
+    def __str__(self) -> str:
+        return "\n".join([repr(self), *(f"  note: {caveat}" for caveat in self.caveats)])
 
     def _repr_html_(self) -> str:
         """A table of times, shares and samples, by round, for a notebook."""

@@ -41,17 +41,21 @@ def cubins_of(side: Path) -> list[Path]:
 
 
 def parsed(path: Path) -> ast.Module:
-    """The Python file at `path` as a syntax tree. Raises BenchmarkError, naming file and line, for one that is no Python."""
+    """The Python file at `path` as a tree. Raises BenchmarkError, naming file and line, if it is none."""
     try:
         return ast.parse(path.read_text(encoding="utf-8"))
     except SyntaxError as error:
-        raise BenchmarkError(f"{path}{f':{error.lineno}' if error.lineno else ''}: {error.msg}; expected Python") from error
-    except ValueError as error:  # no UTF-8
-        raise BenchmarkError(f"{path}: {error}; expected Python") from error
+        place = f"{path}:{error.lineno}" if error.lineno else str(path)
+        raise BenchmarkError(f"{place}: {error.msg}; expected Python") from error
+    except (OSError, ValueError, RecursionError, MemoryError) as error:  # zero bytes, or nested deeper than the parser goes
+        raise BenchmarkError(f"{path}: {str(error) or 'nested too deep'}; expected Python") from error
 
 
 def with_imports(path: Path) -> list[Path]:
-    """The Python file at `path` and the files beside it that it imports, and they import, each once. Raises BenchmarkError as `parsed`."""
+    """The Python file at `path` and the files beside it that it imports, and they import, each once.
+
+    Raises BenchmarkError, naming file and line, for one that is no Python.
+    """
     files = [path]
     for file in files:  # grows while it is walked
         tree = parsed(file)

@@ -12,15 +12,20 @@ from common.python.gate.comparison import Comparison
 from common.python.machine.description import Machine
 from common.python.machine.doctor import Finding
 from common.python.report.rows import shown_ratios
+from common.python.report.ungated import exit_reason
 from common.python.results import OPTIMIZED, SCHEMA_VERSION, Document, Interval, Metrics, PairResult, Run, Verdict
 from common.python.session.planning import Plan
 from common.python.storage import document_text
 
 
 class Outcome(Metrics):
-    """What `run --json` and `verify --json` print: the rows, how the run ended, on which machine, and the folder of its artifacts."""
+    """What `run --json` and `verify --json` print: the rows, how the run ended, on which machine, and the folder of its artifacts.
+
+    `exit_reason` says why the exit code is 5; it is "" of another, which the rows explain.
+    """
 
     exit_code: int
+    exit_reason: str = ""
     interrupted: bool
     artifacts: str
     machine: dict[str, Any]
@@ -98,10 +103,12 @@ def print_document(document: Document) -> None:
 
 def outcome_of(run: Run, rows: Iterable[PairResult], folder: Path, code: ExitCode) -> Outcome:
     """The document of a run that has ended with `code` and left `folder`."""
+    rows = tuple(rows)
     return Outcome(
         run_id=run.run_id,
-        rows=tuple(rows),
+        rows=rows,
         exit_code=int(code),
+        exit_reason=exit_reason(code, rows),
         interrupted=run.interrupted,
         artifacts=str(folder),
         machine=run.environment,

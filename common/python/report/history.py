@@ -1,4 +1,4 @@
-"""A row over time: its speedup in every run of a folder, and what lies between two runs where it moved."""
+"""A row over time: its speedup in every run of a folder that asked the same question, and what lies between two runs where it moved."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from common.python.gate.statistics import Difference, Mean, gated_logs
 from common.python.machine.ceilings import ceilings_of
 from common.python.pairs.discovery import canonical
 from common.python.pairs.sources import git_in
-from common.python.report.rows import checkout_text, shown_ratios
-from common.python.report.run_folder import RUN_FILE, load
+from common.python.project import PROJECT_ROOT
+from common.python.report.rows import checkout_text, commits_text, shown_ratios
+from common.python.report.run_folder import RUN_FILE, load, typed
 from common.python.results import OPTIMIZED, Interval, PairResult, PairTiming, Run, VerdictKind
 from common.python.wording import at_shape, percent_text, significant, speedup_text
 
-Cause = Literal["code", "environment", "machine", "clock", "noise"]
+Cause = Literal["code", "environment", "machine", "clock", "noise", "unknown"]
 _CLOCK_PERCENT = 1.0
 _CEILING_PERCENT = 2.0
 _PACKAGES = ("torch", "triton")
 _HARNESS = "common/python"
+_ASKING = ("against", "kwargs", "cold_start", "sustained", "ranks")  # what a speedup is of goes with these settings
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,13 @@ class Point:
     folder: Path
 
     @property
+    def name(self) -> str:
+        """The row and its named shape, and the flags by which its run asked something else of it: `ch07:copy --kwargs n=64`."""
+        chosen = {name: self.run.settings[name] for name in _ASKING if self.run.settings.get(name)}
+        flags = [typed(name, dict(sorted(value.items())) if isinstance(value, dict) else value) for name, value in chosen.items()]
+        return " ".join([f"{self.target}{at_shape(self.shape)}", *flags])
+
+    @property
     def speedup(self) -> Interval | None:
         """That of the optimized side, or what it gains at another goal; None of a half."""
         return shown_ratios(self.timing).get(OPTIMIZED)
@@ -50,8 +59,8 @@ class Point:
 
     @property
     def commit(self) -> str:
-        """Of the folder that holds the pairs; "" outside of a checkout."""
-        source = self.environment.get("root") or self.environment.get("project")
+        """Of the folder that holds the pairs; "" outside of a checkout, or in one without a commit."""
+        source = self.environment.get("root", self.environment.get("project"))
         return checkout_text(source) if source else ""
 
     @property
@@ -89,7 +98,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Series:
-    """All points of one row at one shape, the oldest first, and for each but the first how it differs from the one before."""
+    """All points of one row at one shape and under one question, the oldest first, and how each differs from the one before."""
 
     name: str
     points: tuple[Point, ...]
@@ -118,7 +127,7 @@ def history(folder: Path, target: str | None, root: Path) -> tuple[list[Series],
         raise BenchmarkError(f"target {target!r}: found no time of it in {folder}; expected one of {_few(points)}")
     by_name: dict[str, list[Point]] = {}
     for point in sorted(wanted, key=lambda each: each.run.started):
-        by_name.setdefault(f"{point.target}{at_shape(point.shape)}", []).append(point)
+        by_name.setdefault(point.name, []).append(point)
     return [_series(name, each, root) for name, each in sorted(by_name.items())], problems
 
 
@@ -167,9 +176,8 @@ def change_between(before: Point, after: Point, root: Path) -> Change | None:
         return Change(found.percent, is_told=False, cause="noise", evidence=(f"within {band:g} %, or not told from it",))
     causes = list(_causes(before, after, root))
     evidence = tuple(f"{cause}: {told}" for cause, told in causes)
-    return Change(
-        found.percent, is_told=True, cause=causes[0][0] if causes else "noise", evidence=evidence or ("nothing recorded differs",)
-    )
+    cause: Cause = causes[0][0] if causes else "unknown"
+    return Change(found.percent, is_told=True, cause=cause, evidence=evidence or ("nothing recorded differs",))
 
 
 def _causes(before: Point, after: Point, root: Path) -> Iterator[tuple[Cause, str]]:
@@ -188,11 +196,13 @@ def _code(before: Point, after: Point, root: Path) -> Iterator[str]:
         if not then or not now:
             continue
         what = "the harness" if key == "project" else "the pair's files"
+        is_one = after.environment.get("root", now) == after.environment.get("project", now)
         if then["commit"] != now["commit"]:
-            listed = git_in("history", root, "diff", "--name-only", then["commit"], now["commit"], "--", *paths)
+            folder = root if is_one or key == "root" else PROJECT_ROOT
+            listed = git_in("history", folder, "diff", "--name-only", then["commit"], now["commit"], "--", *paths)
             names = listed.stdout.split()
             if listed.returncode:
-                yield f"commit {then['commit'][:10]} to {now['commit'][:10]}, of which this checkout cannot tell the difference"
+                yield f"{what}: commit {then['commit'][:10]} to {now['commit'][:10]}, of which this checkout cannot tell the difference"
             elif names:
                 yield f"{what} changed from {then['commit'][:10]} to {now['commit'][:10]}: {', '.join(names[:3])}"
         elif then["dirty"] or now["dirty"]:
@@ -258,7 +268,7 @@ def lines_of_series(series: Series) -> list[tuple[str, ...]]:
         (
             point.run.started[:16].replace("T", " "),
             speedup_text(point.speedup) if point.speedup else "",
-            point.commit,
+            commits_text(point.environment).removeprefix("commit "),
             point.driver,
             point.machine,
             change.sentence if change else "",

@@ -185,6 +185,8 @@ def remarks(row: PairResult, *, everything: bool = False) -> list[str]:
         clauses = notes_of(timing)
         if (verdict := row.verdicts.get(shape)) and (everything or _says_more(verdict)):
             clauses.append(verdict_text(verdict))
+        elif everything and shape in row.ungated:
+            clauses.append(f"not gated: {row.ungated[shape]}")
         found += [f"{row.target}{at_shape(shape)}: {clause}" for clause in clauses]
     if everything:
         found += [f"{row.target}: {line}" for line in [*filter(None, [compilation_text(row)]), *predicted_lines(row)]] + _proof_remarks(row)
@@ -325,17 +327,25 @@ def checkout_text(saved: dict[str, Any]) -> str:
     return commit_text(commit_name(Source.model_validate(saved)))
 
 
+def commits_text(environment: dict[str, Any]) -> str:
+    """`commit 6cb8b42039`; where the pairs lie in a repository of their own, `harness 6cb8b42039; pairs 945bced4d2`; "" outside of any."""
+    harness = environment.get("project")
+    pairs = environment.get("root", harness)
+    if harness == pairs:
+        return f"commit {checkout_text(harness)}" if harness else ""
+    told = f"pairs {checkout_text(pairs) if pairs else 'without a commit'}"
+    return f"harness {checkout_text(harness)}; {told}" if harness else told
+
+
 def machine_text(environment: dict[str, Any]) -> str:
-    """The machine that an `description.Machine`, as saved in run.json, describes: GPUs or CPU, versions, commit."""
+    """The machine that an `description.Machine`, as saved in run.json, describes: GPUs or CPU, versions, commits."""
     gpus = Counter(f"{gpu['name']} (driver {gpu['driver']})" for gpu in environment.get("gpus", ()))
     parts = [f"{count} x {name}" if count > 1 else name for name, count in gpus.items()] or ["no GPU"]
     if "cpu" in environment:
         parts.append(f"{environment['cpu']}, {environment['cores']} cores")
     packages = environment.get("packages", {})
     parts += [f"{name} {packages[name]}" for name in ("torch", "triton") if name in packages]
-    if source := environment.get("project"):
-        parts.append(f"commit {checkout_text(source)}")
-    return "; ".join(parts)
+    return "; ".join(filter(None, [*parts, commits_text(environment)]))
 
 
 def settings_text(run: Run) -> str:

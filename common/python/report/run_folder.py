@@ -17,7 +17,16 @@ from common.python.report.html import html
 from common.python.report.tables import junit, markdown
 from common.python.results import Document, Metrics, PairResult, Run, SideMetrics
 from common.python.settings import Settings
-from common.python.storage import document_text, fills_disk, keep_room, make_folder, read_document, runs_folder, write_whole
+from common.python.storage import (
+    document_text,
+    fills_disk,
+    keep_room,
+    make_folder,
+    make_runs_folder,
+    read_document,
+    runs_folder,
+    write_whole,
+)
 
 RUN_FILE = "run.json"
 METRICS_FILE = "metrics.json"
@@ -256,7 +265,7 @@ def load(path: Path) -> tuple[Run, tuple[PairResult, ...]]:
 
 
 def _fresh_folder(base: Path, run_id: str) -> Path:
-    make_folder(base)
+    make_runs_folder(base)
     number = 1
     while True:
         path = base / (run_id if number == 1 else f"{run_id}_{number}")
@@ -277,11 +286,11 @@ def _same_settings(path: Path, saved: Run, settings: Settings) -> None:
                 f"{path}: found {'no' if name in now else 'a'} setting {name}; expected those of this release, to resume it"
             )
         if now[name] != saved.settings[name]:
-            found, expected = (_typed(name, settings.get(name)) for settings in (now, saved.settings))
+            found, expected = (typed(name, settings.get(name)) for settings in (now, saved.settings))
             raise BenchmarkError(f"--resume with {found}; expected {expected}, which made the rows of {path}")
 
 
-def _typed(name: str, value: object) -> str:
+def typed(name: str, value: object) -> str:
     """A setting as it is typed; one that is off, or that a run does not know, as `no --flag`."""
     flag = name if name == "command" else f"--{name.replace('_', '-')}"
     if value in (None, False, [], {}):

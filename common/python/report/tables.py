@@ -38,6 +38,7 @@ from common.python.report.rows import (
     unreached,
     verdict_text,
 )
+from common.python.report.ungated import exit_reason
 from common.python.results import Interval, PairResult, PairTiming, Run, Spread, VerdictKind
 from common.python.wording import (
     at_shape,
@@ -439,6 +440,7 @@ def junit(run: Run, rows: Sequence[PairResult]) -> str:
         ET.SubElement(_case(suite, target), "error", type="INTERRUPTED", message="the run ended before this target was done")
     if run.exit_code and not suite.findall(".//failure") and not suite.findall(".//error"):
         name, why = _CODES.get(run.exit_code, ("FAILED", "the run did not succeed"))
+        why = exit_reason(run.exit_code, rows) or why
         ET.SubElement(_case(suite, "benchmark_cli:exit_code"), "error", type=name, message=f"exit code {run.exit_code}: {why}")
     for attribute, kind in (("tests", "testcase"), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         suite.set(attribute, str(len(suite.findall(f".//{kind}"))))
@@ -451,7 +453,7 @@ def junit(run: Run, rows: Sequence[PairResult]) -> str:
 
 _CODES: dict[int, tuple[str, str]] = {
     ExitCode.INCONCLUSIVE: ("INCONCLUSIVE", "a verdict is INCONCLUSIVE, which --fail-on fails"),
-    ExitCode.NOTHING_MEASURED: ("NOTHING_MEASURED", "no target passed, or with --require-expectations none was gated"),
+    ExitCode.NOTHING_MEASURED: ("NOTHING_MEASURED", "nothing was gated"),
     ExitCode.UNFIT: ("UNFIT", "a device throttled"),
     ExitCode.FULL_DISK: ("FULL_DISK", "a file found no room on the disk"),
     **dict.fromkeys((ExitCode.INTERRUPTED, ExitCode.TERMINATED, ExitCode.HUNG_UP), ("INTERRUPTED", "the run was interrupted")),

@@ -223,7 +223,7 @@ def _plan(
     side_directives = {side: _directives_of(selection.pair.sides[side], settings.root) for side in selection.sides}
     if settings.against:  # both sides are the optimized one: nothing in them separates the two
         side_directives = {side: replace(directives, proves=()) for side, directives in side_directives.items()}
-    if not (settings.kwargs or settings.sweep):  # the numbers of equations are of the pair's own shapes
+    if not (settings.kwargs or settings.sweep or settings.against):  # equations are of the pair's own shapes and sides
         require_predictions(selection.pair.workload, selection.pair.sides, described.timed)
     here: Literal["cuda", "cpu"] = "cpu" if described.place == "host" else device
     ranks, only_checked = choose_ranks(selection.pair.workload, described.ranks, settings.ranks, here, len(machine.gpus))
@@ -360,11 +360,11 @@ def uses_meshes(path: Path) -> bool:
 def _directives_of(path: Path, root: Path) -> Directives:
     directives = read_directives(path)
     try:
+        if path.suffix == ".py":
+            with_imports(path)
         for need in directives.needs:
             parse_need(need)
         read_claims(path, directives)
-        if path.suffix == ".py":
-            with_imports(path)  # which is Python, or says so before anything is run
     except BenchmarkError as error:
         raise BenchmarkError(_in_file(path, root, str(error))) from error
     return directives

@@ -13,6 +13,7 @@ import torch
 from common import Spec, Workload, compare, measure
 from common.python.api import one_process
 from common.python.api.compare import NotMeasured
+from common.python.api.functions import label_of, name_of
 from common.python.api.one_process import widened
 from common.python.api.result import Speedup
 from common.python.errors import BenchmarkError, Status
@@ -41,10 +42,20 @@ def few_units(monkeypatch):
 @pytest.fixture
 def sums(tmp_path, monkeypatch):
     """A module of somebody else's, outside the tree."""
-    (tmp_path / "somebodys_sums.py").write_text(Path(__file__).with_name("sums.py").read_text())
-    monkeypatch.syspath_prepend(tmp_path)
-    yield importlib.import_module("somebodys_sums")
-    del sys.modules["somebodys_sums"]
+    yield from somebodys("sums", tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def held(tmp_path, monkeypatch):
+    """A module that holds compiled functions and the like."""
+    yield from somebodys("held", tmp_path, monkeypatch)
+
+
+def somebodys(name, folder, monkeypatch):
+    (folder / f"somebodys_{name}.py").write_text(Path(__file__).with_name(f"{name}.py").read_text())
+    monkeypatch.syspath_prepend(folder)
+    yield importlib.import_module(f"somebodys_{name}")
+    del sys.modules[f"somebodys_{name}"]
 
 
 def test_functions_that_have_a_name_run_in_fresh_processes(sums):
@@ -58,7 +69,7 @@ def test_functions_that_have_a_name_run_in_fresh_processes(sums):
     assert "\n" not in repr(result)
     page = result._repr_html_()
     assert page.count("<circle") == 2 * len(result.units)
-    assert "the reference is slow in float64" in page
+    assert "the reference is the first function, slow, in float64" in page
     assert next(iter(result.row.timings.values())).shape == {"rows": 48}
 
 
@@ -93,13 +104,83 @@ def test_a_wrong_function_has_no_time(sums, by_name):
     assert "functions.py" not in told.value.reason
 
 
+@pytest.mark.parametrize("by_name", [True, False])
+def test_a_wrong_result_says_what_the_reference_is_where_none_was_given(sums, by_name):
+    functions = [sums.wrong, sums.fast] if by_name else [lambda x: x.sum(dim=1) * 1.01, lambda x: x.sum(dim=1)]
+    first, second = ("wrong", "fast") if by_name else ("<lambda> (1)", "<lambda> (2)")
+    with pytest.raises(NotMeasured) as told:
+        compare(*functions, inputs=sums.draw, **LOOSE)
+    assert told.value.reason.startswith(second)
+    assert told.value.reason.endswith(f"; the reference is the first function, {first}, in float64, as none was given")
+    with pytest.raises(NotMeasured) as told:
+        compare(*functions, inputs=sums.draw, reference=sums.fast, **LOOSE)
+    assert told.value.reason.startswith(first)
+    assert "the reference is" not in told.value.reason
+
+
+def test_what_is_printed_says_what_checks_and_interval_do_not_cover(sums):
+    drawn = compare(sums.slow, sums.fast, inputs=sums.draw, reference=sums.fast, **LOOSE)
+    assert (str(drawn), drawn.caveats) == (repr(drawn), ()), "nothing is to be said"
+    given = measure(lambda x: x + 1, inputs=torch.ones(64), device="cpu")
+    first, *notes = str(given).splitlines()
+    assert first == repr(given)
+    assert [note.partition(",")[0].partition(":")[0] for note in notes] == ["  note"] * 3
+    assert "timed in one process, as no other process can import <lambda>: " in notes[0]
+    assert "inputs are the same in every call" in notes[1]
+    assert "the reference is <lambda> in float64" in notes[2]
+    assert max(map(len, notes)) < 140
+
+
+def test_an_object_is_found_by_the_attribute_that_holds_it(held, monkeypatch):
+    names = ("total", "compiled", "_twice", "at_once")
+    assert [name_of(getattr(held, each)) for each in names] == [f"somebodys_held:{each}" for each in names]
+    assert (name_of(held.layer), name_of(held.scaled)) == ("", ""), "their weights are others in each process"
+    assert (label_of(held.layer), label_of(held.scaled)) == ("layer", "scaled")
+    later = torch.compile(held.total, backend="eager")
+    monkeypatch.setattr(held, "later", later, raising=False)
+    assert name_of(later) == "", "the module's file does not have it"
+    assert (label_of(3), label_of(torch.relu), name_of(torch.relu)) == ("int", "relu", "torch:relu")
+
+
+@pytest.mark.slow
+def test_a_compiled_function_of_a_module_has_its_own_name_and_fresh_processes(held):
+    result = compare(held.total, held.compiled, inputs=held.draw, **LOOSE)
+    assert (result.how, result.names) == ("fresh processes", ("total", "compiled"))
+    with pytest.raises(NotMeasured, match=r"^WRONG_RESULT: at_once"):
+        compare(held.doubled, held.at_once, inputs=held.draw, **LOOSE)
+
+
+def test_what_a_fresh_process_would_replace_is_timed_in_this_one(held, monkeypatch):
+    monkeypatch.setattr(held, "doubled", torch.compile(held.total, backend="eager"))
+    assert name_of(held.doubled) == "somebodys_held:doubled", "where another process finds the file's own"
+    result = compare(held.total, held.doubled, inputs=held.draw, **LOOSE)
+    assert result.how == "one process"
+    assert "another process finds another object as somebodys_held:doubled" in result.caveats[0]
+
+
+def test_names_are_those_of_the_result(sums):
+    result = compare(lambda x: x.sum(dim=1), sums.fast, inputs=sums.draw, names=("before", "after"), **LOOSE)
+    assert (result.names, set(result.times_ns)) == (("before", "after"), {"before", "after"})
+    assert repr(result).startswith("after is ")
+    assert "can import before: " in str(result)
+    assert measure(sums.fast, inputs=sums.draw, names=["sum"], **LOOSE).names == ("sum",)
+
+
+@pytest.mark.parametrize("names", [("one",), ("a", "b", "c"), ("same", "same"), "ab", ("a", ""), ("a", "two\nlines"), ("a", 3), None])
+def test_names_are_one_text_for_each_function(names):
+    with pytest.raises(BenchmarkError, match=r"^found names=.*; expected one text for each function, no two the same, as names="):
+        compare(abs, abs, inputs=3, names=names)
+
+
 def test_a_function_that_remembers_is_told_so():
     answers = {}
 
     def remembers(x):
         return answers.setdefault(x.shape, x.sum(dim=1)).clone()
 
-    with pytest.raises(NotMeasured, match=r"this is the answer to the inputs of another call, of seed .*: step does not read its input x$"):
+    with pytest.raises(
+        NotMeasured, match=r"this is the answer to the inputs of another call, of seed .*: step does not read its input x; "
+    ):
         compare(lambda x: x.sum(dim=1), remembers, inputs=lambda rand: {"x": rand.normal(64, 64)}, **LOOSE)
 
 
@@ -155,6 +236,7 @@ def test_one_side_of_a_target_is_timed_alone_in_a_root_of_ones_own(tmp_path):
         (lambda: measure(3), "measure: found int for a function; expected measure"),
         (lambda: measure("ch01:gemm", inputs=3), "ch01:gemm: found inputs=; expected it in the workload of the target"),
         (lambda: measure("ch01:gemm", devise="cpu"), "found devise=; expected device="),
+        (lambda: compare("ch01:gemm", names=("a", "b")), "ch01:gemm: found names=; expected it with functions only"),
         (lambda: measure(abs, inputs=3, root="kernels"), "found root=; expected it with a target only"),
         (lambda: compare(workload_of(1)), r"found a Workload for a function; expected compare\(f, g, inputs=WORKLOAD\), or its target"),
     ],
@@ -230,3 +312,4 @@ def test_pytest_has_a_fixture_and_holds_what_was_stored(sums, tmp_path, scratch)
     (tmp_path / "expected.json").write_text(stored.replace('"low": ', '"low": 99'))
     second = pytest_here("test_mine.py::test_fast")
     assert "REGRESSED: fast is " in second.stdout, second.stdout
+    assert "  note: the reference is the first function, slow, in float64" in second.stdout

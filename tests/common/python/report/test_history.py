@@ -1,13 +1,17 @@
 """A row over time: where it moved, what else changed is told with its evidence."""
 
 import json
+from subprocess import CompletedProcess
 
 import pytest
 
 from common.python.errors import BenchmarkError
+from common.python.project import PROJECT_ROOT
+from common.python.report import history as report_history
 from common.python.report.history import as_json, history, lines_of_series, page
 from common.python.report.run_folder import METRICS_FILE, RUN_FILE
 from common.python.results import Metrics, Spread
+from common.python.settings import Settings
 from common.python.storage import document_text
 from tests.common.python.pairs.test_sources_revisions import git
 from tests.support.factories import a_recorded_timing, a_row, a_run, recorded_units
@@ -18,18 +22,20 @@ GPU = {"name": "NVIDIA H200", "uuid": "GPU-11111111-2222", "driver": "580.1", "i
 
 def environment(commit="a" * 40, dirty=False, gpu=GPU, **changes):
     source = {"commit": commit, "dirty": dirty}
-    return {"gpus": [gpu], "packages": {"torch": "2.11"}, "project": source, "root": source, **changes}
+    return {"gpus": [gpu], "packages": {"torch": "2.11"}, "project": source, "root": source} | changes
 
 
 @pytest.fixture
 def keep(tmp_path):
     """Keeps a run of one row with a speedup; the clock is that of its SMs in MHz."""
 
-    def kept(day, ratio, clock=1980.0, target="ch07:transpose", **changes):
+    def kept(day, ratio, clock=1980.0, target="ch07:transpose", settings=None, **changes):
         spread = Spread(minimum=clock, median=clock, mean=clock, maximum=clock)
         timing = a_recorded_timing(units=recorded_units(ratio, count=12, seed=day), device="cuda")
         timing = timing.model_copy(update={"telemetry": timing.telemetry.model_copy(update={"sm_clock_mhz": spread})})
-        run = a_run().model_copy(update={"environment": environment(**changes), "started": f"2026-01-{day:02d}T10:00:00"})
+        run = a_run(settings and Settings(**settings)).model_copy(
+            update={"environment": environment(**changes), "started": f"2026-01-{day:02d}T10:00:00"}
+        )
         folder = tmp_path / "runs" / f"day_{day}"
         folder.mkdir(parents=True)
         (folder / RUN_FILE).write_text(document_text(run))
@@ -53,8 +59,12 @@ def changes(runs, root):
         ({"gpu": GPU | {"uuid": "GPU-99999999-2222"}}, "machine", "machine: NVIDIA H200 GPU-11111111 to NVIDIA H200 GPU-99999999"),
         ({"clock": 1500.0}, "clock", "clock: SM clock 1980 to 1500 MHz"),
         ({"dirty": True}, "code", "code: the pair's files may differ: there were changes that no commit has"),
-        ({"commit": "b" * 40}, "code", f"code: commit {'a' * 10} to {'b' * 10}, of which this checkout cannot tell the difference"),
-        ({}, "noise", "nothing recorded differs"),
+        (
+            {"commit": "b" * 40},
+            "code",
+            f"code: the pair's files: commit {'a' * 10} to {'b' * 10}, of which this checkout cannot tell the difference",
+        ),
+        ({}, "unknown", "nothing recorded differs"),
     ],
 )
 def test_where_it_moved_the_cause_is_told(keep, tmp_path, changed, cause, evidence):
@@ -78,9 +88,50 @@ def test_a_commit_that_changed_none_of_its_files_is_no_cause(keep, tmp_path):
     for day, (ratio, commit) in enumerate(zip((2.0, 1.8, 1.6), commits, strict=True), start=1):
         runs = keep(day, ratio, commit=commit)
     _, page_only, side_too = changes(runs, tmp_path)
-    assert page_only == ("noise", ("nothing recorded differs",))
+    assert page_only == ("unknown", ("nothing recorded differs",))
     assert side_too[0] == "code"
     assert side_too[1][0].endswith("ch07/optimized_transpose.cu")
+
+
+def test_runs_that_asked_another_question_are_series_of_their_own(keep, tmp_path):
+    asked = [{"against": "HEAD"}, {"kwargs": {"n": "64", "m": "2"}}, {"sustained": True}, {"cold_start": True}, {"ranks": 2}, {"seed": 3}]
+    for day, settings in enumerate([None, *asked, {"kwargs": {"m": "2", "n": "64"}}], start=1):
+        runs = keep(day, 2.0 - day / 10, settings=settings)
+    found, _ = history(runs, "ch07:transpose", tmp_path)
+
+    assert {series.name: [point.run.started[8:10] for point in series.points] for series in found} == {
+        "ch07:transpose": ["01", "07"],
+        "ch07:transpose --against HEAD": ["02"],
+        "ch07:transpose --kwargs m=2 n=64": ["03", "08"],
+        "ch07:transpose --sustained": ["04"],
+        "ch07:transpose --cold-start": ["05"],
+        "ch07:transpose --ranks 2": ["06"],
+    }
+
+
+def test_where_the_pairs_lie_in_a_repository_of_their_own_both_commits_are_told(keep, tmp_path):
+    harness, pairs = ({"commit": letter * 40, "dirty": False} for letter in "ab")
+    keep(1, 2.0, project=harness, root=pairs)
+    keep(2, 2.0, project=harness, root=None)
+    (series,), _ = history(keep(3, 2.0), "ch07:transpose", tmp_path)
+
+    assert [line[2] for line in lines_of_series(series)] == [
+        f"harness {'a' * 10}; pairs {'b' * 10}",
+        f"harness {'a' * 10}; pairs without a commit",
+        "a" * 10,
+    ]
+    assert [point["commit"] for point in as_json([series])[0]["points"]] == ["b" * 10, "", "a" * 10]
+
+
+def test_a_change_of_the_harness_is_looked_for_in_its_own_repository(keep, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(report_history, "git_in", lambda flag, folder, *words: asked.append(folder) or CompletedProcess(words, 1, "", ""))
+    pairs = {"commit": "c" * 40, "dirty": False}
+    keep(1, 2.0, commit="a" * 40, root=pairs)
+    found = changes(keep(2, 1.8, commit="b" * 40, root=pairs), tmp_path)
+
+    assert asked == [PROJECT_ROOT]
+    assert found[1][1][0] == f"code: the harness: commit {'a' * 10} to {'b' * 10}, of which this checkout cannot tell the difference"
 
 
 def test_what_did_not_move_is_noise(keep, tmp_path):

@@ -98,6 +98,11 @@ def test_the_machine_is_one_line():
     assert machine_text(MACHINE) == "NVIDIA H200 (driver 580.1); Some CPU, 2 cores; torch 2.13.0; commit 0123456789 with changes"
     assert machine_text(MACHINE | {"gpus": MACHINE["gpus"] * 2}).startswith("2 x NVIDIA H200 (driver 580.1); ")
     assert machine_text({}) == "no GPU"
+    pairs = {"root": {"commit": "fedcba98765432", "dirty": False}}
+    assert machine_text(MACHINE | pairs).endswith("; harness 0123456789 with changes; pairs fedcba9876")
+    assert machine_text(MACHINE | {"root": None}).endswith("; harness 0123456789 with changes; pairs without a commit")
+    assert machine_text(MACHINE | {"root": MACHINE["project"]}).endswith("; commit 0123456789 with changes")
+    assert machine_text(pairs) == "no GPU; pairs fedcba9876"
 
 
 def test_only_settings_that_were_chosen_are_told():

@@ -9,12 +9,14 @@ import jsonschema
 import pytest
 
 from common.python.errors import BenchmarkError, ExitCode, Status
+from common.python.machine.description import describe_machine
 from common.python.project import PROJECT_ROOT
 from common.python.report import run_folder
 from common.python.report.run_folder import RunFolder, folder_of, load, write_reports
 from common.python.results import DOCUMENTS
 from common.python.settings import Settings
 from common.python.storage import write_whole
+from tests.common.python.pairs.test_sources_revisions import git
 from tests.support.factories import a_failure, a_row, a_run, a_timing
 
 
@@ -258,6 +260,26 @@ def test_two_runs_of_one_second_get_two_folders(tmp_path):
 
     assert ids == ["20260102_030405", "20260102_030405_2", "20260102_030405_3"]
     assert all((tmp_path / "artifacts" / each).is_dir() for each in ids)
+
+
+def test_a_folder_of_runs_that_is_made_leaves_a_clean_checkout_clean(tmp_path):
+    git(tmp_path, "init", "-q")
+    (tmp_path / "workload_add.py").write_text("")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "first")
+    for _ in range(2):
+        folder = RunFolder.create(Settings(root=tmp_path), "20260102_030405")
+        a_finished_run(folder)
+
+    assert folder.path == tmp_path / "artifacts/20260102_030405_2"
+    assert describe_machine(tmp_path).root.dirty is False
+
+
+def test_a_folder_of_runs_that_was_there_stays_as_it_was(tmp_path):
+    (tmp_path / "artifacts").mkdir()
+    RunFolder.create(Settings(root=tmp_path), "20260102_030405")
+
+    assert [path.name for path in (tmp_path / "artifacts").iterdir()] == ["20260102_030405"]
 
 
 @pytest.mark.parametrize("exists", [True, False])

@@ -421,6 +421,7 @@ def test_a_run_in_which_nothing_could_be_gated_is_no_success_where_that_was_requ
     outcome = run_here(root, tmp_path / "run", iterations=1, warmup=0, require_expectations=True)
     assert outcome.rows[0].status is Status.PASSED
     assert outcome.exit_code is ExitCode.NOTHING_MEASURED
+    assert outcome.rows[0].ungated == {"cpu": "a CPU's time is never gated"}
 
 
 def test_the_settings_are_saved_whole(everything):

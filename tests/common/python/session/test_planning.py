@@ -10,11 +10,14 @@ from common.python.errors import BenchmarkError
 from common.python.machine.description import Gpu, Machine
 from common.python.pairs.directives import Directives
 from common.python.pairs.discovery import discover
+from common.python.pairs.scaffold import new_pair
+from common.python.pairs.sources import against, checkout
 from common.python.pairs.targets import select
 from common.python.processes.messages import Probed
 from common.python.session import planning
 from common.python.session.planning import choose_device, make_plans
 from common.python.settings import Device, Settings
+from tests.common.python.pairs.test_sources_revisions import git
 from tests.support.commands import BASELINE, FIELDS, OPTIMIZED, write_pair
 from tests.support.plans import a_plan
 
@@ -27,9 +30,9 @@ CUDA = "// Side.\nLAUNCH(const float* x, float* y, int n, cudaStream_t stream) {
 
 @pytest.fixture
 def plans(server, tmp_path):
-    def made(*targets, machine=WITHOUT_GPU, **choices):
+    def made(*targets, machine=WITHOUT_GPU, selections=(), **choices):
         settings = Settings(root=tmp_path, **choices)
-        selections = select(discover(tmp_path), targets).selections
+        selections = selections or select(discover(tmp_path), targets).selections
         return make_plans(selections, settings, machine, server, tmp_path / "logs")
 
     return made
@@ -223,6 +226,20 @@ def test_against_another_revision_no_rung_of_a_ladder_is_timed(plans, tmp_path):
     assert [plan.sides for plan in plans("demo:double", against="HEAD")] == [("baseline", "optimized")]
 
 
+def test_against_another_revision_what_is_predicted_of_the_pair_is_not_held_to_its_sides(plans, tmp_path):
+    """The baseline is then the optimized side of a past whose lines are the same, and a ladder's rungs and library are no sides."""
+    new_pair(discover(tmp_path), "demo:sums", cuda=False)
+    optimized = tmp_path / "demo/optimized_sums.py"
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-qm", "first")
+    optimized.write_text(with_line(optimized.read_text(), "predicts: library = 0.5 x baseline"))
+    with checkout(tmp_path, "HEAD") as past:
+        selections, _ = against(select(discover(tmp_path), []).selections, past)
+        (plan,) = plans(against="HEAD", selections=selections)
+    assert plan.timed == {"cpu": {"rows": 1024, "cols": 1024}}
+
+
 # --- why a row is skipped
 
 
@@ -406,11 +423,11 @@ def test_a_file_that_does_not_parse_is_named(plans, tmp_path):
         plans()
 
 
-def test_a_side_that_does_not_parse_is_one_sentence_with_its_file_and_line(plans, on_a_gpu, tmp_path):
-    write_pair(tmp_path, optimized=OPTIMIZED + "x = (\n")
-    for planned in (plans, on_a_gpu):
-        with pytest.raises(BenchmarkError, match=r"^demo/optimized_double\.py:6: '\(' was never closed; expected Python$"):
-            planned()
+@pytest.mark.parametrize("on", ["plans", "on_a_gpu"])
+def test_a_side_that_does_not_parse_is_named_with_its_line(request, tmp_path, on):
+    write_pair(tmp_path, optimized=OPTIMIZED + "x = (1\n")
+    with pytest.raises(BenchmarkError, match=r"^demo/optimized_double\.py:\d+: '\(' was never closed; expected Python$"):
+        request.getfixturevalue(on)()
 
 
 def test_so_is_a_file_that_a_side_imports(plans, tmp_path):

@@ -1,0 +1,61 @@
+"""Why a run that had to gate something exits 5 is one sentence, the same wherever the run speaks."""
+
+import pytest
+
+from common.python.errors import ExitCode, Status
+from common.python.report.documents import outcome_of
+from common.python.report.tables import junit
+from common.python.report.ungated import exit_reason
+from tests.common.python.report.test_terminal import shown
+from tests.support.factories import a_change, a_failure, a_row, a_run, a_timing, a_verdict
+
+CPU = a_row("mine:softmax", timings={"cpu": a_timing(device="cpu")}, ungated={"cpu": "a CPU's time is never gated"})
+CPU_SAID = (
+    "nothing was gated: mine:softmax @cpu: a CPU's time is never gated; "
+    "the gate needs a GPU, and on a CPU there is pytest's --gpu-expectations"
+)
+
+
+def new(target):
+    return a_row(target, verdicts={"default": a_verdict("NEW", "not gated: nothing is expected of it on B200 yet")})
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([CPU], CPU_SAID),
+        (
+            [new(f"ch07:{name}") for name in "abcde"],
+            "nothing was gated: ch07:a, ch07:b, ch07:c and 2 more: nothing is expected of it on B200 yet",
+        ),
+        ([a_row("ch10:flash", timings={})], "nothing was gated: ch10:flash: it was not timed"),
+        ([a_row("ch10:old")], "nothing was gated: ch10:old: it has no verdict"),
+        ([a_failure(Status.SKIPPED)], "no target passed (1 target: 1 SKIPPED)"),
+        ([], "no target passed (no target was run)"),
+    ],
+)
+def test_the_reason_names_targets_and_why(rows, reason):
+    assert exit_reason(ExitCode.NOTHING_MEASURED, rows) == reason
+
+
+@pytest.mark.parametrize("code", [None, ExitCode.GOOD, ExitCode.REGRESSION])
+def test_another_exit_code_is_explained_by_its_rows(code):
+    assert exit_reason(code, [CPU]) == ""
+
+
+def test_it_is_the_last_line_and_in_every_document():
+    run = a_run(exit_code=5)
+
+    assert shown([CPU], 140, exit_code=5).rstrip().splitlines()[-1] == f"exit 5: {CPU_SAID}"
+    assert outcome_of(run, [CPU], run.root, ExitCode.NOTHING_MEASURED).exit_reason == CPU_SAID
+    assert f"exit code 5: {CPU_SAID}" in junit(run, [CPU])
+    assert outcome_of(run, [CPU], run.root, ExitCode.GOOD).exit_reason == ""
+
+
+def test_verbose_lists_every_timing_without_a_verdict():
+    gated = a_row("ch07:same", verdicts={"default": a_verdict("SAME", changes={"speedup": a_change("SAME")})})
+    said = shown([CPU, gated], 140, verbose=True)
+
+    assert "mine:softmax @cpu: not gated: a CPU's time is never gated" in said
+    assert "ch07:same: not gated" not in said
+    assert "not gated" not in shown([CPU, gated], 140)
