@@ -110,7 +110,7 @@ def accept(row: PairResult, plan: Plan, standards: Standards, run: Run, machine:
         band = standards.band_to_accept(plan, timing)
         why_not = standards.refuses(plan, shape) or refusal(timing, band)
         if why_not or ratio is None:
-            notes.append(f"{shape} is not accepted: {why_not}")
+            notes.append(f"@{shape} is not accepted: {why_not}")
             continue
         expected = expectation_of(row, timing, ratio, provenance_of(run, machine, timing))
         wide = too_wide_rungs(timing, band)

@@ -181,7 +181,7 @@ def test_a_cpu_is_never_gated_and_never_accepted(bench, root):
     bench.machine = bench.machine.model_copy(update={"gpus": ()})
 
     assert bench.run("--accept-regressions", measured=[{"units": recorded_units(2.0, count=24)}]) == ExitCode.GOOD
-    assert "cpu is not accepted: a CPU's time is never gated" in bench.said
+    assert "@cpu is not accepted: a CPU's time is never gated" in bench.said
     assert not list(root.rglob("expectations_*.json"))
 
 
@@ -194,7 +194,7 @@ def test_a_cpu_is_never_gated_and_never_accepted(bench, root):
 )
 def test_what_is_too_uncertain_is_not_accepted(bench, root, units, why_not):
     assert bench.run("--accept-regressions", measured=[{"units": units}]) == ExitCode.GOOD
-    assert "default is not accepted: found " in bench.said
+    assert "@default is not accepted: found " in bench.said
     assert why_not in bench.said
     assert not list(root.rglob("expectations_*.json"))
 
