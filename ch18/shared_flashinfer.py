@@ -11,7 +11,8 @@ def decoder(q, keys, values, table, lengths):
     counts = (lengths + page - 1) // page
     starts = torch.nn.functional.pad(counts.cumsum(0, dtype=torch.int32), (1, 0))
     own = torch.arange(table.shape[1], device=q.device) < counts[:, None]
-    wrapper = BatchDecodeWithPagedKVCacheWrapper(torch.empty(1 << 27, dtype=torch.uint8, device=q.device), kv_layout="NHD")
+    space = torch.empty(1 << 27, dtype=torch.uint8, device=q.device)
+    wrapper = BatchDecodeWithPagedKVCacheWrapper(space, kv_layout="NHD", use_tensor_cores=True)
     last = (lengths - 1) % page + 1
     wrapper.plan(starts, table[own], last, heads, kv_heads, dim, page, q_data_type=q.dtype, kv_data_type=keys.dtype)
     return lambda: wrapper.run(q, (keys, values))
