@@ -12,6 +12,7 @@ from common.python.results import Interval
 
 _COLOURS = ("#b5460f", "#0b62a4", "#3d7d2f", "#7a3fa0")
 _WIDE, _HIGH, _LEFT, _TOP, _GAP = 190, 220, 52, 66, 66  # pixels: a panel, and what stands around it
+_LETTER = 6.7  # pixels: a digit of font size 12
 
 
 @dataclass(frozen=True)
@@ -56,9 +57,9 @@ def picture(title: str, across: Across, sides: Sequence[str], panels: Sequence[P
         parts.append(f'<text x="{x + 30}" y="42">{escape(side)}</text>')
     for number, panel in enumerate(panels):
         parts += _drawn(panel, across, sides, _LEFT + number * (_WIDE + _GAP))
-    end = f'<text x="{width / 2:g}" y="{bottom + 40}" text-anchor="middle">{escape(across.words)}; bars: 95 % intervals</text>'
+    end = f'<text x="{width / 2:g}" y="{bottom + 46}" text-anchor="middle">{escape(across.words)}; bars: 95 % intervals</text>'
     head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {bottom + 52}" font-family="sans-serif" font-size="12" fill="#222">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {bottom + 58}" font-family="sans-serif" font-size="12" fill="#222">'
     )
     return "\n".join([head, '<rect width="100%" height="100%" fill="white"/>', *parts, end, "</svg>"]) + "\n"
 
@@ -72,8 +73,12 @@ def _drawn(panel: Panel, across: Across, sides: Sequence[str], left: int) -> Ite
         yield f'<path d="M{left} {at}H{right}" stroke="{pen}" stroke-width="0.5"/>'
         yield f'<text x="{left - 6}" y="{at + 4}" text-anchor="end">{tick:.10g}{panel.unit}</text>'
     yield f'<rect x="{left}" y="{_TOP}" width="{_WIDE}" height="{_HIGH}" fill="none" stroke="#888"/>'
+    ends = [float(left - _WIDE)] * 2  # of the last label in each of two rows
     for place, label in across.ticks:
-        yield f'<text x="{_over(across.axis, place, left)}" y="{bottom + 16}" text-anchor="middle">{escape(label)}</text>'
+        at, half = _over(across.axis, place, left), _LETTER * len(label) / 2 + 2
+        row = 0 if at - half >= ends[0] or at - half < ends[1] else 1
+        ends[row] = at + half
+        yield f'<text x="{at}" y="{bottom + 16 + 13 * row}" text-anchor="middle">{escape(label)}</text>'
     for number, side in enumerate(sides):
         if side not in panel.lines:
             continue

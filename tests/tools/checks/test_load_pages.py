@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -208,3 +209,13 @@ def test_a_file_of_another_model_or_of_no_loads_is_named(chapter, tmp_path, caps
     (chapter / "loads_h100.json").write_text(json.dumps({"schema_version": 1, "gpu": "h100", "pairs": {"transpose": {}}}))
     assert pages.main([], chapter.parent) == ExitCode.USAGE
     assert "loads_h100.json: " in capsys.readouterr().err
+
+
+def test_labels_of_near_loads_do_not_cover_each_other(chapter, tmp_path):
+    kept(chapter, a_run(tmp_path / "a.json", 0.5, 1.0, 1.05, 1.1))
+    svg = load_picture("x", load_records(chapter)["transpose"]["h200"])
+    labels = re.findall(r'<text x="([\d.]+)" y="([\d.]+)" text-anchor="middle">([\d.]+)</text>', svg)[:4]  # of the first panel
+    assert [label for _, _, label in labels] == ["0.5", "1", "1.05", "1.1"]
+    for row in {y for _, y, _ in labels}:
+        spans = [(float(x) - 3 * len(label), float(x) + 3 * len(label)) for x, y, label in labels if y == row]
+        assert all(end <= start for (_, end), (start, _) in pairwise(spans))
