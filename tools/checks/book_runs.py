@@ -91,7 +91,7 @@ def run(command: str, root: Path, limit: float) -> tuple[str, float, str]:
     with tempfile.TemporaryDirectory() as scratch:
         folder, log = Path(scratch, "run"), Path(scratch, "log")
         binaries = shlex.quote(str(Path(sys.executable).parent))
-        paths = f'export PATH={binaries}:"$PATH" PYTHONPATH={shlex.quote(str(root))}'
+        paths = f'export PATH={binaries}:"$PATH" PYTHONPATH={shlex.quote(str(root))}"${{PYTHONPATH:+:$PYTHONPATH}}"'
         began = time.monotonic()
         with (
             log.open("w", encoding="utf-8") as output,

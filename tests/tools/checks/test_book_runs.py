@@ -61,3 +61,10 @@ def test_each_line_of_the_record_is_of_a_command_of_the_book():
 
 def test_without_a_record_there_is_no_table(tmp_path):
     assert section(record_of(tmp_path)) == ""
+
+
+def test_a_command_finds_the_tree_first_and_what_the_caller_has(root, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+    assert book_runs.run("echo $PYTHONPATH", root, 60.0)[2] == f"{root}:/elsewhere"
+    monkeypatch.delenv("PYTHONPATH")
+    assert book_runs.run("echo $PYTHONPATH", root, 60.0)[2] == str(root)
