@@ -277,7 +277,7 @@ class _Steps:
     def _suite(self, command: str, until: float) -> tuple[int, str]:
         settings = _settings(self.request, command, self.targets, self.folder)
         if not math.isinf(until):
-            settings = settings.model_copy(update={"suite_timeout": until - time.monotonic()})
+            settings = settings.model_copy(update={"suite_timeout": round(until - time.monotonic(), 1)})
         with Progress(self.console) as progress:
             outcome = run_suite(settings, progress)
         print_results(outcome.rows, outcome.run, self.console)
