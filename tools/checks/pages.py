@@ -1,4 +1,4 @@
-"""Writes each chapter's tables, measured values and RESULTS.md, and the page of predictions, from what was measured; or checks them."""
+"""Writes each chapter's tables, measured values and RESULTS.md, and the pages of predictions and repeated runs; or checks them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from pathlib import Path
 
 from common.python.command import exit_with
 from common.python.project import PROJECT_ROOT
+from tools.campaign.repeats import read_repeats
+from tools.checks import repeat_page
 from tools.checks.load_pages import load_pictures
 from tools.checks.measured_pairs import README, pairs_by_folder
 from tools.checks.measured_values import filled
@@ -38,6 +40,11 @@ def rewritten(root: Path) -> dict[Path, str]:
     if (root / PAGE.parent).is_dir():
         predicted = dots(known.values())
         found |= {root / PAGE: prediction_page(predicted, root), root / PICTURE: prediction_picture(predicted)}
+        repeats = read_repeats(root)
+        found |= {
+            root / repeat_page.PAGE: repeat_page.repeat_page(repeats, root),
+            root / repeat_page.PICTURE: repeat_page.repeat_picture(repeats),
+        }
     return found
 
 
