@@ -16,6 +16,7 @@ import socket
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
@@ -70,6 +71,8 @@ def serve_forks(connection: Connection) -> None:
     seal()  # made here, once, every child has it before it imports a side
     gc.freeze()  # what is here stays: the collection before a timed block, 0.1 s of torch's objects, need not look at it
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    # Python 3.12 warns of threads. Those here are OpenBLAS's, which NumPy starts: it ends them before a fork.
+    warnings.filterwarnings("ignore", r"This process \(pid=\d+\) is multi-threaded, use of fork", DeprecationWarning)
     roles: dict[int, str] = {}
     server = os.getpid()
     while True:
