@@ -128,10 +128,10 @@ class Prediction:
 
     def model_for(self, shape: Mapping[str, object]) -> str:
         """The one model that a literal figure is of; "" for what any model's card, or none, is enough to work out."""
-        if self.model:
-            return self.model
         is_of_any = self.is_counter or self.unit == "bytes" or self.figure == ERROR or self.over
-        return "" if is_of_any or self.names - shape.keys() else DEFAULT_MODEL
+        if self.names - shape.keys():
+            return ""
+        return self.model or ("" if is_of_any else DEFAULT_MODEL)
 
     def require_arithmetic(self, shape: Mapping[str, object]) -> None:
         """Raise BenchmarkError, naming the line, if the two sides of the equation differ by more than TOLERANCE.
