@@ -24,6 +24,7 @@ CELL = 60
 """The most characters of a cell, as it is shown: of a link its text counts."""
 IDEA_WORDS = 12
 NOT_ACCEPTED = "not accepted"
+GLOSSARY = Path("common/docs/glossary.md")
 _CUT = "…"
 _HEADING = re.compile(r"^#{2,6} +(.+?) *#*$", re.MULTILINE)
 
@@ -42,6 +43,8 @@ def tables(pairs: Iterable[MeasuredPair], readme: str, root: Path) -> str:
     body = [row for measured in pairs for row in _pair_rows(measured, links, converted)]
     ladders = [ladder(measured, converted) for measured in pairs if measured.steps]
     ending = "Times with intervals, library, proofs and where each was measured: [RESULTS.md](RESULTS.md)."
+    if (root / GLOSSARY).is_file():
+        ending += f" Words: [glossary]({os.path.relpath(root / GLOSSARY, pairs[0].pair.workload.parent)}#what-a-result-says)."
     return "\n\n".join([rows(COLUMNS, body), *ladders, ending])
 
 
