@@ -128,9 +128,9 @@ class Prediction:
 
     def model_for(self, shape: Mapping[str, object]) -> str:
         """The one model that a literal figure is of; "" for what any model's card, or none, is enough to work out."""
-        is_of_any = self.is_counter or self.unit == "bytes" or self.figure == ERROR or self.over
-        if self.names - shape.keys():
+        if self.names - shape.keys() or (self.unit == "bytes" and self.expression):
             return ""
+        is_of_any = self.is_counter or self.unit == "bytes" or self.figure == ERROR or self.over
         return self.model or ("" if is_of_any else DEFAULT_MODEL)
 
     def require_arithmetic(self, shape: Mapping[str, object]) -> None:

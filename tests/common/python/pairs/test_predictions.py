@@ -94,6 +94,8 @@ def test_an_equation_is_of_any_model_where_it_names_a_constant_and_a_literal_tim
     assert read(": baseline 2 us = 8 * rows * cols / 4e12 on h100").model_for(SHAPE) == "h100"
     assert read(": baseline 2 us = 8 * rows * cols / 4e12").model_for(SHAPE) == "h200"
     assert read(": baseline peak_bytes 8e6 = 8 * rows * cols").model_for(SHAPE) == ""
+    assert read(": baseline peak_bytes 8e6 = 8 * rows * cols on h100").model_for(SHAPE) == ""  # bytes are the same on any
+    assert read(": baseline peak_bytes 8e6 on h100").model_for(SHAPE) == "h100"
     assert read(": counter a = 0.5 x baseline").model_for(SHAPE) == ""
 
 
