@@ -87,6 +87,13 @@ def test_the_cell_has_the_ratio_of_the_equations_and_what_missed(told, terms, ce
     assert told(*terms)[0] == cell
 
 
+def test_a_ratio_that_is_of_another_model_alone_is_shown_with_it(chapter, told):
+    optimized = chapter / "optimized_transpose.cu"
+    both = "predicts: baseline 3 ms on h100\n// predicts: optimized 1 ms on h100"
+    optimized.write_text(optimized.read_text().replace(f"predicts: {EQUATION}", both))
+    assert told(a_term("optimized", None, None, why="it is of the H100 alone"))[0] == "3x on H100"
+
+
 def test_a_ratio_that_no_equation_has_is_that_of_the_expects_line(chapter, told):
     optimized = chapter / "optimized_transpose.cu"
     optimized.write_text(optimized.read_text().replace("// proves", "// expects: 2x, guessed\n// proves", 1))
