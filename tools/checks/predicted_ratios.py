@@ -152,8 +152,9 @@ def prediction_cell(measured: MeasuredPair, shape: str) -> str:
     ratios = {model: _headline(found) for model, found in terms.items()}
     if not any(ratios.values()):
         cell = _expected_cell(measured, shape)
-        is_first = shape == next(iter(_shapes_of(measured)), shape)
-        return written_ratio(measured) if cell == SEE_RESULTS and is_first else cell
+        if cell == SEE_RESULTS and shape == next(iter(_shapes_of(measured)), shape):
+            return written_ratio(measured)
+        return cell if cell != SEE_RESULTS or any(terms.values()) else "none"
     texts = {model: f"{'guess ' if ratio.is_guess else ''}{ratio_text(ratio.predicted or 0.0)}" for model, ratio in ratios.items() if ratio}
     is_one = len(set(texts.values())) == 1 and len(texts) == len(terms)  # of a model without equations nothing is predicted
     told = next(iter(texts.values())) if is_one else ", ".join(f"{key_text(model)} {text}" for model, text in texts.items())

@@ -94,6 +94,13 @@ def test_a_ratio_that_is_of_another_model_alone_is_shown_with_it(chapter, told):
     assert told(a_term("optimized", None, None, why="it is of the H100 alone"))[0] == "3x on H100"
 
 
+def test_of_a_further_shape_without_a_line_nothing_was_predicted(chapter, told):
+    keep_expectations(chapter / "expectations_h200.json", "transpose", {"wide": an_expectation(2.0)})
+    told()
+    rows = [line.split(" | ")[2] for line in (chapter / "README.md").read_text().splitlines() if "transpose @wide" in line]
+    assert rows == ["none"]
+
+
 def test_a_ratio_that_no_equation_has_is_that_of_the_expects_line(chapter, told):
     optimized = chapter / "optimized_transpose.cu"
     optimized.write_text(optimized.read_text().replace("// proves", "// expects: 2x, guessed\n// proves", 1))
