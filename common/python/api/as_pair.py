@@ -6,7 +6,8 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from contextlib import suppress
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import torch
 from common.python.api.functions import (
     Question,
     bound,
+    described,
     found,
     has_mark,
     mark_of,
@@ -25,6 +27,7 @@ from common.python.api.functions import (
     search_path,
     specs_of,
 )
+from common.python.api.interpreted import interpreted_launches, may_interpret
 from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import look_also_in
 from common.python.errors import BenchmarkError
@@ -62,6 +65,14 @@ def prepare(**given):
 '''
 
 
+@dataclass(frozen=True)
+class Noted:
+    """What a fresh process found: the inputs, in words, and which functions ran a Triton kernel in its interpreter."""
+
+    inputs: Mapping[str, str]
+    interpreted: tuple[str, ...]
+
+
 class Replaced(BenchmarkError):
     """A module's attribute was set from elsewhere, so that another process finds another object there."""
 
@@ -73,17 +84,20 @@ def without_name(functions: Mapping[str, Callable[..., Any]], question: Question
     return [name for name, each in asked.items() if isinstance(each, Workload) or (callable(each) and not name_of(each))]
 
 
-def write_pair(root: Path, functions: Sequence[Callable[..., Any]], question: Question, *, device: str) -> None:
-    """Write one or two functions as a pair under `root`; what they return is found out in a process of its own, on `device`.
+def write_pair(root: Path, functions: Mapping[str, Callable[..., Any]], question: Question, *, device: str) -> Noted:
+    """Write one or two functions, by what they are called, as a pair under `root`.
+
+    What they are called with, and return, is found out in a process of its own, on `device`.
 
     Raises BenchmarkError if a function cannot be called with the inputs, Replaced if that process finds another in its place.
     """
     folder = root / FOLDER
     folder.mkdir(parents=True)
-    names = [name_of(each) for each in functions]
-    asked = [*functions, *(each for each in (question.inputs, question.reference, question.work) if callable(each))]
+    names = [name_of(each) for each in functions.values()]
+    asked = [*functions.values(), *(each for each in (question.inputs, question.reference, question.work) if callable(each))]
     path = [each for each in search_path() if each != str(folder)]
-    stated = {each.name: getattr(question, each.name) for each in fields(question)} | {"first": names[0]}
+    stated = {each.name: getattr(question, each.name) for each in fields(question)}
+    stated["functions"] = dict(zip(functions, names, strict=True))
     stated["marks"] = {name_of(each): mark_of(each) for each in asked if not own_name_of(each)}
     for key in ("inputs", "reference", "work"):
         stated[key] = {"name": name_of(stated[key])} if callable(stated[key]) else stated[key]
@@ -94,10 +108,10 @@ def write_pair(root: Path, functions: Sequence[Callable[..., Any]], question: Qu
     (folder / f"workload_{PAIR}.py").write_text(_WORKLOAD.format(functions=" and ".join(names), path=path), encoding="utf-8")
     for side, name in zip(("baseline", "optimized"), (names[0], names[-1]), strict=True):
         (folder / f"{side}_{PAIR}.py").write_text(_SIDE.format(name=name, path=path), encoding="utf-8")
-    _find_outputs(folder, path, device)
+    return _find_outputs(folder, path, device)
 
 
-def _find_outputs(folder: Path, path: Sequence[str], device: str) -> None:
+def _find_outputs(folder: Path, path: Sequence[str], device: str) -> Noted:
     """Have a fresh process call the first function once and note what it returns."""
     program = f"from common.python.api.as_pair import note_outputs; note_outputs({str(folder)!r}, {list(path)!r}, {device!r})"
     done = subprocess.run(
@@ -107,31 +121,47 @@ def _find_outputs(folder: Path, path: Sequence[str], device: str) -> None:
         last = (done.stderr.strip().splitlines() or ["found no message"])[-1]
         if last.startswith(replaced := f"{Replaced.__module__}.{Replaced.__name__}: "):
             raise Replaced(last.removeprefix(replaced))
-        raise BenchmarkError(f"{_read(folder)['first']}: {last.removeprefix('common.python.errors.BenchmarkError: ')}")
+        sentence = last.removeprefix("common.python.errors.BenchmarkError: ")
+        raise BenchmarkError(sentence if sentence != last else f"{_first(folder)[1]}: {last}")
+    noted = json.loads((folder / _OUTPUTS_FILE).read_text(encoding="utf-8"))
+    return Noted(noted["inputs"], tuple(noted["interpreted"]))
 
 
 def note_outputs(folder: str, path: Sequence[str], device: str) -> None:
-    """Call the first function of the pair in `folder` and write shapes and dtypes of what it returns beside it."""
+    """Call the first function of the pair in `folder`; write beside it what it was called with and returns, and who used an interpreter.
+
+    The others are called too where Triton has its interpreter: what they raise then is told when they are checked.
+    """
     look_also_in(path)
     stated = _read(Path(folder))
     if others := [name for name, mark in stated["marks"].items() if not has_mark(name, mark)]:
         raise Replaced(others[0])
     question = _question(Path(folder))
-    first = found(stated["first"])
+    functions = {name: found(place) for name, place in stated["functions"].items()}
+    name, first = next(iter(functions.items()))
     workload = question.workload(first, {"out": Spec((1,), torch.float32)})
     inputs = Inputs(workload, workload.timed_shapes["default"], 1, torch.device(device), Path(folder))
-    specs = specs_of(bound(first, inputs.values, question.shape)(), stated["first"])
+    noted = described(inputs.values)
+    steps = {each: bound(function, inputs.values, question.shape, each) for each, function in functions.items()}
+    with interpreted_launches() as launches:
+        specs = specs_of(steps[name](), name)
+    interpreted = [name] if launches else []
+    for other in [each for each in steps if each != name and may_interpret()]:
+        with suppress(Exception), interpreted_launches() as launches:
+            steps[other]()
+        interpreted += [other] if launches else []
     inputs.remove_files()
-    text = json.dumps({name: [list(spec.shape), str(spec.dtype).removeprefix("torch.")] for name, spec in specs.items()})
+    outputs = {each: [list(spec.shape), str(spec.dtype).removeprefix("torch.")] for each, spec in specs.items()}
+    text = json.dumps({"outputs": outputs, "inputs": noted, "interpreted": interpreted})
     (Path(folder) / _OUTPUTS_FILE).write_text(text, encoding="utf-8")
 
 
 def workload_in(folder: Path) -> Workload:
     """The workload that `write_pair` wrote into `folder`."""
-    stated, question = _read(folder), _question(folder)
-    known = json.loads((folder / _OUTPUTS_FILE).read_text(encoding="utf-8"))
+    question = _question(folder)
+    known = json.loads((folder / _OUTPUTS_FILE).read_text(encoding="utf-8"))["outputs"]
     outputs = {name: Spec(tuple(shape), getattr(torch, dtype)) for name, (shape, dtype) in known.items()}
-    return question.workload(found(stated["first"]), outputs)
+    return question.workload(found(_first(folder)[1]), outputs)
 
 
 def prepared(name: str, given: Mapping[str, Any], folder: Path) -> Callable[[], Any]:
@@ -145,9 +175,15 @@ def _read(folder: Path) -> dict[str, Any]:
     return stated
 
 
+def _first(folder: Path) -> tuple[str, str]:
+    """The first function: what it is called, and where it is found."""
+    called, place = next(iter(_read(folder)["functions"].items()))
+    return called, place
+
+
 def _question(folder: Path) -> Question:
     stated = _read(folder)
-    del stated["first"], stated["marks"]
+    del stated["functions"], stated["marks"]
     for key in ("reference", "work"):
         if isinstance(stated[key], dict) and "name" in stated[key]:
             stated[key] = found(stated[key]["name"])

@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import difflib
+import math
 import secrets
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 import torch
 
-from common.python.api.as_pair import PAIR, TARGET, Replaced, without_name, write_pair
+from common.python.api.as_pair import PAIR, TARGET, Noted, Replaced, without_name, write_pair
 from common.python.api.functions import Question, label_of
-from common.python.api.one_process import floor_percent, time_here, widened
+from common.python.api.one_process import floor_percent, time_here, untimed, widened
 from common.python.api.result import Result, Speedup
 from common.python.errors import BenchmarkError, ExitCode, SideFailure, Status
 from common.python.gate.noise_floor import class_of_units
 from common.python.gate.statistics import speedups_of, times_of
-from common.python.machine.description import describe_machine, lock
+from common.python.machine.description import cpu_model, describe_machine, lock
 from common.python.pairs.discovery import discover
 from common.python.pairs.targets import select
 from common.python.pairs.workload import Cache, Clock, ReferenceIn, Shape, Workload
 from common.python.project import PROJECT_ROOT, default_root
-from common.python.results import BASELINE, OPTIMIZED, PairResult, Run
+from common.python.results import BASELINE, OPTIMIZED, PairResult, PairTiming, Run
 from common.python.run.suite import run_suite
 from common.python.settings import Device, Settings
 
@@ -40,6 +42,15 @@ class NotMeasured(BenchmarkError):
         super().__init__(f"{status}: {reason}")
         self.status = status
         self.reason = reason
+
+
+@dataclass(frozen=True)
+class _Functions:
+    """Functions that were written down as a pair: what they are called, what a process found out about them, what checks do not cover."""
+
+    names: tuple[str, ...]
+    noted: Noted
+    caveats: tuple[str, ...]
 
 
 class _Silent:
@@ -97,7 +108,7 @@ def compare(f: Function | str, g: Function | None = None, **choices: Unpack[Choi
     rtol, atol  |x - y| <= atol + rtol |y|; default: those of torch.testing.assert_close for the outputs' dtype
     names       what the functions are called in the result, as ("eager", "compiled"); default: their own names
     gate        percent of change that counts as none; default: 0.5
-    device      auto, cuda or cpu
+    device      auto, cuda or cpu; on a CPU torch has one thread
     root        the folder of a target; default: this checkout, or the working directory
     wait        seconds to wait for another run that has the machine; default: 600
 
@@ -106,17 +117,13 @@ def compare(f: Function | str, g: Function | None = None, **choices: Unpack[Choi
     `shape`, `clock`, `cache`, `constants`, `in_place` and `reference_in` are a workload's. Functions that can be imported by name run in
     fresh processes, as sides do; lambdas and notebook cells in this one, which the result says, with a wider interval and a wider band.
     An object with another's name, as `torch.compile(f)`, is imported by the name of the module's attribute that holds it.
-    Raises NotMeasured for a function that is wrong or fails, BenchmarkError for a question that cannot be put, UnfitEnvironment.
+    Raises NotMeasured for a function that is wrong or fails, or runs in Triton's interpreter, BenchmarkError for a question that cannot be put, UnfitEnvironment.
     """
-    if isinstance(f, str):
-        if g is not None:
-            raise BenchmarkError(f"compare({f!r}, {_spelt(g)}): found a target and more; expected a target of two sides, alone")
-        return _target(f, choices, of_two=True)
-    _refuse_what_is_no_function("compare", "compare(f, g, inputs=...)", f, *(() if g is None else (g,)))
-    if g is None or choices.get("inputs") is None:
-        missing = "second function" if g is None else "inputs"
-        raise BenchmarkError(f"compare({label_of(f)}): found no {missing}; expected compare(f, g, inputs=...)")
-    return _asked([f, g], choices)
+    __tracebackhide__ = True
+    try:
+        return _compared(f, g, choices)
+    except BenchmarkError as error:
+        raise error.with_traceback(None) from None  # its sentence says all of it, and where in the harness it was found says nothing
 
 
 def measure(f: Function | str, **choices: Unpack[Choices]) -> Result:
@@ -124,6 +131,27 @@ def measure(f: Function | str, **choices: Unpack[Choices]) -> Result:
 
     Takes the keyword arguments of `compare`, and raises what `compare` raises.
     """
+    __tracebackhide__ = True
+    try:
+        return _measured(f, choices)
+    except BenchmarkError as error:
+        raise error.with_traceback(None) from None
+
+
+def _compared(f: Function | str, g: Function | None, choices: Choices) -> Result:
+    if isinstance(f, str):
+        if g is not None:
+            raise BenchmarkError(f"compare({f!r}, {_spelt(g)}): found a target and more; expected a target of two sides, alone")
+        return _target(f, choices, of_two=True)
+    _refuse_what_is_no_function("compare", "compare(f, g, inputs=...)", f, *(() if g is None else (g,)))
+    if g is None or choices.get("inputs") is None:
+        missing = "second function" if g is None else "inputs"
+        given = ", ".join(label_of(each) for each in (f, g) if each is not None)
+        raise BenchmarkError(f"compare({given}): found no {missing}; expected compare(f, g, inputs=...)")
+    return _asked([f, g], choices)
+
+
+def _measured(f: Function | str, choices: Choices) -> Result:
     if isinstance(f, str):
         return _target(f, choices, of_two=False)
     _refuse_what_is_no_function("measure", "measure(f, inputs=...)", f)
@@ -148,12 +176,22 @@ def _spelt(given: object) -> str:
 
 
 def _refuse_unknown(choices: Choices) -> None:
-    """Raises BenchmarkError for a choice that does not exist."""
+    """Raises BenchmarkError for a choice that does not exist, or has a value that it cannot have."""
     known = Choices.__optional_keys__
     if unknown := sorted(choices.keys() - known):
         near = difflib.get_close_matches(unknown[0], known, n=1)
         expected = f"{near[0]}=" if near else f"one of {', '.join(sorted(known))}"
         raise BenchmarkError(f"found {unknown[0]}=; expected {expected}")
+    device: object = choices.get("device", "auto")
+    if not isinstance(device, str) or device not in (each.value for each in Device):
+        raise BenchmarkError(f"found device={device!r}; expected {' or '.join(repr(each.value) for each in Device)}")
+    numbers: dict[str, tuple[object, str]] = {
+        "gate": (choices.get("gate", _GATE), "a change in percent, 0 or more, as gate=0.5"),
+        "wait": (choices.get("wait", _WAIT_S), "seconds, 0 or more, as wait=600"),
+    }
+    for name, (value, expected) in numbers.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+            raise BenchmarkError(f"found {name}={value!r}; expected {expected}")
 
 
 def _question(choices: Choices) -> Question:
@@ -203,12 +241,18 @@ def _timed(functions: Mapping[str, Function], question: Question, chosen: Litera
         try:
             with tempfile.TemporaryDirectory(prefix="compare_") as scratch:
                 root = Path(scratch) / "root"
-                write_pair(root, [*functions.values()], question, device=chosen)
-                target = TARGET if len(functions) > 1 else f"{TARGET}_{BASELINE}"
+                noted = write_pair(root, functions, question, device=chosen)
                 settings = Settings(
-                    targets=(target,), root=root, device=Device(chosen), gate=gate, artifacts_dir=Path(scratch) / "run", wait=wait
+                    command="verify" if noted.interpreted else "run",
+                    targets=(TARGET if len(functions) > 1 else f"{TARGET}_{BASELINE}",),
+                    root=root,
+                    device=Device(chosen),
+                    gate=gate,
+                    artifacts_dir=Path(scratch) / "run",
+                    wait=wait,
                 )
-                return _of_run(settings, tuple(functions), _caveats(functions, question))
+                asked = _Functions(tuple(functions), noted, _caveats(functions, question))
+                return _of_run(settings, asked)
         except Replaced as name:
             why = f"another process finds another object as {name}"
     return _in_one_process(functions, question, chosen, gate, wait, why)
@@ -238,7 +282,20 @@ def _in_one_process(
     if chosen == "cuda" and timed.workload.clock == "device" and not timed.held:
         caveats = (*caveats, "the stream could not be held: the host's launch latency is in the times")
     caveats = (*caveats, *_caveats(functions, question))
-    return Result(names, times, speedup, "one process", chosen, timed.units, notes=caveats, caveats=caveats)
+    return Result(
+        names,
+        times,
+        speedup,
+        "one process",
+        chosen,
+        timed.units,
+        notes=caveats,
+        caveats=caveats,
+        inputs=timed.inputs,
+        machine=gpus[0].name if gpus else cpu_model(),
+        clock=timed.workload.clock if chosen == "cuda" else "host",
+        cache=timed.workload.cache,
+    )
 
 
 def _target(target: str, choices: Choices, *, of_two: bool) -> Result:
@@ -263,11 +320,12 @@ def _target(target: str, choices: Choices, *, of_two: bool) -> Result:
             artifacts_dir=Path(scratch) / "run",
             wait=choices.get("wait", _WAIT_S),
         )
-        return _of_run(settings, (), ())
+        return _of_run(settings, None)
 
 
-def _of_run(settings: Settings, names: tuple[str, ...], caveats: tuple[str, ...]) -> Result:
-    """The result of a run of one pair; the functions have `names`, or else the names of their sides."""
+def _of_run(settings: Settings, functions: _Functions | None) -> Result:
+    """The result of a run of one pair; that of `functions`, where they were written down as one."""
+    names, caveats = (functions.names, functions.caveats) if functions else ((), ())
     watcher = _Silent()
     outcome = run_suite(settings, watcher)
     if outcome.exit_code is ExitCode.INTERRUPTED:
@@ -277,6 +335,8 @@ def _of_run(settings: Settings, names: tuple[str, ...], caveats: tuple[str, ...]
     (row,) = outcome.rows
     if row.status is not Status.PASSED:
         raise NotMeasured(row.status, _of_functions(row.reason, names) if names else row.reason)
+    if functions and functions.noted.interpreted:
+        raise NotMeasured(Status.SKIPPED, untimed(functions.noted.interpreted))
     if not row.timings:
         raise NotMeasured(Status.SKIPPED, "; ".join(row.notes) or f"{row.target} was checked, and has no time here")
     timing = next(iter(row.timings.values()))
@@ -296,7 +356,19 @@ def _of_run(settings: Settings, names: tuple[str, ...], caveats: tuple[str, ...]
         (*caveats, *row.notes, *timing.notes),
         row,
         caveats,
+        inputs=functions.noted.inputs if functions else {"target": row.target, **{key: str(each) for key, each in timing.shape.items()}},
+        machine=_machine(outcome.run, timing),
+        clock=timing.clock,
+        cache=timing.cache,
     )
+
+
+def _machine(run: Run, timing: PairTiming) -> str:
+    """The model that a row was timed on; of several ranks also how many of it."""
+    if timing.device == "cpu":
+        return str(run.environment["cpu"])
+    model = str(run.environment["gpus"][0]["name"])
+    return f"{timing.ranks} x {model}" if timing.ranks > 1 else model
 
 
 def _of_functions(reason: str, names: tuple[str, ...]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from common.python.child.sides.inputs import leaves
 from common.python.errors import BenchmarkError
 from common.python.pairs.workload import Cache, Clock, ReferenceIn, Shape, Spec, Workload
 
@@ -119,18 +120,48 @@ def found(name: str) -> Any:
     return thing
 
 
-def bound(function: Callable[..., Any], inputs: Mapping[str, Any], shape: Shape) -> Callable[[], Any]:
-    """`function` with its arguments: by name where its parameters have the inputs' names, else the inputs in their order."""
+def bound(function: Callable[..., Any], inputs: Mapping[str, Any], shape: Shape, name: str = "") -> Callable[[], Any]:
+    """`function` with its arguments: by name where its parameters have the inputs' names, else the inputs in their order.
+
+    Raises BenchmarkError where it takes other arguments; it is called `name` there, or as `label_of` has it.
+    """
     try:
-        parameters = inspect.signature(function).parameters.values()
+        signature = inspect.signature(function)
     except (TypeError, ValueError):  # of torch's own functions
         return partial(function, *inputs.values())
+    parameters = signature.parameters.values()
     named = [each for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
     available = {**shape, **inputs}
     others = [each for each in parameters if each not in named and each.kind is not each.VAR_KEYWORD]
     if not others and all(each.name in available or each.default is not each.empty for each in named):
         return partial(function, **{each.name: available[each.name] for each in named if each.name in available})
+    try:
+        signature.bind(*inputs.values())
+    except TypeError:
+        needed = [
+            each.name for each in parameters if each.default is each.empty and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        ]
+        example = ", ".join(f"{each!r}: ..." for each in needed)
+        raise BenchmarkError(
+            f"{name or label_of(function)} takes {' and '.join(needed) or 'nothing'}: found {_counted(inputs)}; "
+            f"expected inputs to be a dict, as {{{example}}}, or a tuple in that order"
+        ) from None
     return partial(function, *inputs.values())
+
+
+def _counted(inputs: Mapping[str, Any]) -> str:
+    return f"{len(inputs)} input{'' if len(inputs) == 1 else 's'}, {' and '.join(inputs)}" if inputs else "no inputs"
+
+
+def described(inputs: Mapping[str, Any]) -> dict[str, str]:
+    """What functions are called with, by name, in words: dtype and shape of a tensor, a number or a text as it is, else its type."""
+    return {name: _described(value) for name, value in leaves(inputs)}
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}"
+    return repr(value) if isinstance(value, (bool, int, float, str)) else type(value).__name__
 
 
 @dataclass(frozen=True)
@@ -215,7 +246,8 @@ def specs_of(returned: Any, name: str) -> dict[str, Spec]:
     """The outputs in what a function returned. Raises BenchmarkError if that is no tensor and no sequence of tensors."""
     tensors = (returned,) if isinstance(returned, torch.Tensor) else returned
     if not isinstance(tensors, (list, tuple)) or not tensors or not all(isinstance(each, torch.Tensor) for each in tensors):
-        raise BenchmarkError(f"{name} returned {type(returned).__name__}; expected a tensor, or a tuple of tensors")
+        found = "None" if returned is None else type(returned).__name__
+        raise BenchmarkError(f"{name} returned {found}; expected a tensor, or a tuple of tensors")
     names = ["out"] if len(tensors) == 1 else [f"out{position}" for position in range(len(tensors))]
     return {key: Spec(tuple(each.shape), each.dtype) for key, each in zip(names, tensors, strict=True)}
 

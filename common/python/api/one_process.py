@@ -9,14 +9,15 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from common.python.api.functions import Question, bound, only_inputs, specs_of
+from common.python.api.functions import Question, bound, described, only_inputs, specs_of
+from common.python.api.interpreted import interpreted_launches
 from common.python.child.device.sampler import Sampler
 from common.python.child.sides.compare import changed, check_placement, compare, poison_free_blocks, snapshot, take_outputs, upcast
 from common.python.child.sides.earlier import live_names, sentence_of, why_wrong
@@ -40,11 +41,12 @@ _WARM_S = 2.0
 
 @dataclass(frozen=True)
 class Timed:
-    """The rounds, and whether the stream was held over all of them."""
+    """The rounds, whether the stream was held over all of them, and what the functions were called with, in words."""
 
     units: tuple[Unit, ...]
     held: bool
     workload: Workload
+    inputs: Mapping[str, str]
 
 
 @dataclass
@@ -59,6 +61,7 @@ class _Function:
     folder: Path
     copies: int = 1
     per_sample: int = 0
+    is_interpreted: bool = False
 
     @property
     def shape(self) -> Shape:
@@ -91,13 +94,16 @@ class _Function:
     def check(self, seed: int) -> None:
         """Hold a call on the inputs of `seed` against the reference. Raises SideFailure."""
         inputs = Inputs(self.workload, self.shape, seed, self.device, self.folder)
-        self.pairs = [(inputs, bound(self.function, inputs.values, dict(self.question.shape) or dict(self.shape)))]
+        self.pairs = [(inputs, bound(self.function, inputs.values, dict(self.question.shape) or dict(self.shape), self.name))]
         for again in (seed, mix(seed, 1)):
             inputs.rewrite(again)
             before = snapshot({name: tensor for name, tensor in inputs.tensors() if not self.workload.may_change(name)})
             expected = self._expected(inputs)
             poison_free_blocks(inputs.answers(), self.device)
-            taken = self.take(self.pairs[0][1]())
+            with interpreted_launches() as launches:
+                returned = self.pairs[0][1]()
+            self.is_interpreted |= bool(launches)
+            taken = self.take(returned)
             self.judge(taken, expected, inputs)
             if edited := changed(before, inputs.tensors()):
                 raise SideFailure(Status.INPUT_MODIFIED, f"{self.name}: changed input {edited[0]}; expected it as it was, or in in_place")
@@ -147,13 +153,19 @@ def shape_here(workload: Workload, device: torch.device) -> Shape:
 
 
 def time_here(functions: Mapping[str, tuple[str, Callable[..., Any]]], question: Question, device: torch.device, seed: int) -> Timed:
-    """Check and time functions, by side with their names, in this process. Raises SideFailure for a wrong one."""
+    """Check and time functions, by side with their names, in this process.
+
+    Raises SideFailure for a wrong one, and for one that is right and has no time here.
+    """
     with tempfile.TemporaryDirectory() as scratch, torch.no_grad():
         folder = Path(scratch)
         workload = _workload(*next(iter(functions.values())), question, device, seed, folder)
         sides = {side: _Function(name, each, question, workload, device, folder) for side, (name, each) in functions.items()}
         for side in sides.values():
             side.check(seed)
+        if interpreted := [side.name for side in sides.values() if side.is_interpreted]:
+            raise SideFailure(Status.SKIPPED, untimed(interpreted))
+        inputs = described(next(iter(sides.values())).pairs[0][0].values)
         units: list[Unit] = []
         held, spent_ns = True, 0.0
         while not _enough(units, spent_ns, len(sides)):
@@ -163,7 +175,12 @@ def time_here(functions: Mapping[str, tuple[str, Callable[..., Any]]], question:
             spent_ns += 1e9 * (time.monotonic() - begin)
             held &= unit_held
             units.append(unit)
-    return Timed(tuple(units), held, workload)
+    return Timed(tuple(units), held, workload, inputs)
+
+
+def untimed(interpreted: Iterable[str]) -> str:
+    """Why functions that Triton's interpreter runs have no time."""
+    return f"{' and '.join(interpreted)} ran in Triton's interpreter, which says nothing of speed: checked here, not timed; expected a GPU"
 
 
 def _workload(name: str, first: Callable[..., Any], question: Question, device: torch.device, seed: int, folder: Path) -> Workload:
@@ -171,7 +188,7 @@ def _workload(name: str, first: Callable[..., Any], question: Question, device: 
         return question.inputs
     drafted = question.workload(first, {"out": Spec((1,), torch.float32)})
     inputs = Inputs(drafted, shape_here(drafted, device), seed, device, folder)
-    returned = bound(first, only_inputs(inputs.values, {}), question.shape)()
+    returned = bound(first, only_inputs(inputs.values, {}), question.shape, name)()
     return question.workload(first, specs_of(returned, name))
 
 

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from common.python.pairs.workload import Cache, Clock
 from common.python.results import BASELINE, OPTIMIZED, Interval, PairResult, Share, Unit
 from common.python.wording import speedup_text, time_text
 
 How = Literal["fresh processes", "one process"]
 SpeedupVerdict = Literal["faster", "slower", "same", "undecided"]
+ON_CPU = "one thread of the CPU"
 _WIDTH, _HEIGHT = 360, 14
 
 
@@ -48,7 +50,8 @@ class Result:
 
     `times_ns` and `shares` (of this machine's ceilings, where `peak` has kept them and `work` is stated) are by the functions' names.
     `how` says whether each function had fresh processes of its own. `caveats` is what checks and interval do not cover; `print` shows it.
-    `notes` are these and all others. `row` is the whole document, where there is one.
+    `notes` are these and all others. `row` is the whole document, where there is one. `inputs` says by name what the functions were called
+    with, as `float32 [1024, 1024]`; of a target its name and its shape. `machine` is the model of the GPU or the CPU.
     """
 
     names: tuple[str, ...]
@@ -61,6 +64,10 @@ class Result:
     notes: tuple[str, ...] = ()
     row: PairResult | None = field(default=None, repr=False)
     caveats: tuple[str, ...] = ()
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    machine: str = ""
+    clock: Clock = "device"
+    cache: Cache = "cold"
 
     @property
     def verdict(self) -> SpeedupVerdict | Literal["timed"]:
@@ -75,7 +82,7 @@ class Result:
 
     def __repr__(self) -> str:
         times = ", ".join(f"{name} {time_text(self.times_ns[name].estimate)}" for name in self.names)
-        place = f"{len(self.units)} rounds in {self.how} on {'a GPU' if self.device == 'cuda' else 'the CPU'}"
+        place = f"{len(self.units)} rounds in {self.how} on {'a GPU' if self.device == 'cuda' else ON_CPU}"
         if self.speedup is None:
             interval = self.times_ns[self.names[0]]
             return f"{times} [{time_text(interval.low)}, {time_text(interval.high)}] ({place})"

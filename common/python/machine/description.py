@@ -105,7 +105,7 @@ def describe_machine(root: Path, nvml: Any = pynvml, variables: Mapping[str, str
     gpus, cuda_driver, notes = _gpus(nvml, variables)
     project = _source(PROJECT_ROOT) if IS_CHECKOUT else None  # a wheel may lie in a checkout of the user's own
     return Machine(
-        cpu=_cpu_model(),
+        cpu=cpu_model(),
         architecture=platform.machine(),
         cores=len(os.sched_getaffinity(0)),
         numa_nodes=max(1, len(list(Path("/sys/devices/system/node").glob("node[0-9]*")))),
@@ -213,7 +213,8 @@ def _visible(gpus: tuple[Gpu, ...], value: str) -> tuple[Gpu, ...]:
 # --- the rest of the machine
 
 
-def _cpu_model() -> str:
+def cpu_model() -> str:
+    """What the CPU is called, or its architecture where the kernel does not tell."""
     found = re.search(r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     return found[1] if found else platform.processor() or platform.machine()
 
@@ -383,6 +384,11 @@ def private_names() -> dict[str, str]:
 def profiler_attached(variables: Mapping[str, str] = os.environ) -> bool:
     """Whether nsys, ncu or compute-sanitizer has started this process, or one that it comes from."""
     return any(variables.get(name) for name in PROFILER_VARIABLES)
+
+
+def asks_for_interpreter(variables: Mapping[str, str] = os.environ) -> bool:
+    """Whether the environment asks Triton to run kernels in its interpreter."""
+    return variables.get("TRITON_INTERPRET", "0").lower() not in ("", "0", "false", "off", "no", "n")
 
 
 def set_compile_environment(*, interpret: bool, caches: Path | None, graphs: Path | None = None, threads: int = 0) -> None:

@@ -117,8 +117,9 @@ def proofs_text(row: PairResult) -> str:
 
 
 def conditions_text(timing: PairTiming) -> str:
-    """What the time is the time of: device, clock, cache state and mode."""
-    return f"{timing.device}, {timing.clock} clock, {timing.cache}, {timing.mode.replace('_', ' ')}"
+    """What the time is the time of: device, clock, cache state and mode; on a CPU torch has one thread, whatever it would have alone."""
+    device = "cpu with one torch thread" if timing.device == "cpu" else timing.device
+    return f"{device}, {timing.clock} clock, {timing.cache}, {timing.mode.replace('_', ' ')}"
 
 
 _STOPPED = {
