@@ -1,5 +1,7 @@
 """Functions of a package outside the tree, as the tests of `compare` have them."""
 
+import torch
+
 
 def draw(rand, rows=32):
     return {"x": rand.normal(rows, 64)}
@@ -18,6 +20,26 @@ def fast(x):
 
 def wrong(x):
     return x.sum(dim=1) * 1.01
+
+
+def nothing(x):
+    """Forgets to return."""
+
+
+def added(a, b):
+    return a + b
+
+
+def bare(rand):
+    return rand.normal(32, 64)
+
+
+def threads(x):
+    return torch.full((32,), float(torch.get_num_threads()))
+
+
+def one(x):
+    return torch.ones(32)
 
 
 def fails(x):

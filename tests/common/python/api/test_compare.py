@@ -1,7 +1,9 @@
 """Functions are timed from Python: in fresh processes by name, in one as they are, and a wrong one has no time."""
 
 import importlib
+import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -17,6 +19,7 @@ from common.python.api.functions import label_of, name_of
 from common.python.api.one_process import widened
 from common.python.api.result import Speedup
 from common.python.errors import BenchmarkError, Status
+from common.python.machine.description import cpu_model
 from common.python.measure import stopping
 from common.python.results import Interval
 
@@ -71,6 +74,7 @@ def test_functions_that_have_a_name_run_in_fresh_processes(sums):
     assert page.count("<circle") == 2 * len(result.units)
     assert "the reference is the first function, slow, in float64" in page
     assert next(iter(result.row.timings.values())).shape == {"rows": 48}
+    assert (result.inputs, result.machine, result.clock) == ({"x": "float32 [48, 64]"}, cpu_model(), "host")
 
 
 def test_lambdas_are_timed_in_this_process_which_the_result_says():
@@ -189,6 +193,66 @@ def test_a_function_that_changes_its_input_has_no_time():
         measure(lambda x: x.add_(1).clone(), reference=lambda x: x + 1, inputs=torch.ones(8), device="cpu")
 
 
+@pytest.mark.parametrize("by_name", [True, False])
+def test_on_a_cpu_torch_has_one_thread_which_the_result_says(sums, by_name):
+    counts = sums.threads if by_name else lambda x: 1 * sums.threads(x)
+    result = measure(counts, inputs=sums.draw, reference=sums.one, device="cpu", names=("counts",))
+    assert result.how == ("fresh processes" if by_name else "one process")
+    assert repr(result).endswith(f"in {result.how} on one thread of the CPU)")
+
+
+INTERPRETED = """
+import torch, triton
+import triton.language as tl
+
+@triton.jit
+def doubled(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n) * FACTOR, mask=at < n)
+
+def by_triton(x):
+    y = torch.empty_like(x)
+    doubled[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), BLOCK=256)
+    return y
+
+def by_torch(x):
+    return 2 * x
+
+def draw(rand):
+    return {"x": rand.normal(1024)}
+"""
+ASK = """
+import kernels
+from common import compare
+from common.python.measure import stopping
+
+stopping.BUDGET_S = 1.0
+g, in_one = GIVEN
+try:
+    print(compare(kernels.by_torch, (lambda x: g(x)) if in_one else g, inputs=kernels.draw, device="cpu", names=("a", "b")).verdict)
+except Exception as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("in_one", [True, False])
+@pytest.mark.parametrize(
+    ("function", "factor", "told"),
+    [
+        ("by_triton", 2, r"SKIPPED: b ran in Triton's interpreter, which says nothing of speed: checked here, not timed; expected a GPU"),
+        ("by_triton", 3, r"WRONG_RESULT: b.*"),
+        ("by_torch", 2, r"same|undecided|faster|slower"),
+    ],
+)
+def test_what_tritons_interpreter_runs_is_checked_and_not_timed(tmp_path, scratch, in_one, function, factor, told):
+    pytest.importorskip("triton")
+    (tmp_path / "kernels.py").write_text(INTERPRETED.replace("FACTOR", str(factor)))
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)]), "TMPDIR": str(scratch), "TRITON_INTERPRET": "1"}
+    program = ASK.replace("GIVEN", f"kernels.{function}, {in_one}")
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=200)
+    assert re.fullmatch(told, done.stdout.strip()), done.stdout + done.stderr
+
+
 def workload_of(n):
     return Workload(
         inputs=lambda rand, n: {"x": rand.normal(n)},
@@ -233,6 +297,11 @@ def test_one_side_of_a_target_is_timed_alone_in_a_root_of_ones_own(tmp_path):
         (lambda: compare("ch01:gem"), "target 'ch01:gem': found nothing of that name; expected one like ch01:gemm"),
         (lambda: compare("ch01:gemm", "ch01:performance"), "found a target and more; expected a target of two sides, alone"),
         (lambda: compare(abs, "ch01:gemm"), "found 'ch01:gemm' for a function; expected compare"),
+        (lambda: measure("ch01:gemm", device="gpu"), "found device='gpu'; expected 'auto' or 'cuda' or 'cpu'"),
+        (lambda: measure(abs, inputs=3, gate=-1), "found gate=-1; expected a change in percent, 0 or more, as gate=0.5"),
+        (lambda: measure(abs, inputs=3, gate="1%"), "found gate='1%'; expected a change in percent, 0 or more"),
+        (lambda: measure(abs, inputs=3, wait=float("nan")), "found wait=nan; expected seconds, 0 or more, as wait=600"),
+        (lambda: compare(abs, max), r"compare\(abs, max\): found no inputs; expected compare\(f, g, inputs=...\)"),
         (lambda: measure(3), "measure: found int for a function; expected measure"),
         (lambda: measure("ch01:gemm", inputs=3), "ch01:gemm: found inputs=; expected it in the workload of the target"),
         (lambda: measure("ch01:gemm", devise="cpu"), "found devise=; expected device="),
@@ -255,12 +324,18 @@ def test_ctrl_c_in_a_run_reaches_who_asked(monkeypatch):
         compare("ch01:basic_benchmark", device="cpu")
 
 
-@pytest.mark.parametrize("asked", ["fails", "nothing", "text", "cuda", "misspelt"])
+@pytest.mark.parametrize("asked", ["fails", "nothing", "text", "cuda", "misspelt", "none", "bare"])
 def test_a_question_that_cannot_be_put_is_one_sentence(sums, asked):
     told = {
         "fails": ((sums.fails, sums.fast), {"inputs": sums.draw}, "somebodys_sums:fails: ValueError: no such thing"),
-        "nothing": ((sums.slow, sums.fast), {}, r"compare\(slow\): found no inputs; expected compare\(f, g, inputs=...\)"),
+        "nothing": ((sums.slow, sums.fast), {}, r"compare\(slow, fast\): found no inputs; expected compare\(f, g, inputs=...\)"),
         "text": ((sums.slow, sums.fast), {"inputs": 3}, "inputs=int; expected a function of rand, "),
+        "none": ((sums.nothing, sums.fast), {"inputs": sums.draw}, r"^nothing returned None; expected a tensor, or a tuple of tensors$"),
+        "bare": (
+            (sums.added, sums.fast),
+            {"inputs": sums.bare},
+            r"^added takes a and b: found 1 input, x0; expected inputs to be a dict, as \{'a': \.\.\., 'b': \.\.\.\}, or a tuple in that order$",
+        ),
         "misspelt": ((sums.slow, sums.fast), {"inputs": sums.draw, "referenec": sums.fast}, "found referenec=; expected reference="),
         "cuda": ((sums.slow, sums.fast), {"inputs": sums.draw, "device": "cuda"}, "device='cuda': found no GPU that torch can use"),
     }
@@ -308,8 +383,8 @@ def test_pytest_has_a_fixture_and_holds_what_was_stored(sums, tmp_path, scratch)
     assert "1 failed, 1 passed" in first.stdout, first.stdout + first.stderr
     assert "slow is 0." in first.stdout
     stored = (tmp_path / "expected.json").read_text()
-    assert "test_mine.py::test_fast 1 on the CPU" in stored
-    (tmp_path / "expected.json").write_text(stored.replace('"low": ', '"low": 99'))
+    assert [*json.loads(stored)["comparisons"]] == ["test_mine.py::test_fast 1"], "of a test that failed nothing is stored"
+    (tmp_path / "expected.json").write_text(re.sub(r'"(estimate|low|high)": ', r'"\1": 99', stored))
     second = pytest_here("test_mine.py::test_fast")
     assert "REGRESSED: fast is " in second.stdout, second.stdout
     assert "  note: the reference is the first function, slow, in float64" in second.stdout

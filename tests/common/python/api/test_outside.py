@@ -73,6 +73,7 @@ def test_a_pytest_file_asks_the_installed_fixture(project):
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
     assert "NotMeasured: WRONG_RESULT: wrong" in done.stdout
     assert "elements are outside rtol=0.0001" in done.stdout
+    assert "common/python" not in done.stdout, "the harness's own lines say nothing of a wrong function"
 
 
 def test_a_notebook_shows_functions_of_a_package_and_a_target(project):
