@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -117,7 +116,7 @@ def _find_outputs(folder: Path, path: Sequence[str], device: str) -> Noted:
     done = subprocess.run(
         [sys.executable, "-P", "-c", program], env=child_environment(PROJECT_ROOT, device), capture_output=True, text=True, check=False
     )
-    if done.returncode:
+    if done.returncode and not (folder / _OUTPUTS_FILE).exists():  # what a later function raised is told when that is checked
         last = (done.stderr.strip().splitlines() or ["found no message"])[-1]
         if last.startswith(replaced := f"{Replaced.__module__}.{Replaced.__name__}: "):
             raise Replaced(last.removeprefix(replaced))
@@ -130,7 +129,7 @@ def _find_outputs(folder: Path, path: Sequence[str], device: str) -> Noted:
 def note_outputs(folder: str, path: Sequence[str], device: str) -> None:
     """Call the first function of the pair in `folder`; write beside it what it was called with and returns, and who used an interpreter.
 
-    The others are called too where Triton has its interpreter: what they raise then is told when they are checked.
+    The other is called too where Triton has its interpreter, once that is written.
     """
     look_also_in(path)
     stated = _read(Path(folder))
@@ -145,15 +144,20 @@ def note_outputs(folder: str, path: Sequence[str], device: str) -> None:
     steps = {each: bound(function, inputs.values, question.shape, each) for each, function in functions.items()}
     with interpreted_launches() as launches:
         specs = specs_of(steps[name](), name)
+    outputs = {each: [list(spec.shape), str(spec.dtype).removeprefix("torch.")] for each, spec in specs.items()}
     interpreted = [name] if launches else []
+
+    def write() -> None:
+        text = json.dumps({"outputs": outputs, "inputs": noted, "interpreted": interpreted})
+        (Path(folder) / _OUTPUTS_FILE).write_text(text, encoding="utf-8")
+
+    write()
     for other in [each for each in steps if each != name and may_interpret()]:
-        with suppress(Exception), interpreted_launches() as launches:
+        with interpreted_launches() as launches:
             steps[other]()
         interpreted += [other] if launches else []
+        write()
     inputs.remove_files()
-    outputs = {each: [list(spec.shape), str(spec.dtype).removeprefix("torch.")] for each, spec in specs.items()}
-    text = json.dumps({"outputs": outputs, "inputs": noted, "interpreted": interpreted})
-    (Path(folder) / _OUTPUTS_FILE).write_text(text, encoding="utf-8")
 
 
 def workload_in(folder: Path) -> Workload:

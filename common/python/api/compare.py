@@ -117,7 +117,8 @@ def compare(f: Function | str, g: Function | None = None, **choices: Unpack[Choi
     `shape`, `clock`, `cache`, `constants`, `in_place` and `reference_in` are a workload's. Functions that can be imported by name run in
     fresh processes, as sides do; lambdas and notebook cells in this one, which the result says, with a wider interval and a wider band.
     An object with another's name, as `torch.compile(f)`, is imported by the name of the module's attribute that holds it.
-    Raises NotMeasured for a function that is wrong or fails, or runs in Triton's interpreter, BenchmarkError for a question that cannot be put, UnfitEnvironment.
+    Raises NotMeasured for a function that is wrong, fails or runs in Triton's interpreter, BenchmarkError for a question that
+    cannot be put, UnfitEnvironment.
     """
     __tracebackhide__ = True
     try:

@@ -218,6 +218,9 @@ def by_triton(x):
 def by_torch(x):
     return 2 * x
 
+def fails(x):
+    raise ValueError("no such thing")
+
 def draw(rand):
     return {"x": rand.normal(1024)}
 """
@@ -241,6 +244,7 @@ except Exception as error:
     [
         ("by_triton", 2, r"SKIPPED: b ran in Triton's interpreter, which says nothing of speed: checked here, not timed; expected a GPU"),
         ("by_triton", 3, r"WRONG_RESULT: b.*"),
+        ("fails", 2, r"CRASHED: b.* ValueError: no such thing.*|no such thing"),
         ("by_torch", 2, r"same|undecided|faster|slower"),
     ],
 )
@@ -334,7 +338,7 @@ def test_a_question_that_cannot_be_put_is_one_sentence(sums, asked):
         "bare": (
             (sums.added, sums.fast),
             {"inputs": sums.bare},
-            r"^added takes a and b: found 1 input, x0; expected inputs to be a dict, as \{'a': \.\.\., 'b': \.\.\.\}, or a tuple in that order$",
+            r"^added takes a and b: found 1 input, x0; expected inputs to be a dict, as \{'a': .*, 'b': .*\}, or a tuple in that order$",
         ),
         "misspelt": ((sums.slow, sums.fast), {"inputs": sums.draw, "referenec": sums.fast}, "found referenec=; expected reference="),
         "cuda": ((sums.slow, sums.fast), {"inputs": sums.draw, "device": "cuda"}, "device='cuda': found no GPU that torch can use"),

@@ -27,9 +27,8 @@ def compare(**changes):
     middle = (told["low"] * told["high"]) ** 0.5
     speedup = Speedup.of(Interval(estimate=middle, low=told["low"], high=told["high"]), 0.5)
     times = {name: Interval(estimate=1e3, low=1e3, high=1e3) for name in told["names"]}
-    return Result(
-        tuple(told["names"]), times, speedup, "fresh processes", "cpu", (), caveats=("a caveat",), inputs=told["inputs"], machine=told["machine"]
-    )
+    names, inputs, machine = tuple(told["names"]), told["inputs"], told["machine"]
+    return Result(names, times, speedup, "fresh processes", "cpu", (), caveats=("a caveat",), inputs=inputs, machine=machine)
 
 
 sys.modules["common.python.api.compare"] = SimpleNamespace(compare=compare)
