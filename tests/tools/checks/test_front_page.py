@@ -142,7 +142,9 @@ def test_the_front_pages_python_runs(monkeypatch, capsys):
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     monkeypatch.chdir(ROOT)
     exec(compile(code, "README.md", "exec"), {})
-    assert re.match(r"softmax is .* as fast as by hand: faster; .*rounds in one process on the CPU\)\n  note: ", capsys.readouterr().out)
+    assert re.match(
+        r"softmax is .* as fast as by hand: faster; .*rounds in one process on one thread of the CPU\)\n  note: ", capsys.readouterr().out
+    )
 
 
 def anchors(text):

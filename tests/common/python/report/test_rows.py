@@ -2,7 +2,16 @@
 
 import pytest
 
-from common.python.report.rows import break_even_text, compilation_text, machine_text, notes_of, remarks, settings_text, span_text
+from common.python.report.rows import (
+    break_even_text,
+    compilation_text,
+    conditions_text,
+    machine_text,
+    notes_of,
+    remarks,
+    settings_text,
+    span_text,
+)
 from common.python.results import Interval, Setup, StopReason
 from common.python.settings import Settings
 from common.python.wording import bytes_text, interval_text, speedup_text, time_text
@@ -92,6 +101,12 @@ def test_what_lowers_certainty_is_said(changes, note):
 
 def test_a_host_clock_hides_no_launch_latency_and_needs_no_note():
     assert notes_of(a_timing(device="cpu", clock="host", launch_latency_hidden=False)) == []
+
+
+def test_conditions_say_that_torch_has_one_thread_on_a_cpu():
+    on_a_cpu = a_timing(device="cpu", clock="host", launch_latency_hidden=False)
+    assert conditions_text(on_a_cpu) == "cpu with one torch thread, host clock, cold, burst"
+    assert conditions_text(a_timing()) == "cuda, device clock, cold, burst"
 
 
 def test_the_machine_is_one_line():
