@@ -18,7 +18,9 @@ from common.python.machine.description import Machine
 from common.python.machine.roofline import with_shares
 from common.python.measure.process_pairs import Measured, Measurement
 from common.python.measure.serving import ServingMeasurement, saturations_in, verify_serving
+from common.python.pairs.changed import changed_files
 from common.python.pairs.predictions import card_for, predictions_of, require_predictions
+from common.python.pairs.revisions import unlike
 from common.python.pairs.sources import same_code
 from common.python.pairs.workload import Shape
 from common.python.processes import messages
@@ -136,11 +138,13 @@ def compute(row: _Row, session: Session, machine: Machine, judging: Judging, sta
         with row.phase("prove"):
             watch_evidence(row.plan, session, machine, row.evidence, watched)
             require_proofs(row)
+        require_past(row, session)
     if row.plan.only_checked:
         raise SideFailure(Status.SKIPPED, row.plan.only_checked)
     if session.settings.measures:
         with row.phase("measure"):
             measure(row, session, judging, standards)
+        require_past(row, session)
 
 
 def serve(row: _Row, session: Session, judging: Judging, standards: Standards) -> None:
@@ -150,10 +154,12 @@ def serve(row: _Row, session: Session, judging: Judging, standards: Standards) -
             for side in row.plan.sides:
                 row.checks[side], row.setups[side] = verify_serving(row.plan, session, traces, side)
         if session.settings.measures:
+            require_past(row, session)
             with row.phase("measure"):
                 traces.saturations |= saturations_in(measured.timing for measured in row.measured.values())
                 for name in row.to_measure(session):
                     row.measured[name] = ServingMeasurement(session, row.plan, name, standards, judging, traces).run()
+            require_past(row, session)
 
 
 def verify(row: _Row, session: Session, judging: Judging) -> None:
@@ -224,6 +230,19 @@ def _setup(built: messages.BuildDone | None, load_s: float, prepared: messages.P
         prepare_s=prepared.seconds,
         first_call_s=checked.first_call_s,
     )
+
+
+def require_past(row: _Row, session: Session) -> None:
+    """Raise SideFailure, UNPROVEN, if the side of --against's revision imported what is not of that: its time would be another's."""
+    past, named = session.past, session.settings.against
+    here = sorted(file for file in session.imported.get(BASELINE, ()) if past and not file.is_relative_to(past.then))
+    if past is None or not here:
+        return
+    changed = changed_files(session.settings.root, past.commit)
+    if wrong := [file for file in here if file.resolve() in changed]:
+        found = f"found that it imports {wrong[0].relative_to(past.now)}, which is not what it was"
+        expected = "expected modules beside it, or of the package or project that holds the root, which are taken from that revision"
+        raise SideFailure(Status.UNPROVEN, f"{row.plan.file(BASELINE).name} at {named}: {found}; {expected}")
 
 
 def require_proofs(row: _Row) -> None:
@@ -320,6 +339,7 @@ def _side_result(row: _Row, session: Session, side: str) -> SideResult:
         peaks.append(measured.peak_memory_bytes.get(side, 0))
     return SideResult(
         file=shown(row.plan.file(side), session),
+        imports=_changed_imports(row, session, side),
         directives=row.plan.side_directives[side].as_text(),
         setup=row.setups.get(side),
         peak_memory_bytes=max(peaks) if peaks and row.plan.device == "cuda" else None,
@@ -327,6 +347,16 @@ def _side_result(row: _Row, session: Session, side: str) -> SideResult:
         profile=row.profiling.of(side),
         checks=tuple(checks),
     )
+
+
+def _changed_imports(row: _Row, session: Session, side: str) -> tuple[str, ...]:
+    """Of --against, the files of the root that this side imported and that are not the other's, as `shown` names them."""
+    past = session.past
+    if past is None or side not in session.imported:
+        return ()
+    changed = {past.as_now(file) if file.is_relative_to(past.then) else file: file for file in session.imported[side]}
+    files = [changed[file] for file in _unlike(session) if file in changed and changed[file] != row.plan.file(side)]
+    return tuple(shown(file, session) for file in files if file.is_relative_to(session.root_of(file)))
 
 
 def idea_of(plan: Plan) -> str:
@@ -390,10 +420,20 @@ def _sanitizer_notes(plan: Plan, session: Session, reason: str) -> tuple[str, ..
 
 
 def _are_alike(plan: Plan, session: Session) -> bool:
-    """Whether the baseline and the optimized side are one library, or the same text."""
+    """Whether the baseline and the optimized side are one library, or the same text; of --against, with all that they imported."""
     files = [plan.file(side) for side in (BASELINE, OPTIMIZED)]
     libraries = [session.builds[str(file)].library for file in files if str(file) in session.builds]
-    return (len(libraries) == len(files) and len(set(libraries)) == 1) or same_code(*files)
+    if len(libraries) == len(files) and len(set(libraries)) == 1:
+        return True
+    if session.past is None:
+        return same_code(*files)
+    return all(side in session.imported for side in (BASELINE, OPTIMIZED)) and not libraries and not _unlike(session)
+
+
+def _unlike(session: Session) -> list[Path]:
+    """Of --against, the project's files that its sides imported, themselves among them, and that differ between the two."""
+    found = [sorted(session.imported.get(side, ())) for side in (BASELINE, OPTIMIZED)]
+    return unlike(session.past, *found) if session.past else []
 
 
 def shown(path: Path, session: Session) -> str:
@@ -402,4 +442,4 @@ def shown(path: Path, session: Session) -> str:
     text = str(path)
     for folder in (str(root), str(PROJECT_ROOT)):
         text = text.removeprefix(folder + "/")
-    return f"{text} at {session.settings.against}" if root == session.past else text
+    return f"{text} at {session.settings.against}" if session.past and root == session.past.root else text

@@ -26,7 +26,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from common.python.child.sides.loader import load_side, load_workload
+from common.python.child.sides.loader import load_side, load_workload, look_back
 from common.python.child.sides.no_data import NoData
 from common.python.processes import messages
 from common.python.processes.messages import Launch, Observed
@@ -208,6 +208,8 @@ def _observe(request: messages.Ahead, device: torch.device, missed: str) -> Obse
     operations = _Operations()
     with _stand_in_for_cuda(request.capability, lambda: StandInGraph(driver, operations)), FakeTensorMode(allow_non_fake_inputs=True):
         workload = load_workload(Path(request.workload))
+        if request.past is not None and Path(request.side).is_relative_to(request.past.then):
+            look_back(request.past)
         side = load_side(Path(request.side), workload, None)
         rand = NoData(device, Path(request.prefix).parent)
         step = side.prepare(workload.inputs_of(rand, request.shape, 0, 1), request.shape)
