@@ -81,6 +81,17 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
     return tree
 
 
+def text_at(root: Path, commit: str, file: str) -> str | None:
+    """The text of a file of `root` as git has it at a commit; None where it has none. Raises UnicodeDecodeError if it is no text."""
+    if not re.fullmatch("[0-9a-f]{40,}", commit):
+        return None
+    try:
+        found = git_in("--against", root, "cat-file", "blob", f"{commit}:./{file}")
+    except BenchmarkError:
+        return None
+    return None if found.returncode else found.stdout
+
+
 def git_in(flag: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """What git says in `folder`, of which it changes nothing. Raises BenchmarkError, naming the flag that asks, if there is no git."""
     command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]
