@@ -94,12 +94,12 @@ def imported(past: Past, before: Mapping[str, ModuleType]) -> list[str]:
 def _forget(is_stale: Callable[[str], bool]) -> None:
     """Have these modules, and what lies in packages among them, imported anew by who asks for them next."""
     stale = {name for name, module in list(sys.modules.items()) if is_stale(_file_of(module))}
-    for name in list(sys.modules):
-        parts = name.split(".")
-        if any(".".join(parts[:count]) in stale for count in range(1, len(parts) + 1)):
-            module, parent = sys.modules.pop(name), sys.modules.get(".".join(parts[:-1]))
-            if parent is not None and vars(parent).get(parts[-1]) is module:
-                delattr(parent, parts[-1])
+    gone = [name for name in sys.modules if any(name == each or name.startswith(f"{each}.") for each in stale)]
+    modules = {name: sys.modules.pop(name) for name in gone}
+    for name, module in modules.items():
+        package, _, last = name.rpartition(".")
+        if package in sys.modules and vars(sys.modules[package]).get(last) is module:  # it would be found there still
+            delattr(sys.modules[package], last)
 
 
 def _file_of(module: object) -> str:

@@ -10,8 +10,8 @@ from common.python.errors import BenchmarkError
 from common.python.machine.description import Gpu, Machine
 from common.python.pairs.directives import Directives
 from common.python.pairs.discovery import discover
-from common.python.pairs.scaffold import new_pair
 from common.python.pairs.revisions import against, checkout
+from common.python.pairs.scaffold import new_pair
 from common.python.pairs.targets import select
 from common.python.processes.messages import Probed
 from common.python.session import planning
