@@ -315,7 +315,7 @@ def _result(row: _Row, session: Session, status: Status, reason: str, seconds: f
         metrics=next((each.metrics for each in measured.values()), {}),
         assets=plan.described.assets,
         notes=(
-            *_notes(plan, session),
+            *_notes(plan, session, status),
             *_of_other_shapes(row, session),
             *(f"{plan.selection.pair.sides[side].name} is left out: {why}" for side, why in plan.left_out.items()),
             *(plan.without_room.values() if plan.timed else ()),
@@ -367,10 +367,10 @@ def idea_of(plan: Plan) -> str:
     return f"a ladder of {len(rungs) + 1} steps; the last: {idea}" if rungs else idea
 
 
-def _notes(plan: Plan, session: Session) -> tuple[str, ...]:
+def _notes(plan: Plan, session: Session, status: Status) -> tuple[str, ...]:
     if plan.serves and session.settings.profiles:
         return ("a serving row is not profiled: its step waits for clients",)
-    if plan.timed and len(plan.sides) > 1 and _are_alike(plan, session):
+    if status is Status.PASSED and plan.timed and len(plan.sides) > 1 and _are_alike(plan, session):
         return ("both sides are the same code: their difference is noise by construction",)
     if not session.settings.measures or plan.timed or plan.skip:
         return ()

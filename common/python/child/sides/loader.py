@@ -63,10 +63,11 @@ def look_back(past: Past) -> None:
     What the workload imported before stays its own. A module that the revision does not have is still found where it is now.
     """
     now, then = str(past.now), str(past.then)
-    own = [folder for folder in sys.path[1:] if _is_of(f"{folder}/", now)]  # the first is the workload's: the side's comes before it
+    first, *others = sys.path  # the workload's folder, before which that of the side will come
+    own = [folder for folder in others if _is_of(f"{folder}/", now)]
     folders = dict.fromkeys([*(then + folder[len(now) :] for folder in own), *map(str, past.folders)])
-    place = sys.path.index(own[0], 1) if own else 1  # so that what comes before the project's folders now still does
-    sys.path[place:place] = [folder for folder in folders if Path(folder).is_dir()]
+    place = others.index(own[0]) if own else 0  # so that what comes before the project's folders now still does
+    sys.path[:] = [*others[:place], *(folder for folder in folders if Path(folder).is_dir()), first, *others[place:]]
     if _is_of(f"{PROJECT_ROOT}/", now):
         common.__path__.insert(0, f"{then}{str(PROJECT_ROOT)[len(now) :]}/common")
     _forget(lambda file: _is_of(file, now) and Path(then + file[len(now) :]).exists())

@@ -46,7 +46,7 @@ def server(place):
 def measured(place, server, tmp_path):
     """A function: the row of a pair whose side imports a helper, which is one text at HEAD and another now."""
 
-    def run(where, then, now, *, late=False, workload_too=False):
+    def run(where, then, now, *, late=False, workload_too=False, moved=""):
         helper, line = PLACES[where]
         results = tmp_path / f"run_{len(list(tmp_path.iterdir()))}"
         shutil.rmtree(place, ignore_errors=True)
@@ -64,7 +64,9 @@ def measured(place, server, tmp_path):
         git(place.parent, "init", "-q", place.name)
         git(place, "add", ".")
         git(place, "commit", "-qm", "first")
-        (place / helper).write_text(now)
+        if moved:
+            (place / helper).rename(place / moved)
+        (place / (moved or helper)).write_text(now)
         outcome = run_here(place / "mine", results, server=server, command="verify", against="HEAD")
         (row,) = outcome.rows
         return row
@@ -107,6 +109,15 @@ def test_sides_that_import_the_same_code_are(measured, where):
     assert [side.imports for side in row.sides.values()] == [(), ()]
 
 
+def test_a_module_that_moved_since_is_found_where_it_was(measured):
+    row = measured("of the project", WRONG, RIGHT, moved="mine/demo/fast.py")
+    assert row.status is Status.WRONG_RESULT
+
+    row = measured("of the project", RIGHT, RIGHT, moved="mine/demo/fast.py")
+    assert row.status is Status.PASSED, row.reason
+    assert row.sides["baseline"].imports == ("fast.py at HEAD",)
+
+
 def test_a_module_that_changed_and_is_not_of_the_project_is_refused_and_one_that_did_not_is_not(measured):
     row = measured("elsewhere", RIGHT, OTHERWISE)
     assert row.status is Status.UNPROVEN
@@ -114,6 +125,8 @@ def test_a_module_that_changed_and_is_not_of_the_project_is_refused_and_one_that
         "optimized_double.py at HEAD: found that it imports other/fast.py, which is not what it was; expected modules beside it, or of "
         "the package or project that holds the root, which are taken from that revision"
     )
+
+    assert ALIKE not in row.notes
 
     row = measured("elsewhere", RIGHT, RIGHT)
     assert row.status is Status.PASSED, row.reason
