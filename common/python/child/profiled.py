@@ -45,6 +45,7 @@ class Child:
         self._job = job
         self._device = torch.device(job.device)
         self._cuda = job.device == "cuda"
+        self._harness = set(sys.modules)
         if self._cuda:
             torch.cuda.set_stream(torch.cuda.Stream())  # as in a worker
 
@@ -108,7 +109,7 @@ class Child:
             look_here(side.past)
         workload = load_workload(Path(side.workload))
         if side.past is not None and Path(side.side).is_relative_to(side.past.then):
-            look_back(side.past)
+            look_back(side.past, self._harness)
         loaded = load_side(Path(side.side), workload, Path(side.library) if side.library else None, self._device)
         folder = Path(self._job.folder, Path(side.label).name)  # files of two sides in one process would have one name
         folder.mkdir(exist_ok=True)

@@ -200,11 +200,12 @@ class Worker:
             reason = f"{side_file.name} or {workload_file.name} changed while the run went on; expected the text that the run began with"
             raise SideFailure(Status.WRONG_RESULT, reason)
         begin = time.perf_counter() - (start_triton() if request.triton else 0.0)  # who runs this side pays for that
+        harness = set(sys.modules)
         workload = load_workload(workload_file)
         self._of_workload = dict(sys.modules)
         if request.past is not None and side_file.is_relative_to(request.past.then):
             before = time.perf_counter()
-            look_back(request.past)
+            look_back(request.past, harness)
             begin += time.perf_counter() - before  # which the other side has not to pay
         side = load_side(side_file, workload, Path(request.library) if request.library else None, device)
         self._maybe_loaded = _Loaded(workload, side, request, device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, cast
@@ -57,10 +57,11 @@ def look_also_in(folders: Iterable[str]) -> None:
     sys.path += [folder for folder in folders if folder not in sys.path]
 
 
-def look_back(past: Past) -> None:
+def look_back(past: Past, harness: Collection[str]) -> None:
     """From here on import what the project has as it was: its folders come before those of now, and what they had is forgotten.
 
-    What the workload imported before stays its own. A module that the revision does not have is still found where it is now.
+    What the workload imported before stays its own, and the modules of `harness` stay what they are. A module that the revision does not
+    have is still found where it is now.
     """
     now, then = str(past.now), str(past.then)
     first, *others = sys.path  # the workload's folder, before which that of the side will come
@@ -70,7 +71,7 @@ def look_back(past: Past) -> None:
     sys.path[:] = [*others[:place], *(folder for folder in folders if Path(folder).is_dir()), first, *others[place:]]
     if _is_of(f"{PROJECT_ROOT}/", now):
         common.__path__.insert(0, f"{then}{str(PROJECT_ROOT)[len(now) :]}/common")
-    _forget(lambda file: _is_of(file, now) and Path(then + file[len(now) :]).exists())
+    _forget(lambda file: _is_of(file, now) and Path(then + file[len(now) :]).exists(), harness)
 
 
 def look_here(past: Past) -> None:
@@ -92,10 +93,10 @@ def imported(past: Past, before: Mapping[str, ModuleType]) -> list[str]:
     return sorted(found)
 
 
-def _forget(is_stale: Callable[[str], bool]) -> None:
+def _forget(is_stale: Callable[[str], bool], kept: Collection[str] = ()) -> None:
     """Have these modules, and what lies in packages among them, imported anew by who asks for them next."""
     stale = {name for name, module in list(sys.modules.items()) if is_stale(_file_of(module))}
-    gone = [name for name in sys.modules if any(name == each or name.startswith(f"{each}.") for each in stale)]
+    gone = [name for name in sys.modules if name not in kept and any(name == each or name.startswith(f"{each}.") for each in stale)]
     modules = {name: sys.modules.pop(name) for name in gone}
     for name, module in modules.items():
         package, _, last = name.rpartition(".")

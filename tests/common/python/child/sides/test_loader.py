@@ -140,9 +140,10 @@ def test_looking_back_and_here_again_changes_what_the_project_is_and_nothing_els
     monkeypatch.setattr(sys, "path", [*sys.path, str(now / "src"), str(installed)])
     past = Past("0" * 40, then / "bench", then, now, (then, then / "src"))
 
+    harness = set(sys.modules)
     first = import_file(now / "bench/workload_x.py")
     before = dict(sys.modules)
-    look_back(past)
+    look_back(past, harness)
     second = import_file(then / "bench/workload_x.py")
     seen = imported(past, before)
     look_here(past)
@@ -155,15 +156,17 @@ def test_looking_back_and_here_again_changes_what_the_project_is_and_nothing_els
 
 
 def test_of_this_project_what_sides_share_is_taken_from_the_revision_and_the_harness_is_not(tmp_path):
-    for name in ("graph.py", "python/errors.py"):
+    tensor_files = importlib.import_module("common.tensor_files")  # which the harness reads inputs with
+    for name in ("graph.py", "tensor_files.py", "python/errors.py"):
         (tmp_path / "common" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "common" / name).write_text("WHEN = 'then'\n")
     past = Past("0" * 40, tmp_path, tmp_path, PROJECT_ROOT, (tmp_path,))
 
-    look_back(past)
+    look_back(past, {*sys.modules} - {"common.graph"})
     graph, errors = importlib.import_module("common.graph"), importlib.import_module("common.python.errors")
     look_here(past)
 
     assert graph.WHEN == "then"
     assert errors.BenchmarkError is BenchmarkError
+    assert importlib.import_module("common.tensor_files") is tensor_files
     assert importlib.import_module("common.graph").__file__ == str(PROJECT_ROOT / "common/graph.py")
