@@ -37,7 +37,7 @@ from common.python.results import PairResult, Run
 from common.python.run.emulating import emulated
 from common.python.run.interruption import Interruption, interruptible
 from common.python.run.options import repeat_command
-from common.python.run.resuming import of_other_gpus, origin_of, require_same_place
+from common.python.run.resuming import of_other_gpus, origin_of, require_same_baseline, require_same_place
 from common.python.session.builds import build_ahead
 from common.python.session.planning import Plan, make_plans
 from common.python.session.session import Session
@@ -109,6 +109,8 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         standards = Standards(settings, machine, plans)
         folder = RunFolder.create(settings, datetime.now().astimezone().strftime("%Y%m%d_%H%M%S"))
         done = _done_before(settings, folder, machine, watcher)
+        commit = request.past.commit if request.past else ""
+        require_same_baseline(folder.path / RUN_FILE, folder.saved.against if folder.saved else "", commit)
         folder.remove_strays()
         ceilings = _ceilings(plans, machine, watcher) if settings.measures else {}
         run = Run(
@@ -119,7 +121,7 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
             noise_percent=standards.noise.percent,
             ceilings={device: kept.model_dump(mode="json") for device, kept in ceilings.items()},
             folders=folder.name_folders(plan.target for plan in plans),
-            against=request.past.commit if request.past else "",
+            against=commit,
             started=folder.saved.started if folder.saved else _now(),
         )
         folder.write_run(run)

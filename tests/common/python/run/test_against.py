@@ -4,12 +4,12 @@ import shutil
 
 import pytest
 
-from common.python.errors import Status
+from common.python.errors import BenchmarkError, Status
 from common.python.machine.description import child_environment
 from common.python.processes.fork_server import ForkServer
 from common.python.project import PROJECT_ROOT, import_folders
 from tests.common.python.pairs.test_revisions import git
-from tests.support.commands import run_here, write_pair
+from tests.support.commands import Watcher, run_here, write_pair
 
 ALIKE = "both sides are the same code: their difference is noise by construction"
 SIDE = "import torch\n{early}\n\ndef prepare(x):\n    {late}y = torch.empty_like(x)\n    return lambda: twice(x, y)\n"
@@ -131,3 +131,22 @@ def test_a_module_that_changed_and_is_not_of_the_project_is_refused_and_one_that
     row = measured("elsewhere", RIGHT, RIGHT)
     assert row.status is Status.PASSED, row.reason
     assert ALIKE in row.notes
+
+
+def test_a_run_is_not_resumed_against_another_commit(place, measured, server, tmp_path):
+    measured("beside", RIGHT, RIGHT)
+    settings = {"server": server, "command": "verify", "against": "base"}
+    git(place, "tag", "base")
+    run_here(place / "mine", tmp_path / "kept", **settings)
+    watcher = Watcher()
+    run_here(place / "mine", tmp_path / "kept", watcher, resume=True, **settings)
+    assert "demo:double is done already" in watcher.notes
+
+    git(place, "tag", "older", "HEAD")
+    git(place, "commit", "-q", "--allow-empty", "-m", "second")
+    git(place, "tag", "-f", "base")
+    git(place, "checkout", "-q", "older")
+    with pytest.raises(
+        BenchmarkError, match=r"^--resume against commit [0-9a-f]{10}; expected [0-9a-f]{10}, which the rows of .* were against"
+    ):
+        run_here(place / "mine", tmp_path / "kept", resume=True, **settings)
