@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -350,13 +351,17 @@ def _side_result(row: _Row, session: Session, side: str) -> SideResult:
 
 
 def _changed_imports(row: _Row, session: Session, side: str) -> tuple[str, ...]:
-    """Of --against, the files of the root that this side imported and that are not the other's, as `shown` names them."""
+    """Of --against, the project's files that this side imported and that are not the other's, by their paths from the root."""
     past = session.past
     if past is None or side not in session.imported:
         return ()
     changed = {past.as_now(file) if file.is_relative_to(past.then) else file: file for file in session.imported[side]}
     files = [changed[file] for file in _unlike(session) if file in changed and changed[file] != row.plan.file(side)]
-    return tuple(shown(file, session) for file in files if file.is_relative_to(session.root_of(file)))
+    of_past = f" at {session.settings.against}"
+    return tuple(
+        f"{os.path.relpath(file, past.root)}{of_past}" if file.is_relative_to(past.then) else os.path.relpath(file, session.settings.root)
+        for file in files
+    )
 
 
 def idea_of(plan: Plan) -> str:

@@ -311,7 +311,7 @@ class SideProfile(Document):
 class SideResult(Document):
     """What is known of one side: where it is, what it cost, how right it was. Peak memory is in bytes.
 
-    `imports` are, with --against, files of the root that it imported and that are not what they are for the other side.
+    `imports` are, with --against, files of the project that it imported and that are not what they are for the other side.
     """
 
     file: FileName
