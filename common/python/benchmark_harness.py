@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,7 +19,9 @@ from common.python.machine.description import Machine
 from common.python.machine.roofline import with_shares
 from common.python.measure.process_pairs import Measured, Measurement
 from common.python.measure.serving import ServingMeasurement, saturations_in, verify_serving
+from common.python.pairs.changed import changed_files
 from common.python.pairs.predictions import card_for, predictions_of, require_predictions
+from common.python.pairs.revisions import unlike
 from common.python.pairs.sources import same_code
 from common.python.pairs.workload import Shape
 from common.python.processes import messages
@@ -136,11 +139,13 @@ def compute(row: _Row, session: Session, machine: Machine, judging: Judging, sta
         with row.phase("prove"):
             watch_evidence(row.plan, session, machine, row.evidence, watched)
             require_proofs(row)
+        require_past(row, session)
     if row.plan.only_checked:
         raise SideFailure(Status.SKIPPED, row.plan.only_checked)
     if session.settings.measures:
         with row.phase("measure"):
             measure(row, session, judging, standards)
+        require_past(row, session)
 
 
 def serve(row: _Row, session: Session, judging: Judging, standards: Standards) -> None:
@@ -150,10 +155,12 @@ def serve(row: _Row, session: Session, judging: Judging, standards: Standards) -
             for side in row.plan.sides:
                 row.checks[side], row.setups[side] = verify_serving(row.plan, session, traces, side)
         if session.settings.measures:
+            require_past(row, session)
             with row.phase("measure"):
                 traces.saturations |= saturations_in(measured.timing for measured in row.measured.values())
                 for name in row.to_measure(session):
                     row.measured[name] = ServingMeasurement(session, row.plan, name, standards, judging, traces).run()
+            require_past(row, session)
 
 
 def verify(row: _Row, session: Session, judging: Judging) -> None:
@@ -226,6 +233,19 @@ def _setup(built: messages.BuildDone | None, load_s: float, prepared: messages.P
     )
 
 
+def require_past(row: _Row, session: Session) -> None:
+    """Raise SideFailure, UNPROVEN, if the side of --against's revision imported what is not of that: its time would be another's."""
+    past, named = session.past, session.settings.against
+    here = sorted(file for file in session.imported.get(BASELINE, ()) if past and not file.is_relative_to(past.then))
+    if past is None or not here:
+        return
+    changed = changed_files(session.settings.root, past.commit)
+    if wrong := [file for file in here if file.resolve() in changed]:
+        found = f"found that it imports {wrong[0].relative_to(past.now)}, which is not what it was"
+        expected = "expected modules beside it, or of the package or project that holds the root, which are taken from that revision"
+        raise SideFailure(Status.UNPROVEN, f"{row.plan.file(BASELINE).name} at {named}: {found}; {expected}")
+
+
 def require_proofs(row: _Row) -> None:
     """Raise SideFailure, UNPROVEN, for the first claim that what is known so far shows to be wrong."""
     for proof in proofs_of(row.plan, row.evidence):
@@ -296,7 +316,7 @@ def _result(row: _Row, session: Session, status: Status, reason: str, seconds: f
         metrics=next((each.metrics for each in measured.values()), {}),
         assets=plan.described.assets,
         notes=(
-            *_notes(plan, session),
+            *_notes(plan, session, status),
             *_of_other_shapes(row, session),
             *(f"{plan.selection.pair.sides[side].name} is left out: {why}" for side, why in plan.left_out.items()),
             *(plan.without_room.values() if plan.timed else ()),
@@ -320,12 +340,27 @@ def _side_result(row: _Row, session: Session, side: str) -> SideResult:
         peaks.append(measured.peak_memory_bytes.get(side, 0))
     return SideResult(
         file=shown(row.plan.file(side), session),
+        imports=_changed_imports(row, session, side),
         directives=row.plan.side_directives[side].as_text(),
         setup=row.setups.get(side),
         peak_memory_bytes=max(peaks) if peaks and row.plan.device == "cuda" else None,
         kernels=tuple(kernel_uses(row.evidence[side])),
         profile=row.profiling.of(side),
         checks=tuple(checks),
+    )
+
+
+def _changed_imports(row: _Row, session: Session, side: str) -> tuple[str, ...]:
+    """Of --against, the project's files that this side imported and that are not the other's, by their paths from the root."""
+    past = session.past
+    if past is None or side not in session.imported:
+        return ()
+    changed = {past.as_now(file) if file.is_relative_to(past.then) else file: file for file in session.imported[side]}
+    files = [changed[file] for file in _unlike(session) if file in changed and changed[file] != row.plan.file(side)]
+    of_past = f" at {session.settings.against}"
+    return tuple(
+        f"{os.path.relpath(file, past.root)}{of_past}" if file.is_relative_to(past.then) else os.path.relpath(file, session.settings.root)
+        for file in files
     )
 
 
@@ -337,10 +372,10 @@ def idea_of(plan: Plan) -> str:
     return f"a ladder of {len(rungs) + 1} steps; the last: {idea}" if rungs else idea
 
 
-def _notes(plan: Plan, session: Session) -> tuple[str, ...]:
+def _notes(plan: Plan, session: Session, status: Status) -> tuple[str, ...]:
     if plan.serves and session.settings.profiles:
         return ("a serving row is not profiled: its step waits for clients",)
-    if plan.timed and len(plan.sides) > 1 and _are_alike(plan, session):
+    if status is Status.PASSED and plan.timed and len(plan.sides) > 1 and _are_alike(plan, session):
         return ("both sides are the same code: their difference is noise by construction",)
     if not session.settings.measures or plan.timed or plan.skip:
         return ()
@@ -390,10 +425,20 @@ def _sanitizer_notes(plan: Plan, session: Session, reason: str) -> tuple[str, ..
 
 
 def _are_alike(plan: Plan, session: Session) -> bool:
-    """Whether the baseline and the optimized side are one library, or the same text."""
+    """Whether the baseline and the optimized side are one library, or the same text; of --against, with all that they imported."""
     files = [plan.file(side) for side in (BASELINE, OPTIMIZED)]
     libraries = [session.builds[str(file)].library for file in files if str(file) in session.builds]
-    return (len(libraries) == len(files) and len(set(libraries)) == 1) or same_code(*files)
+    if len(libraries) == len(files) and len(set(libraries)) == 1:
+        return True
+    if session.past is None:
+        return same_code(*files)
+    return all(side in session.imported for side in (BASELINE, OPTIMIZED)) and not libraries and not _unlike(session)
+
+
+def _unlike(session: Session) -> list[Path]:
+    """Of --against, the project's files that its sides imported, themselves among them, and that differ between the two."""
+    found = [sorted(session.imported.get(side, ())) for side in (BASELINE, OPTIMIZED)]
+    return unlike(session.past, *found) if session.past else []
 
 
 def shown(path: Path, session: Session) -> str:
@@ -402,4 +447,4 @@ def shown(path: Path, session: Session) -> str:
     text = str(path)
     for folder in (str(root), str(PROJECT_ROOT)):
         text = text.removeprefix(folder + "/")
-    return f"{text} at {session.settings.against}" if root == session.past else text
+    return f"{text} at {session.settings.against}" if session.past and root == session.past.root else text

@@ -309,9 +309,13 @@ class SideProfile(Document):
 
 
 class SideResult(Document):
-    """What is known of one side: where it is, what it cost, how right it was. Peak memory is in bytes."""
+    """What is known of one side: where it is, what it cost, how right it was. Peak memory is in bytes.
+
+    `imports` are, with --against, files of the project that it imported and that are not what they are for the other side.
+    """
 
     file: FileName
+    imports: tuple[FileName, ...] = ()
     directives: dict[str, str] = {}
     setup: Setup | None = None
     peak_memory_bytes: int | None = None
@@ -509,7 +513,8 @@ class Run(Document):
 
     `noise_percent` is the machine's A/A floor by class of step, as the gate used it; empty where nobody measured one. `ceilings` holds
     the `MachineCeilings` of each device (cuda, cpu) that rows were held against. `advice` is what a language model, by its name, said of
-    the results, no measurement; `notes` are of the whole run. `folders` names the folder of each target.
+    the results, no measurement; `notes` are of the whole run. `folders` names the folder of each target. `against` is the commit that
+    --against named.
     """
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -522,6 +527,7 @@ class Run(Document):
     folders: dict[str, str] = {}
     advice: dict[str, str] = {}
     notes: tuple[str, ...] = ()
+    against: str = ""
     started: str
     ended: str = ""
     interrupted: bool = False

@@ -52,6 +52,7 @@ def a_session(folder: Path, *, limit_s: float = 60.0, cache_bytes: int = 0, **ch
         logs=logs,
         limit_s=lambda _: limit_s,
         builds={},
+        past=None,
         ceilings={"cuda": SimpleNamespace(cache_bytes=cache_bytes)} if cache_bytes else {},
         new_seed=lambda: next(numbers),
         inputs_folder=inputs,

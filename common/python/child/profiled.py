@@ -20,7 +20,7 @@ from torch.autograd.profiler import profile, record_function
 
 from common.python.child.device.trace import start_tracing
 from common.python.child.sides.inputs import Inputs
-from common.python.child.sides.loader import Side, Step, load_side, load_workload
+from common.python.child.sides.loader import Side, Step, load_side, load_workload, look_back, look_here
 from common.python.processes.messages import ShapeEntries
 from common.python.processes.profile_job import DONE, Job, JobSide, read_job
 
@@ -45,6 +45,7 @@ class Child:
         self._job = job
         self._device = torch.device(job.device)
         self._cuda = job.device == "cuda"
+        self._harness = set(sys.modules)
         if self._cuda:
             torch.cuda.set_stream(torch.cuda.Stream())  # as in a worker
 
@@ -104,7 +105,11 @@ class Child:
 
     def _prepare(self, side: JobSide, shape: ShapeEntries) -> _Ready:
         self._tell(f"preparing {Path(side.label).name}")
+        if side.past is not None:
+            look_here(side.past)
         workload = load_workload(Path(side.workload))
+        if side.past is not None and Path(side.side).is_relative_to(side.past.then):
+            look_back(side.past, self._harness)
         loaded = load_side(Path(side.side), workload, Path(side.library) if side.library else None, self._device)
         folder = Path(self._job.folder, Path(side.label).name)  # files of two sides in one process would have one name
         folder.mkdir(exist_ok=True)

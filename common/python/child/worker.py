@@ -9,6 +9,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Literal
 
 import nvtx
@@ -36,7 +37,7 @@ from common.python.child.sides.compare import (
 )
 from common.python.child.sides.compiled import Compiler
 from common.python.child.sides.inputs import Inputs, warm_digest
-from common.python.child.sides.loader import Side, Step, load_side, load_workload
+from common.python.child.sides.loader import Side, Step, imported, load_side, load_workload, look_back
 from common.python.child.sides.triton import compile_ahead, forget_compiled, mend_interpreter, start_triton
 from common.python.child.tamper import seal
 from common.python.errors import SideFailure, Status
@@ -98,6 +99,7 @@ class Worker:
         self._maybe_line: Line | None = None
         self._start = Start(0, 0)
         self._numa_nodes: list[int] = []
+        self._of_workload: dict[str, ModuleType] = {}  # modules that are there without the side
         self._compiler = Compiler()
         self._broken = seal()
         self._cores = os.sched_getaffinity(0)
@@ -109,7 +111,7 @@ class Worker:
             answer = self._answer(request)
         if not isinstance(request, messages.Check | messages.Warm | messages.Time | messages.Serve):
             return answer
-        return answer.model_copy(update={"compiler": self._compiler.findings()})
+        return answer.model_copy(update={"compiler": self._compiler.findings(), "imported": self._imported()})
 
     def _answer(self, request: AnyRequest) -> Answer:
         match request:
@@ -198,7 +200,13 @@ class Worker:
             reason = f"{side_file.name} or {workload_file.name} changed while the run went on; expected the text that the run began with"
             raise SideFailure(Status.WRONG_RESULT, reason)
         begin = time.perf_counter() - (start_triton() if request.triton else 0.0)  # who runs this side pays for that
+        harness = set(sys.modules)
         workload = load_workload(workload_file)
+        self._of_workload = dict(sys.modules)
+        if request.past is not None and side_file.is_relative_to(request.past.then):
+            before = time.perf_counter()
+            look_back(request.past, harness)
+            begin += time.perf_counter() - before  # which the other side has not to pay
         side = load_side(side_file, workload, Path(request.library) if request.library else None, device)
         self._maybe_loaded = _Loaded(workload, side, request, device)
         return messages.Loaded(nonce=request.nonce, seconds=time.perf_counter() - begin)
@@ -216,7 +224,9 @@ class Worker:
         seconds = 0.0
         for side in sides:
             place = loaded.request.rank, loaded.request.ranks
+            before = sys.modules.keys() if loaded.request.past is None else set(sys.modules)
             inputs = Inputs(loaded.workload, request.shape, request.seed, loaded.device, Path(loaded.request.folder), place)
+            self._of_workload |= {name: sys.modules[name] for name in sys.modules.keys() - before}
             self._numa_nodes = nodes_of_this_core() if loaded.device.type == "cuda" and inputs.is_hosted else []
             poison_free_blocks(inputs.answers(), loaded.device)
             _wait(loaded.device)
@@ -236,6 +246,10 @@ class Worker:
         self._maybe_prepared = _Prepared(request, tuple(copies), tuple(sides))
         self._outputs, self._sampler = {}, None
         return messages.Prepared(nonce=request.nonce, seconds=seconds)
+
+    def _imported(self) -> list[str]:
+        past = self._loaded.request.past
+        return imported(past, self._of_workload) if past is not None else []
 
     def _given(self, inputs: Inputs) -> dict[str, object]:
         """The inputs, and where requests are served what stands for their clients."""

@@ -68,7 +68,22 @@ class Comparison:
             return Verdict(kind=VerdictKind.NEW, sentence=f"not gated, {why_not}: {found}")
         return verdict_of(after, changes, expected, promotable=False)
 
+    def _against_another(self) -> str:
+        """That the two runs' baselines are not one: a pair's own, or the optimized side at another revision; "" if they are."""
+        typed_a, typed_b = (str(run.settings.get("against") or "") for run in (self.run_a, self.run_b))
+        if typed_a and typed_b:
+            same = self.run_a.against == self.run_b.against if self.run_a.against and self.run_b.against else typed_a == typed_b
+            commits = [
+                f"{typed} ({run.against[:10]})" if run.against else typed for typed, run in ((typed_a, self.run_a), (typed_b, self.run_b))
+            ]
+            return "" if same else f"as A was --against {commits[0]} and B --against {commits[1]}"
+        if typed_a or typed_b:
+            return f"as {'A' if typed_a else 'B'} was --against {typed_a or typed_b}"
+        return ""
+
     def _why_not(self, before: PairTiming, after: PairTiming) -> str:
+        if why_not := self._against_another():
+            return why_not
         if differing := [name for name in _CONDITIONS if vars(before)[name] != vars(after)[name]]:
             return f"under another {' and '.join(differing)}"
         if after.device == "cpu":

@@ -1,4 +1,4 @@
-"""What a file's text is: whether two sides are the same code, whether one was edited, and what it was at another revision."""
+"""What a file's text is: whether two files are the same code, and whether one was edited; and git, asked of a folder."""
 
 from __future__ import annotations
 
@@ -6,17 +6,9 @@ import ast
 import hashlib
 import re
 import subprocess
-import tarfile
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from common.python.errors import BenchmarkError
-from common.python.pairs.discovery import canonical, discover
-from common.python.pairs.targets import Selection
-from common.python.results import BASELINE, OPTIMIZED
 
 _CUDA_TOKEN = re.compile(r'(?P<kept>"(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 
@@ -28,6 +20,16 @@ def same_code(first: Path, second: Path) -> bool:
     """
     shares = first.parent != second.parent and "shared_" in first.read_text(encoding="utf-8")
     return first.suffix == second.suffix and not shares and _essence(first) == _essence(second)
+
+
+def same_files(first: Path, second: Path) -> bool:
+    """Whether both files are there and differ at most in comments, docstrings and layout, whatever they import or include."""
+    try:
+        if first.suffix != second.suffix or first.suffix not in (".py", ".cu", ".cuh"):
+            return first.read_bytes() == second.read_bytes()
+        return _essence(first) == _essence(second)
+    except (OSError, BenchmarkError, UnicodeDecodeError):
+        return False
 
 
 def digest_of(*paths: Path) -> str:
@@ -79,48 +81,15 @@ def _without_docstrings(tree: ast.Module) -> ast.Module:
     return tree
 
 
-@contextmanager
-def checkout(root: Path, revision: str) -> Iterator[Path]:
-    """What lies below `root` as git has it at `revision`, in a folder of the same name that is gone afterwards.
-
-    git's own files are only read, so nothing is left behind in them however the block ends.
-    Raises BenchmarkError, naming the flag, if `root` is in no git checkout or that has no such revision with anything below `root`.
-    """
-    found = git_in("--against", root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-    if found.returncode:
-        raise BenchmarkError(
-            f"--against {revision}: found no such revision in {root}; expected a commit, a branch or a tag of its checkout"
-        )
-    with tempfile.TemporaryDirectory(prefix="against_") as folder:
-        past, archive = Path(folder, root.resolve().name), Path(folder, "archive.tar")
-        packed = git_in("--against", root, "archive", "--format=tar", f"--output={archive}", found.stdout.strip())
-        if packed.returncode:
-            raise BenchmarkError(f"--against {revision}: found nothing of {root} in it ({packed.stderr.strip()}); expected its pairs")
-        with tarfile.open(archive) as content:
-            content.extractall(past, filter="data")
-        archive.unlink()
-        yield past
-
-
-def against(selections: Sequence[Selection], past: Path) -> tuple[list[Selection], list[str]]:
-    """Each selected pair with its optimized side of `past`, a checkout, as the baseline; and a sentence for each that had none there.
-
-    Raises BenchmarkError for a half, and if none is left.
-    """
-    then = {canonical(pair.target): pair.sides[OPTIMIZED] for pair in discover(past).pairs}
-    chosen, notes = [], []
-    for selection in selections:
-        pair = selection.pair
-        if selection.is_half:
-            raise BenchmarkError(f"--against: found one half of {pair.target}; expected the pair, whose optimized side is compared")
-        if canonical(pair.target) not in then:
-            notes.append(f"{pair.target} did not exist at that revision: it is left out")
-            continue
-        sides = {BASELINE: then[canonical(pair.target)], OPTIMIZED: pair.sides[OPTIMIZED]}
-        chosen.append(Selection(replace(pair, sides=sides), tuple(sides)))
-    if not chosen:
-        raise BenchmarkError(f"--against: found none of {len(notes)} targets at that revision; expected at least one")
-    return chosen, notes
+def text_at(root: Path, commit: str, file: str) -> str | None:
+    """The text of a file of `root` as git has it at a commit; None where it has none. Raises UnicodeDecodeError if it is no text."""
+    if not re.fullmatch("[0-9a-f]{40,}", commit):
+        return None
+    try:
+        found = git_in("--against", root, "cat-file", "blob", f"{commit}:./{file}")
+    except BenchmarkError:
+        return None
+    return None if found.returncode else found.stdout
 
 
 def git_in(flag: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

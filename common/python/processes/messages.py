@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from common.python.errors import Status
 from common.python.machine.ceilings import Ceiling
+from common.python.pairs.revisions import Past
 from common.python.pairs.workload import Where
 from common.python.results import CompilerFinding, OutputError, ReportedMetric, ServedRequest
 
@@ -42,10 +43,11 @@ class Request(Message):
 
 
 class Answer(Message):
-    """What came of a request, and what torch.compile did in that process since its side was prepared."""
+    """What came of a request, and what torch.compile did in that process since its side was prepared; the project's files it imported."""
 
     nonce: str
     compiler: list[CompilerFinding] = []
+    imported: list[str] = []
 
 
 class Describe(Request):
@@ -70,9 +72,8 @@ class Described(Answer):
 
     `work` is what any implementation must do at each of `timed`, by ceiling, and `cpu_work` at `cpu_at`.
     `mismatch` is a sentence on the first entry point of a .cu side that does not fit the workload, or empty. `ranks` are the numbers of
-    processes that a side can run in, none where it is one.
-    `assets` are the files of the tree that inputs come from: their SHA-256 by name. `device_bytes` is what `timed` shapes take, of those
-    where that can be told without data.
+    processes that a side can run in, none where it is one. `assets` are the files of the tree that inputs come from: their SHA-256 by
+    name. `device_bytes` is what `timed` shapes take, where that can be told without data.
     """
 
     kind: Literal["described"] = "described"
@@ -139,10 +140,10 @@ class Load(Request, OfRank):
     """Import a workload and one side of it. `library` is the built .cu, empty for Python; `folder` takes input files.
 
     Compile caches are new with `cold`, lie in the folder `caches` where that is named, and else where the compilers have them. With both,
-    Triton's are new and torch.compile's are those of `caches`. `digest` is of both files' text as the run began, so that what is loaded is
-    what was planned. With `watched`, CUPTI is started first: before a `prepare` captures a graph, or its nodes might be told as one. The
-    process is `rank` of the side's `ranks`, which find each other by files whose names begin with `rendezvous`. `cores` are those that its
-    threads and processes may use; empty: those that it was started on.
+    Triton's are new and torch.compile's are those of `caches`. `digest` is of both files' text as the run began. With `watched`, CUPTI is
+    started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`,
+    which find each other by files whose names begin with `rendezvous`. `cores` are those that its threads and processes may use; empty:
+    those that it was started on. A side that lies in `past` finds its modules there.
     """
 
     kind: Literal["load"] = "load"
@@ -159,6 +160,7 @@ class Load(Request, OfRank):
     watched: bool
     digest: str
     rendezvous: str = ""
+    past: Past | None = None
 
 
 class Loaded(Answer):
@@ -368,6 +370,7 @@ class Ahead(Request):
     shape: ShapeEntries
     capability: tuple[int, int]
     prefix: str
+    past: Past | None = None
 
 
 class Observed(Answer):
@@ -379,7 +382,6 @@ class Observed(Answer):
     cubins: list[str]
     missed: str  # a sentence on what it did besides, of which neither launches nor code are known; empty if that is all
     calls: dict[str, int] = {}  # of the host to CUDA in a step that was watched: how often each was made
-    imported: list[str] = []  # by an Ahead: the files of all its modules that are not of installed packages
 
 
 class Attend(Request, OfRank):
@@ -396,10 +398,7 @@ class Ready(Answer):
 
 
 class Judge(Request, Outputs):
-    """Compare outputs with the reference of the inputs that the two seeds make for `rank` of `ranks`, at the tolerance of `side`.
-
-    With the state that a call `found`, they are those of one step from there.
-    """
+    """Compare outputs of `rank` of `ranks` with the reference, at the tolerance of `side`; of a state that was `found`, one step on."""
 
     kind: Literal["judge"] = "judge"
     workload: str
@@ -514,8 +513,7 @@ class JudgeTrace(Request, OfRank):
 class TraceJudged(Answer):
     """Digest of the inputs as the referee makes them, the errors of tokens and logits in deviations of a row, and the first mismatch.
 
-    Of `tried` contexts of other requests `refused_swapped` were refused; of `tried_stale` contexts with a stale block `refused_stale`. The
-    weights are of so many bytes.
+    Of `tried` contexts of other requests `refused_swapped` were refused; of `tried_stale` contexts with a stale block `refused_stale`.
     """
 
     kind: Literal["trace_judged"] = "trace_judged"

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, TextIO
 
+from common.python.pairs.revisions import Past
 from common.python.processes.messages import Message, ShapeEntries
 
 DONE = "done"
@@ -21,7 +22,10 @@ Mode = Literal["bracket", "trace", "check"]
 
 
 class JobSide(Message):
-    """One side: `label` names the NVTX range of its step, `library` is the built .cu or empty, `trace` where torch.profiler's goes."""
+    """One side: `label` names the NVTX range of its step, `library` is the built .cu or empty, `trace` where torch.profiler's goes.
+
+    One that lies in `past` finds its modules there.
+    """
 
     label: str
     workload: str
@@ -29,6 +33,7 @@ class JobSide(Message):
     library: str
     shapes: list[ShapeEntries]
     trace: str = ""
+    past: Past | None = None
 
 
 class Job(Message):

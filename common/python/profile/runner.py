@@ -159,6 +159,7 @@ class _ProfiledRow:
                 library=built.library if (built := builds[side]) else "",
                 shapes=[dict(self._shape)],
                 trace=str(self.trace_file(side)),
+                past=self.session.past,
             )
             for side in chosen
         ]

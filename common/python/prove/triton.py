@@ -47,11 +47,13 @@ class Compilation:
             shape=next(iter(plan.described.timed.values())),
             capability=capability,
             prefix=f"{session.dump_prefix()}_",
+            past=session.past,
         )
         self._device = plan.device
         self._triton = session.starts_triton(plan, side)
         self._child: Child | None = None
-        self.entry = self._entry()
+        is_past = session.past is not None and self.file.is_relative_to(session.past.then)
+        self.entry = None if is_past else self._entry()  # what an entry is named after has not what such a side imports
         self.observed = _find(self.entry) if self.entry else None
 
     def begin(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from common.python.errors import ExitCode, Status
-from common.python.report.rows import counts_text, few, machine_text, shown_ratios, unreached
+from common.python.report.rows import against_text, counts_text, few, machine_text, shown_ratios, unreached
 from common.python.report.tables import markdown_cell
 from common.python.report.ungated import exit_reason, ungated
 from common.python.results import OPTIMIZED, PairResult, Run, Verdict, VerdictKind
@@ -34,6 +34,8 @@ def comment(run: Run, rows: Sequence[PairResult]) -> str:
     headline = "interrupted" if run.interrupted else _HEADLINES.get(code, "failed") if code else _headline_of_good(rows)
     ended = f" (exit code {code})" if code else ""
     parts = [f"{MARK}\n### Benchmarks: {headline}{ended}", *(f"**Note**: {markdown_cell(note)}" for note in run.notes)]
+    if baseline := against_text(run):
+        parts.append(f"**Baseline**: {markdown_cell(baseline)}.")
     if why := exit_reason(code, rows):
         parts.append(markdown_cell(f"Exit code {code}: {why}."))
     parts += ["\n".join(_table(rows)), "\n".join(_not_passed(rows)), "\n".join(_ungated(rows)), _counted(rows)]

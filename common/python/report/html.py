@@ -19,7 +19,7 @@ from common.python.machine.ceilings import Ceiling, ceilings_of
 from common.python.machine.roofline import value_text
 from common.python.report.charts import BOX_HEIGHT, BOX_WIDTH, Reach, Roofline, SpeedupAxis, Whisker, roofline, speedup_axis
 from common.python.report.html_pair import PARTS, compact, headlines, kind_of
-from common.python.report.rows import lines_of, machine_text, settings_text, shown_ratios, span_text
+from common.python.report.rows import against_text, lines_of, machine_text, settings_text, shown_ratios, side_titles, span_text
 from common.python.report.tables import Column, Section, sections, share_interval, share_text, summary, title
 from common.python.results import OPTIMIZED, PairResult, Run, VerdictKind
 from common.python.wording import at_shape, interval_text, one_line, speedup_text, time_text
@@ -81,7 +81,8 @@ def html(run: Run, rows: Sequence[PairResult], folder: Path | None = None) -> st
         axis=axis,
         chart=chart if any(entry.whisker for entry in chart) else [],  # of words alone: the results and each target have them
         roofline=_roofline(pairs),
-        results=_results(pairs),
+        over=f"the side {side_titles(run)[0]}" if run.settings.get("against") else "the baseline",
+        results=_results(pairs, run),
         pairs=[(pair, headlines(pair.row), [part for make in PARTS for part in make(pair.row, run)]) for pair in pairs],
         machine=[_machine(run), *_ceilings(run)],
         script=script,
@@ -122,6 +123,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
     facts = {
         "Machine": machine_text(run.environment),
         "Settings": settings_text(run),
+        "Baseline": against_text(run),
         "Measured": span_text(run),
         "Exit code": ""
         if run.exit_code is None
@@ -152,11 +154,11 @@ def _machine(run: Run) -> Section:
     return Section("Machine", (Column("fact"), Column("value")), entries)
 
 
-def _results(pairs: Sequence[Pair]) -> tuple[tuple[Column, ...], list[tuple[Pair, list[tuple[str, ...]]]]]:
+def _results(pairs: Sequence[Pair], run: Run) -> tuple[tuple[Column, ...], list[tuple[Pair, list[tuple[str, ...]]]]]:
     """The columns of the table of results, but those that say nothing in this run, and each pair's lines of it."""
     if not pairs:
         return (), []
-    table = compact(sections([pair.row for pair in pairs])[0])
+    table = compact(sections([pair.row for pair in pairs], titles=side_titles(run))[0])
     lines = iter(table.rows)
     return table.columns, [(pair, list(islice(lines, len(lines_of(pair.row))))) for pair in pairs]
 

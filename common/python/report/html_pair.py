@@ -23,6 +23,7 @@ from pygments.token import Comment, Keyword, Number, String, Token  # type: igno
 from common.python.gate.statistics import climbed, gated_logs
 from common.python.pairs.discovery import LIBRARY
 from common.python.pairs.goals import TIME
+from common.python.pairs.sources import text_at
 from common.python.profile.advice import diagnoses
 from common.python.profile.explain import reasons
 from common.python.report.charts import Curve, Effect, Strip, curve, effect_of, strip
@@ -189,19 +190,41 @@ def kind_of(side: str) -> str:
 
 def code(row: PairResult, run: Run) -> Iterator[Part]:
     """Each side as what it changes in the one before it, whole if that is of another language or for the library; then the workload."""
-    root, note = run.root, _measured_at(run)
+    note = _measured_at(run)
     files = {side: result.file for side, result in row.sides.items()}
     steps = {
         after: files[before]
         for before, after in pairwise(files)
-        if after != LIBRARY and Path(files[before]).suffix == Path(files[after]).suffix
+        if after != LIBRARY and _path(run, files[before]).suffix == _path(run, files[after]).suffix
     }
     for side, file in files.items():
         if side in steps:
-            yield Part("code", f"Diff: {steps[side]} → {file}", _listing(root, steps[side], file), note, folded=True)
+            yield Part("code", f"Diff: {steps[side]} → {file}", _listing(run, steps[side], file), note, folded=True)
         elif file not in steps.values():
-            yield Part("code", f"{side.capitalize()}: {file}", _listing(root, file), note, folded=True)
-    yield Part("code", f"Workload: {row.workload_file}", _listing(root, row.workload_file), note, folded=True)
+            yield Part("code", f"{side.capitalize()}: {file}", _listing(run, file), note, folded=True)
+    for before, after in _imports(row, run):
+        title = f"Diff: {before} → {after}" if before and after else f"Imported by one side: {before or after}"
+        yield Part("code", title, _listing(run, *filter(None, (before, after))), note, folded=True)
+    yield Part("code", f"Workload: {row.workload_file}", _listing(run, row.workload_file), note, folded=True)
+
+
+def _imports(row: PairResult, run: Run) -> Iterator[tuple[str, str]]:
+    """Of --against, each file that differs between what the two sides imported: as it was, and as it is; "" where it is not."""
+    named = [{str(_path(run, file)): file for file in result.imports} for result in row.sides.values()]
+    then, now = named if len(named) == 2 else ({}, {})
+    for name in sorted(then | now):
+        # What the workload imports too is imported by its side already.
+        yield then.get(name, ""), now.get(name, name if (run.root / name).is_file() else "")
+
+
+def _path(run: Run, file: str) -> Path:
+    """The path of a side's file from the root, whatever revision it is of."""
+    return Path(file.removesuffix(_at(run)))
+
+
+def _at(run: Run) -> str:
+    """What stands behind the name of a file of the revision of --against."""
+    return f" at {run.settings['against']}" if run.settings.get("against") else ""
 
 
 def _measured_at(run: Run) -> str:
@@ -212,19 +235,31 @@ def _measured_at(run: Run) -> str:
     return f"as the file is now; measured at commit {checkout_text(source)}"
 
 
-def _listing(root: Path, *files: str) -> Listing:
-    """A file under `root`, or what the second of two changes in the first; where it cannot be read, a listing that says so."""
+def _listing(run: Run, *files: str) -> Listing:
+    """A file under the root, or what the second of two changes in the first; where it cannot be read, a listing that says so."""
+    root = run.root
     try:
-        paths = [(root / file).resolve() for file in files]
+        paths = [(root / _path(run, file)).resolve() for file in files]
         if outside := [path for path in paths if not path.is_relative_to(root.resolve())]:
             return Listing(f"not shown: {outside[0]} is not under {root}")
-        return whole(*paths) if len(paths) == 1 else changes(*paths)
+        texts = [_text(run, file, path) for file, path in zip(files, paths, strict=True)]
+        if missing := [file for file, text in zip(files, texts, strict=True) if text is None]:
+            return Listing(f"not shown: git has no {missing[0]} in {root}")
+        sources = [Source(path, text or "") for path, text in zip(paths, texts, strict=True)]
+        return whole(*sources) if len(sources) == 1 else changes(*sources)
     except OSError as error:
         return Listing(f"not shown: {error.filename}: {error.strerror}")
     except RuntimeError:
         return Listing(f"not shown: {' or '.join(files)} is a link that leads back to itself")
     except UnicodeDecodeError:
         return Listing(f"not shown: {' or '.join(files)} is not UTF-8 text")
+
+
+def _text(run: Run, file: str, path: Path) -> str | None:
+    """The text of a file; of one at the revision of --against as git has it, None where it has none."""
+    if not (_at(run) and file.endswith(_at(run))):
+        return path.read_text(encoding="utf-8")
+    return text_at(run.root, run.against, str(_path(run, file)))
 
 
 def tables(row: PairResult, run: Run) -> Iterator[Part]:
@@ -293,17 +328,24 @@ class Listing:
     lines: tuple[CodeLine, ...] = ()
 
 
-def whole(path: Path) -> Listing:
-    """All of a file. Raises OSError or UnicodeDecodeError if it cannot be read."""
-    lines = _highlighted(path, path.read_text(encoding="utf-8"))
+@dataclass(frozen=True)
+class Source:
+    """A file's text; its path says in which language."""
+
+    path: Path
+    text: str
+
+
+def whole(source: Source) -> Listing:
+    """All of a file."""
+    lines = _highlighted(source.path, source.text)
     return Listing(f"{len(lines)} lines", tuple(CodeLine("same", line) for line in lines))
 
 
-def changes(before: Path, after: Path) -> Listing:
-    """What `after` has that `before` has not, and the other way round, with the lines around. Raises as `whole` does."""
-    old_text, new_text = (path.read_text(encoding="utf-8") for path in (before, after))
-    old, new = _highlighted(before, old_text), _highlighted(after, new_text)
-    matcher = difflib.SequenceMatcher(None, _lines(old_text), _lines(new_text), autojunk=False)
+def changes(before: Source, after: Source) -> Listing:
+    """What `after` has that `before` has not, and the other way round, with the lines around."""
+    old, new = (_highlighted(source.path, source.text) for source in (before, after))
+    matcher = difflib.SequenceMatcher(None, _lines(before.text), _lines(after.text), autojunk=False)
     lines: list[CodeLine] = []
     for group in matcher.get_grouped_opcodes(_CONTEXT_LINES):
         if lines or group[0][3] > 0:

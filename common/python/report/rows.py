@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from common.python.results import BASELINE, OPTIMIZED, Interval, PairResult, Pai
 from common.python.settings import Settings
 from common.python.wording import DIGITS, at_shape, figure_interval_text, figure_text, one_line, speedup_text, time_text
 
+_SHORT_COMMIT = 10
 BRANCH = "\N{BOX DRAWINGS LIGHT UP AND RIGHT}"
 """Marks a rung of a ladder, or the library, below the pair's own line."""
 
@@ -347,6 +349,25 @@ def machine_text(environment: dict[str, Any]) -> str:
     packages = environment.get("packages", {})
     parts += [f"{name} {packages[name]}" for name in ("torch", "triton") if name in packages]
     return "; ".join(filter(None, [*parts, commits_text(environment)]))
+
+
+def revision_of(run: Run) -> str:
+    """The revision that --against named, as it was typed; "" of any other run. A whole commit is cut to ten digits."""
+    revision = one_line(str(run.settings.get("against") or ""))
+    return revision[:_SHORT_COMMIT] if re.fullmatch("[0-9a-f]{40,}", revision) else revision
+
+
+def side_titles(run: Run) -> tuple[str, str]:
+    """What the two sides of a row are called above a column of theirs."""
+    revision = revision_of(run)
+    return (f"at {revision}", "now") if revision else (BASELINE, OPTIMIZED)
+
+
+def against_text(run: Run) -> str:
+    """What the baseline is in a run with --against; "" of any other run."""
+    revision, commit = revision_of(run), run.against[:_SHORT_COMMIT]
+    named = f" (commit {commit})" if commit and commit != revision else ""
+    return f"each pair's own optimized side at {revision}{named}" if revision else ""
 
 
 def settings_text(run: Run) -> str:

@@ -23,6 +23,7 @@ from common.python.project import PROJECT_ROOT
 from common.python.report import served
 from common.python.report.role_trace import lines, sentences, traces_of
 from common.python.report.rows import (
+    against_text,
     break_even_text,
     compilation_text,
     conditions_text,
@@ -35,11 +36,12 @@ from common.python.report.rows import (
     settings_text,
     setup_text,
     shown_ratios,
+    side_titles,
     unreached,
     verdict_text,
 )
 from common.python.report.ungated import exit_reason
-from common.python.results import Interval, PairResult, PairTiming, Run, Spread, VerdictKind
+from common.python.results import BASELINE, OPTIMIZED, Interval, PairResult, PairTiming, Run, Spread, VerdictKind
 from common.python.wording import (
     at_shape,
     bytes_text,
@@ -90,7 +92,8 @@ def markdown(run: Run, rows: Sequence[PairResult]) -> str:
         machine=machine_text(run.environment),
         settings=settings_text(run),
         summary=summary(run, rows),
-        sections=sections(rows, run.root),
+        against=against_text(run),
+        sections=sections(rows, run.root, side_titles(run)),
     )
 
 
@@ -108,10 +111,9 @@ def summary(run: Run, rows: Iterable[PairResult]) -> str:
     return counts_text(rows) + (", interrupted: further targets were not run." if run.interrupted else ".")
 
 
-def sections(rows: Sequence[PairResult], root: Path = PROJECT_ROOT) -> list[Section]:
-    """The tables of a report, those without rows left out; `root` is where the files of the rows are."""
+def sections(rows: Sequence[PairResult], root: Path = PROJECT_ROOT, titles: tuple[str, str] = (BASELINE, OPTIMIZED)) -> list[Section]:
+    """The tables of a report, those without rows left out; `root` is where the rows' files are, `titles` what results call the sides."""
     makers = (
-        _results,
         _not_passed,
         _served,
         _ladders,
@@ -129,13 +131,14 @@ def sections(rows: Sequence[PairResult], root: Path = PROJECT_ROOT) -> list[Sect
         _metrics,
         _proofs,
     )
-    made = [*(make(rows) for make in makers), _traced(rows, root)]
+    made = [_results(rows, titles), *(make(rows) for make in makers), _traced(rows, root)]
     return [section for section in made if section.rows]
 
 
 def markdown_cell(text: str) -> str:
-    """`text` on one line, with what Markdown would read as marks escaped."""
-    return _MARKDOWN_SYNTAX.sub(r"\\\1", one_line(text))
+    """`text` on one line, with what Markdown would read as marks escaped; a tilde strikes nothing out alone, as in HEAD~1."""
+    line = one_line(text)
+    return _MARKDOWN_SYNTAX.sub(lambda mark: mark[0] if mark[0] == "~" and line.count("~") == 1 else f"\\{mark[0]}", line)
 
 
 def _columns(titles: str) -> tuple[Column, ...]:
@@ -143,11 +146,12 @@ def _columns(titles: str) -> tuple[Column, ...]:
     return tuple(Column(title.removeprefix(">"), numeric=title.startswith(">")) for title in titles.split(", "))
 
 
-def _results(rows: Sequence[PairResult]) -> Section:
-    columns = _columns("target, >baseline, >optimized, >speedup [95 %], >share of ceiling, status, verdict, proofs")
+def _results(rows: Sequence[PairResult], titles: tuple[str, str]) -> Section:
+    target, *columns = _columns("target, >speedup [95 %], >share of ceiling, status, verdict, proofs")
+    columns = [target, *(Column(title, numeric=True) for title in titles), *columns]
     lines = [line for row in rows for line in lines_of(row)]
     entries = [(line.label, line.baseline, line.side, line.speedup, line.share, line.status, line.verdict, line.proofs) for line in lines]
-    return Section("Results", columns, entries, folded=False)
+    return Section("Results", tuple(columns), entries, folded=False)
 
 
 def _not_passed(rows: Sequence[PairResult]) -> Section:

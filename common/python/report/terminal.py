@@ -6,7 +6,7 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -25,6 +25,7 @@ from common.python.profile.explain import reasons
 from common.python.report.rows import (
     BRANCH,
     Line,
+    against_text,
     counts_text,
     few,
     lines_of,
@@ -32,13 +33,14 @@ from common.python.report.rows import (
     proofs_summary,
     remarks,
     shown_ratios,
+    side_titles,
     skips_summary,
     unreached,
     verdict_text,
 )
 from common.python.report.served import COLUMNS, SHORT, ServedLine, served_lines
 from common.python.report.ungated import exit_reason
-from common.python.results import OPTIMIZED, PairResult, Run
+from common.python.results import BASELINE, OPTIMIZED, PairResult, Run
 from common.python.session.planning import Plan
 from common.python.wording import at_shape, one_line, speedup_text
 
@@ -164,9 +166,11 @@ def print_results(rows: Sequence[PairResult], run: Run, console: Console, *, ver
     Skips and proofs are counted; `verbose` lists each.
     """
     _say(console, Text(machine_text(run.environment)))
+    if baseline := against_text(run):
+        _say(console, Text(f"baseline: {baseline}"))
     if rows:
         console.print()
-        console.print(_table([line for row in rows for line in lines_of(row)], console.width))
+        console.print(_table([line for row in rows for line in lines_of(row)], console.width, side_titles(run)))
     if served := served_lines(rows):
         console.print()
         console.print(_served_table(served))
@@ -252,13 +256,13 @@ def print_plans(plans: Iterable[Plan], notes: Iterable[str], console: Console) -
         _say(console, Text(f"{plan.target}: {intent}"))
 
 
-def _table(lines: list[Line], width: int) -> Table:
+def _table(lines: list[Line], width: int, titles: tuple[str, str]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
-    columns = _fitting(lines, width)
+    columns = _fitting(lines, width, titles)
     others = [max(cell_len(text) for text in [column.title, *map(column.value, lines)]) + _GAP for column in columns[1:]]
     for column in columns:
         # Only a target's name may be broken: a number that is cut or wrapped is another number.
-        table.add_column(column.title, justify=column.justify, no_wrap=column is not _COLUMNS[0], overflow="fold")
+        table.add_column(Text(column.title), justify=column.justify, no_wrap=column is not _COLUMNS[0], overflow="fold")
     for line in lines:
         table.add_row(Text(broken(line.label, width - sum(others))), *(Text(column.value(line)) for column in columns[1:]))
     return table
@@ -274,9 +278,11 @@ def broken(name: str, width: int) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _fitting(lines: list[Line], width: int) -> list[_Column]:
+def _fitting(lines: list[Line], width: int, titles: tuple[str, str]) -> list[_Column]:
     """The columns that have anything to show and fit: the least important go first, then names are broken, then times go."""
-    columns = [column for column in _COLUMNS if any(column.value(line) for line in lines)]
+    named = dict(zip((BASELINE, OPTIMIZED), titles, strict=True))
+    called = [replace(column, title=named[column.title]) if column.title in named else column for column in _COLUMNS]
+    columns = [column for column in called if any(column.value(line) for line in lines)]
     widths = {column: max(cell_len(text) for text in [column.title, *map(column.value, lines)]) for column in columns}
     for column in sorted(columns, key=lambda column: column.importance):
         name = widths[_COLUMNS[0]] if column.importance < _BREAKS_NAMES else min(widths[_COLUMNS[0]], _NARROWEST_NAME)

@@ -47,6 +47,12 @@ def require_same_place(path: Path, saved: Mapping[str, Any], machine: Machine) -
     return (f"--resume on another {' and another '.join(sorted(set(now)))} than made the rows that are done",) if others else ()
 
 
+def require_same_baseline(path: Path, saved: str, commit: str) -> None:
+    """Raise BenchmarkError if --against means another commit than in the run.json at `path`, as a branch does that went on."""
+    if saved and saved != commit:
+        raise BenchmarkError(f"--resume against commit {commit[:10]}; expected {saved[:10]}, which the rows of {path} were against")
+
+
 def of_other_gpus(rows: Sequence[PairResult]) -> list[PairResult]:
     """`rows`, with a note on each that was made on another GPU than the last of them."""
     known = [row.origin.gpus for row in rows if row.origin and row.origin.gpus]

@@ -23,7 +23,7 @@ from common.python.machine.description import Machine, child_environment, descri
 from common.python.machine.doctor import fitness, unfit
 from common.python.pairs.changed import touched
 from common.python.pairs.discovery import discover
-from common.python.pairs.sources import against, checkout
+from common.python.pairs.revisions import Past, against, checkout
 from common.python.pairs.targets import Selected, Selection, select
 from common.python.processes.fork_server import ForkServer
 from common.python.profile.explain import why_red
@@ -37,7 +37,7 @@ from common.python.results import PairResult, Run
 from common.python.run.emulating import emulated
 from common.python.run.interruption import Interruption, interruptible
 from common.python.run.options import repeat_command
-from common.python.run.resuming import of_other_gpus, origin_of, require_same_place
+from common.python.run.resuming import of_other_gpus, origin_of, require_same_baseline, require_same_place
 from common.python.session.builds import build_ahead
 from common.python.session.planning import Plan, make_plans
 from common.python.session.session import Session
@@ -109,6 +109,8 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         standards = Standards(settings, machine, plans)
         folder = RunFolder.create(settings, datetime.now().astimezone().strftime("%Y%m%d_%H%M%S"))
         done = _done_before(settings, folder, machine, watcher)
+        commit = request.past.commit if request.past else ""
+        require_same_baseline(folder.path / RUN_FILE, folder.saved.against if folder.saved else "", commit)
         folder.remove_strays()
         ceilings = _ceilings(plans, machine, watcher) if settings.measures else {}
         run = Run(
@@ -119,6 +121,7 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
             noise_percent=standards.noise.percent,
             ceilings={device: kept.model_dump(mode="json") for device, kept in ceilings.items()},
             folders=folder.name_folders(plan.target for plan in plans),
+            against=commit,
             started=folder.saved.started if folder.saved else _now(),
         )
         folder.write_run(run)
@@ -220,11 +223,11 @@ def _ceilings(plans: Sequence[Plan], machine: Machine, watcher: Watcher) -> dict
 
 @dataclass(frozen=True)
 class _Request:
-    """What the targets and --against mean: the selections, what to say of them, and the root at the other revision."""
+    """What the targets and --against mean: the selections, what to say of them, and the project at the other revision."""
 
     selections: Sequence[Selection]
     notes: tuple[str, ...]
-    past: Path | None
+    past: Past | None
 
     @classmethod
     def of(cls, settings: Settings, stack: ExitStack) -> Self:
@@ -237,7 +240,7 @@ class _Request:
         if settings.against is None:
             return cls(selected.selections, selected.notes, None)
         past = stack.enter_context(checkout(settings.root, settings.against))
-        selections, notes = against(selected.selections, past)
+        selections, notes = against(selected.selections, past.root)
         return cls(selections, (*selected.notes, *notes), past)
 
 

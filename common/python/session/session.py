@@ -23,6 +23,7 @@ import psutil
 from common.python.errors import SideFailure, Status
 from common.python.machine.ceilings import MachineCeilings
 from common.python.machine.description import cache_folder
+from common.python.pairs.revisions import Past
 from common.python.pairs.workload import Shape
 from common.python.processes import messages
 from common.python.processes.fork_server import ANY_CORE, Child, ForkServer
@@ -66,7 +67,7 @@ class Session:
 
     def __init__(self, settings: Settings, server: ForkServer, seed: int, folder: Path, logs: Callable[[str, str], Path]) -> None:
         self.settings = settings
-        self.past: Path | None = None  # the root as it was at the revision of --against
+        self.past: Past | None = None  # the project as it was at the revision of --against
         self.reversed = False  # of the order of sides: in a second measurement, to confirm a first
         self.server = server
         self.logs = logs
@@ -77,6 +78,7 @@ class Session:
         self.ceilings: Mapping[str, MachineCeilings] = {}  # by device; none where none are kept
         self.builds: dict[str, messages.BuildDone] = {}
         self.sanitized: dict[str, tuple[Sanitized, ...]] = {}  # by target, one a tool
+        self.imported: dict[str, set[Path]] = {}  # of the row in flight, with --against: the project's files that each side imported
         self.compiled: dict[str, list[CompilerFinding]] = {}  # of the row in flight: what torch.compile did to each side, in all processes
         self._seed = seed
         self._random = random.Random(seed)
@@ -105,7 +107,7 @@ class Session:
 
     def root_of(self, path: Path) -> Path:
         """The root that `path` lies in: that of the run, or the same at another revision."""
-        return self.past if self.past and path.is_relative_to(self.past) else self.settings.root
+        return self.past.root if self.past and path.is_relative_to(self.past.root) else self.settings.root
 
     def limit_s(self, phase: str) -> float:
         """Seconds that a request of `phase` may take: its own limit, or what is left of the suite's."""
@@ -114,7 +116,7 @@ class Session:
     def begin(self, target: str) -> None:
         """Draw the seeds of `target` from here on, each row from its own, so that it repeats alone; others when it is measured again."""
         self._times[target] += 1
-        self.compiled = {}
+        self.compiled, self.imported = {}, {}
         self._random = random.Random(f"{self._seed} {target} {self._times[target]}")
 
     def new_seed(self) -> int:
@@ -276,6 +278,7 @@ class SideAtWork:
             cores=list(self._plan.cores),
             digest=self._plan.digests[self._side],
             rendezvous=self._session.new_rendezvous() if self.ranks > 1 else "",
+            past=self._session.past,
         )
         self.begin(request)
 
@@ -311,6 +314,7 @@ class SideAtWork:
             name = self._plan.file(self._side).name
             reason = failure.reason if name in failure.reason else f"{name}: {failure.reason}"
             raise SideFailure(failure.status, reason) from failure
+        self._session.imported.setdefault(self._side, set()).update(map(Path, answer.imported))
         if answer.compiler:
             known = self._session.compiled.get(self._side, [])
             self._session.compiled[self._side] = most_of([*known, *answer.compiler])

@@ -5,17 +5,20 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol, cast
 
 import torch
 
+import common
 from common.python.child.sides.cuda import CudaSide
 from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.pairs.directives import read_directives
+from common.python.pairs.revisions import Past
 from common.python.pairs.workload import Shape, Workload, call_by_name
+from common.python.project import PROJECT_ROOT
 
 Step = Callable[[], Any]
 
@@ -33,6 +36,7 @@ class Side(Protocol):
         """Release what `prepare` allocated or opened; the step must not be called any more."""
 
 
+_HARNESS = (str(PROJECT_ROOT / "common" / "python"), str(PROJECT_ROOT / "common" / "__init__.py"))
 _folders: set[Path] = set()
 
 
@@ -51,6 +55,66 @@ def _look_first_in(folder: Path) -> None:
 def look_also_in(folders: Iterable[str]) -> None:
     """Find modules in `folders` too, behind all others."""
     sys.path += [folder for folder in folders if folder not in sys.path]
+
+
+def look_back(past: Past, harness: Collection[str]) -> None:
+    """From here on import what the project has as it was: its folders come before those of now, and what they had is forgotten.
+
+    What the workload imported before stays its own, and the modules of `harness` stay what they are. A module that the revision does not
+    have is still found where it is now.
+    """
+    now, then = str(past.now), str(past.then)
+    first, *others = sys.path  # the workload's folder, before which that of the side will come
+    own = [folder for folder in others if _is_of(f"{folder}/", now)]
+    folders = dict.fromkeys([*(then + folder[len(now) :] for folder in own), *map(str, past.folders)])
+    place = others.index(own[0]) if own else 0  # so that what comes before the project's folders now still does
+    sys.path[:] = [*others[:place], *(folder for folder in folders if Path(folder).is_dir()), first, *others[place:]]
+    if _is_of(f"{PROJECT_ROOT}/", now):
+        common.__path__.insert(0, f"{then}{str(PROJECT_ROOT)[len(now) :]}/common")
+    _forget(lambda file: _is_of(file, now) and Path(then + file[len(now) :]).exists(), harness)
+
+
+def look_here(past: Past) -> None:
+    """Import what the project has now, as before `look_back`."""
+    then = str(past.then)
+    sys.path[:] = [folder for folder in sys.path if not _is_below(folder, then)]
+    common.__path__[:] = [folder for folder in common.__path__ if not _is_below(folder, then)]
+    _forget(lambda file: _is_below(file, then))
+
+
+def imported(past: Past, before: Mapping[str, ModuleType]) -> list[str]:
+    """The files of the project that this process imported: all of the other revision, and what is not among the modules of `before`."""
+    now, then = str(past.now), str(past.then)
+    found = set()
+    for name, module in list(sys.modules.items()):
+        file = _file_of(module)
+        if _is_below(file, then) or (_is_of(file, now) and before.get(name) is not module):
+            found.add(file)
+    return sorted(found)
+
+
+def _forget(is_stale: Callable[[str], bool], kept: Collection[str] = ()) -> None:
+    """Have these modules, and what lies in packages among them, imported anew by who asks for them next."""
+    stale = {name for name, module in list(sys.modules.items()) if is_stale(_file_of(module))}
+    gone = [name for name in sys.modules if name not in kept and any(name == each or name.startswith(f"{each}.") for each in stale)]
+    modules = {name: sys.modules.pop(name) for name in gone}
+    for name, module in modules.items():
+        package, _, last = name.rpartition(".")
+        if package in sys.modules and vars(sys.modules[package]).get(last) is module:  # it would be found there still
+            delattr(sys.modules[package], last)
+
+
+def _file_of(module: object) -> str:
+    return str(vars(module).get("__file__") or "") if isinstance(module, ModuleType) else ""
+
+
+def _is_of(file: str, folder: str) -> bool:
+    """Whether a file below `folder` is one of the project there: of no installed package, and not the harness that runs."""
+    return _is_below(file, folder) and "-packages/" not in file and not file.startswith(_HARNESS)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
 
 
 def import_file(path: Path) -> ModuleType:

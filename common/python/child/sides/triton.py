@@ -15,7 +15,7 @@ import os
 import sys
 import sysconfig
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,7 +26,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from common.python.child.sides.loader import load_side, load_workload
+from common.python.child.sides.loader import load_side, load_workload, look_back, look_here
 from common.python.child.sides.no_data import NoData
 from common.python.processes import messages
 from common.python.processes.messages import Launch, Observed
@@ -172,10 +172,11 @@ def compile_ahead(request: messages.Ahead) -> Observed:
     Nothing is told of a step of several ranks, which waits for the others, of one that a side times to choose among several, and of one
     that torch.compile would have to compile for a GPU that is not there.
     """
+    harness = set(sys.modules)
     if load_workload(Path(request.workload)).ranks:
         return _untold(request, "it runs in several ranks, whose steps are seen on GPUs")
     try:
-        return _observe_somehow(request)
+        return _observe_somehow(request, harness)
     except SeenOnGpus as reason:
         return _untold(request, str(reason))
     except RuntimeError as error:
@@ -184,15 +185,15 @@ def compile_ahead(request: messages.Ahead) -> Observed:
         return _untold(request, "torch.compile makes its kernels, which are seen on GPUs")
 
 
-def _observe_somehow(request: messages.Ahead) -> Observed:
+def _observe_somehow(request: messages.Ahead, harness: Collection[str]) -> Observed:
     try:
-        return _observe(request, torch.device("cuda", 0), "")
+        return _observe(request, harness, torch.device("cuda", 0), "")
     except RuntimeError as error:
         if _NO_CUDA not in str(error):
             raise
     # A side that slices its tensors cannot stand on a GPU that PyTorch was not built for; what it does on a CPU may be less.
     return _observe(
-        request, torch.device("cpu"), "its step was made as on a CPU, for this PyTorch knows no CUDA; the rest is seen on a GPU"
+        request, harness, torch.device("cpu"), "its step was made as on a CPU, for this PyTorch knows no CUDA; the rest is seen on a GPU"
     )
 
 
@@ -200,14 +201,18 @@ def _untold(request: messages.Ahead, why: str) -> Observed:
     return Observed(nonce=request.nonce, launches=[], spans=[], cubins=[], missed=why, imported=_imported_files())
 
 
-def _observe(request: messages.Ahead, device: torch.device, missed: str) -> Observed:
+def _observe(request: messages.Ahead, harness: Collection[str], device: torch.device, missed: str) -> Observed:
     import triton
 
     driver = StandInDriver(request.capability, request.prefix)
     triton.runtime.driver.set_active(driver)
     operations = _Operations()
     with _stand_in_for_cuda(request.capability, lambda: StandInGraph(driver, operations)), FakeTensorMode(allow_non_fake_inputs=True):
+        if request.past is not None:
+            look_here(request.past)  # where this is the second try
         workload = load_workload(Path(request.workload))
+        if request.past is not None and Path(request.side).is_relative_to(request.past.then):
+            look_back(request.past, harness)
         side = load_side(Path(request.side), workload, None)
         rand = NoData(device, Path(request.prefix).parent)
         step = side.prepare(workload.inputs_of(rand, request.shape, 0, 1), request.shape)

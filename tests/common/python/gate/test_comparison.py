@@ -11,6 +11,7 @@ from common.python.errors import ExitCode
 from common.python.gate.comparison import Comparison
 from common.python.gate.noise_floor import StepClass
 from common.python.results import Metrics
+from common.python.settings import Settings
 from common.python.storage import document_text
 from tests.support.factories import MACHINE, a_failure, a_recorded_timing, a_row, a_run, recorded_ladder, recorded_units
 from tests.support.slower import NOTE, RECORDED, SLOWER, slower_run
@@ -78,6 +79,34 @@ def test_other_conditions_are_another_question(changes, why):
 
     assert found.kind == "NEW"
     assert found.sentence.startswith(f"not gated, {why}: speedup -25")
+
+
+def against(revision, commit=""):
+    return a_run(Settings(against=revision), against=commit)
+
+
+@pytest.mark.parametrize(
+    ("runs", "why"),
+    [
+        ((a_run(), against("HEAD~2")), "as B was --against HEAD~2"),
+        ((against("v1", "a" * 40), a_run()), "as A was --against v1"),
+        ((against("HEAD~1"), against("HEAD~2")), "as A was --against HEAD~1 and B --against HEAD~2"),
+        (
+            (against("HEAD~1", "a" * 40), against("HEAD~1", "b" * 40)),
+            "as A was --against HEAD~1 (aaaaaaaaaa) and B --against HEAD~1 (bbbbbbbbbb)",
+        ),
+    ],
+)
+def test_another_baseline_is_another_question(runs, why):
+    found = verdict(compared([a_measured_row(2.0)], [a_measured_row(1.5)], run_a=runs[0], run_b=runs[1]))
+
+    assert found.kind == "NEW"
+    assert found.sentence.startswith(f"not gated, {why}: speedup -25")
+
+
+@pytest.mark.parametrize("runs", [(against("HEAD~1"), against("HEAD~1")), (against("v1", "a" * 40), against("HEAD~3", "a" * 40))])
+def test_one_revision_is_one_baseline_however_it_is_called(runs):
+    assert verdict(compared([a_measured_row(2.0)], [a_measured_row(1.5)], run_a=runs[0], run_b=runs[1])).kind == "REGRESSED"
 
 
 def test_neither_a_cpu_nor_another_gpu_is_gated_but_the_change_is_shown():

@@ -6,7 +6,7 @@ from common.python.errors import BenchmarkError
 from common.python.pairs.changed import NothingChanged, touched
 from common.python.pairs.discovery import discover
 from common.python.pairs.targets import select
-from tests.common.python.pairs.test_sources_revisions import git
+from tests.common.python.pairs.test_revisions import git
 
 
 @pytest.fixture

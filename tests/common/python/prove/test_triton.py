@@ -83,6 +83,7 @@ def a_session(server, folder):
     return SimpleNamespace(
         server=server,
         builds={},
+        past=None,
         tell=lambda _: None,
         logs=lambda target, side: folder,
         dump_prefix=lambda: f"{folder}/{next(prefixes)}",

@@ -4,6 +4,7 @@ import pytest
 
 from common.python.errors import ExitCode, Status
 from common.python.report.comment import MARK, MOST_ROWS, comment
+from common.python.settings import Settings
 from tests.support.factories import a_change, a_failure, a_row, a_run, a_timing, a_verdict
 
 
@@ -26,6 +27,13 @@ def test_what_moved_is_a_row_with_its_change_and_interval_and_the_worst_comes_fi
     ]
     assert "Timings that did not move: 1 as expected." in text
     assert "NVIDIA H200" in text
+
+
+def test_a_comment_says_what_the_baseline_is_where_it_is_not_the_pairs_own():
+    text = comment(a_run(Settings(against="HEAD~1"), against="a" * 40, exit_code=0), [judged("ch07:same", "SAME")])
+
+    assert "**Baseline**: each pair's own optimized side at HEAD~1 (commit aaaaaaaaaa).\n" in text
+    assert "Baseline" not in comment(a_run(exit_code=0), [judged("ch07:same", "SAME")])
 
 
 def test_a_run_in_which_nothing_moved_has_no_table():

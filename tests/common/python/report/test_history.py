@@ -13,7 +13,7 @@ from common.python.report.run_folder import METRICS_FILE, RUN_FILE
 from common.python.results import Metrics, Spread
 from common.python.settings import Settings
 from common.python.storage import document_text
-from tests.common.python.pairs.test_sources_revisions import git
+from tests.common.python.pairs.test_revisions import git
 from tests.support.factories import a_recorded_timing, a_row, a_run, recorded_units
 from tools.cli.benchmark_cli import run_command_line
 

@@ -4,10 +4,12 @@ import re
 
 import pytest
 
+from common.python.pairs.sources import git_in
 from common.python.report.charts import BOX_HEIGHT
 from common.python.report.html import html
 from common.python.results import Block, Share, Unit
 from common.python.settings import Settings
+from tests.common.python.pairs.test_revisions import git
 from tests.support.factories import a_proof, a_row, a_run, a_side, a_timing, an_interval
 from tests.support.html_page import Page
 from tests.support.profiles import profiled_row
@@ -142,6 +144,36 @@ def test_sides_are_shown_as_the_diff_from_the_one_before_and_the_library_whole(t
     assert page.texts("span", class_="removed") == ["// Baseline"]
     assert page.texts("span", class_="added") == ["// Optimized"]
     assert "as the file is now; measured at commit 0123456789 with changes" in page.texts("p", class_="note")
+
+
+def test_a_side_of_another_revision_is_shown_as_git_has_it_with_what_it_imported(tree):
+    git(tree, "init", "-q")
+    (tree / "shared_x.cu").write_text("int b = 1;\n")
+    git(tree, "add", ".")
+    git(tree, "commit", "-qm", "first")
+    commit = git_in("", tree, "rev-parse", "HEAD").stdout.strip()
+    for name in ("optimized_x.cu", "shared_x.cu"):
+        (tree / name).write_text((tree / name).read_text().replace("= 1", "= 2"))
+    (tree / "new_x.cu").touch()
+    sides = {
+        "baseline": a_side(file="optimized_x.cu at HEAD", imports=("shared_x.cu at HEAD",)),
+        "optimized": a_side(file="optimized_x.cu", imports=("new_x.cu",)),
+    }
+    row = a_row(workload_file="workload_x.py", sides=sides)
+
+    page = Page(html(a_run(Settings(root=tree, against="HEAD"), against=commit), [row]))
+    assert page.texts("summary")[:4] == [
+        "Diff: optimized_x.cu at HEAD → optimized_x.cu 1 lines added, 1 removed",
+        "Imported by one side: new_x.cu 1 lines",
+        "Diff: shared_x.cu at HEAD → shared_x.cu 1 lines added, 1 removed",
+        "Workload: workload_x.py 1 lines",
+    ]
+    assert page.texts("span", class_="removed") == ["int a = 1;", "int b = 1;"]
+    assert "Speedup over the side at HEAD" in page.texts("h2")
+    assert {"at HEAD", "now"} <= {text.split(" ↕")[0] for text in page.texts("th")}
+
+    unknown = Page(html(a_run(Settings(root=tree, against="HEAD")), [row])).texts("summary")
+    assert f"not shown: git has no optimized_x.cu at HEAD in {tree}" in unknown[0]
 
 
 def test_sides_in_two_languages_are_shown_whole(tree):

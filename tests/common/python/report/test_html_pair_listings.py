@@ -2,10 +2,11 @@
 
 import html
 import re
+from pathlib import Path
 
 import pytest
 
-from common.python.report.html_pair import changes, whole
+from common.python.report.html_pair import Source, changes, whole
 
 BEFORE = "import torch\n\n\ndef step(x):\n    return x + 1\n"
 AFTER = "import torch\n\n\ndef step(x):\n    # <b>one</b> & only\n    return x.add_(1)\n"
@@ -16,12 +17,9 @@ def plain(lines):
 
 
 @pytest.fixture
-def files(tmp_path):
+def files():
     def write(*texts, suffix=".py"):
-        paths = [tmp_path / f"{number}{suffix}" for number in range(len(texts))]
-        for path, text in zip(paths, texts, strict=True):
-            path.write_text(text)
-        return paths
+        return [Source(Path(f"{number}{suffix}"), text) for number, text in enumerate(texts)]
 
     return write
 

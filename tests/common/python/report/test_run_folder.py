@@ -16,7 +16,7 @@ from common.python.report.run_folder import RunFolder, folder_of, load, write_re
 from common.python.results import DOCUMENTS
 from common.python.settings import Settings
 from common.python.storage import write_whole
-from tests.common.python.pairs.test_sources_revisions import git
+from tests.common.python.pairs.test_revisions import git
 from tests.support.factories import a_failure, a_row, a_run, a_timing
 
 

@@ -9,8 +9,9 @@ from markdown_it import MarkdownIt
 from common.python.errors import Status
 from common.python.report.html import html
 from common.python.report.rows import remarks
-from common.python.report.tables import junit, markdown, sections, title
+from common.python.report.tables import junit, markdown, markdown_cell, sections, title
 from common.python.results import Energy, Interval, KernelUse, PredictedTerm, ReportedMetric, Share, Spread, TelemetrySummary, VerdictKind
+from common.python.settings import Settings
 from tests.support.factories import a_change, a_failure, a_proof, a_row, a_run, a_side, a_timing, a_verdict, an_interval
 from tests.support.html_page import Page
 
@@ -200,6 +201,20 @@ def test_markdown_syntax_in_a_reason_stays_text():
     cells = [token.children for token in MarkdownIt("commonmark").enable("table").parse(text) if token.type == "inline"]
 
     assert [(child.type, child.content) for child in cells[-1]] == [("text", " ".join(reason.split()))]
+
+
+def test_a_tilde_is_escaped_where_another_could_strike_out_what_is_between():
+    assert markdown_cell("against HEAD~1") == "against HEAD~1"
+    assert markdown_cell("HEAD~1 or ~/pairs") == r"HEAD\~1 or \~/pairs"
+
+
+def test_a_run_against_another_revision_names_it_where_the_sides_are_named():
+    text = markdown(a_run(Settings(against="HEAD~1"), against="a" * 40), [a_row()])
+
+    assert "- Baseline: each pair's own optimized side at HEAD~1 (commit aaaaaaaaaa)\n" in text
+    assert tables_of(text)["Results"][0][1:4] == ["at HEAD~1", "now", "speedup [95 %]"]
+    assert tables_of(markdown(a_run(), [a_row()]))["Results"][0][1:3] == ["baseline", "optimized"]
+    assert tables_of(markdown(a_run(Settings(against="b" * 40), against="b" * 40), [a_row()]))["Results"][0][1] == "at bbbbbbbbbb"
 
 
 def test_an_interrupted_run_says_so():

@@ -13,6 +13,7 @@ from common.python.errors import ExitCode, Status
 from common.python.report.documents import Outcome, outcome_of, print_document
 from common.python.report.terminal import Progress, broken, console_for, print_ceilings, print_results
 from common.python.results import Share
+from common.python.settings import Settings
 from tests.support.factories import a_failure, a_proof, a_row, a_run, a_timing, a_verdict
 from tests.support.profiles import profiled_row
 from tests.support.synthetic_ceilings import CEILINGS, a_ceiling, synthetic_ceilings
@@ -59,6 +60,14 @@ def test_a_wide_table_says_more_and_keeps_names_whole():
     assert "proofs" in wide.split("\n\n")[1]
     assert "conditions" not in narrow
     assert "proofs" not in narrow.split("\n\n")[1]
+
+
+def test_a_run_against_another_revision_names_it_above_its_column():
+    printed = shown([a_row()], 140, settings=Settings(against="HEAD~1"), against="a" * 40)
+
+    assert "baseline: each pair's own optimized side at HEAD~1 (commit aaaaaaaaaa)\n" in printed
+    assert re.search(r"^target +at HEAD~1 +now +speedup", printed, re.MULTILINE)
+    assert re.search(r"^target +baseline +optimized +speedup", shown([a_row()], 140), re.MULTILINE)
 
 
 def test_the_share_of_the_ceiling_stands_beside_the_speedup_where_there_is_room():

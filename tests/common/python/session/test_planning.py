@@ -10,14 +10,14 @@ from common.python.errors import BenchmarkError
 from common.python.machine.description import Gpu, Machine
 from common.python.pairs.directives import Directives
 from common.python.pairs.discovery import discover
+from common.python.pairs.revisions import against, checkout
 from common.python.pairs.scaffold import new_pair
-from common.python.pairs.sources import against, checkout
 from common.python.pairs.targets import select
 from common.python.processes.messages import Probed
 from common.python.session import planning
 from common.python.session.planning import choose_device, make_plans
 from common.python.settings import Device, Settings
-from tests.common.python.pairs.test_sources_revisions import git
+from tests.common.python.pairs.test_revisions import git
 from tests.support.commands import BASELINE, FIELDS, OPTIMIZED, write_pair
 from tests.support.plans import a_plan
 
@@ -235,7 +235,7 @@ def test_against_another_revision_what_is_predicted_of_the_pair_is_not_held_to_i
     git(tmp_path, "commit", "-qm", "first")
     optimized.write_text(with_line(optimized.read_text(), "predicts: library = 0.5 x baseline"))
     with checkout(tmp_path, "HEAD") as past:
-        selections, _ = against(select(discover(tmp_path), []).selections, past)
+        selections, _ = against(select(discover(tmp_path), []).selections, past.root)
         (plan,) = plans(against="HEAD", selections=selections)
     assert plan.timed == {"cpu": {"rows": 1024, "cols": 1024}}
 

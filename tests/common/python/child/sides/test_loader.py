@@ -1,11 +1,14 @@
 """Files become workloads and sides whatever else is on the path, and what is missing in one is said with its name."""
 
+import importlib
 import sys
 
 import pytest
 
-from common.python.child.sides.loader import PythonSide, import_file, load_side, load_workload
+from common.python.child.sides.loader import PythonSide, import_file, imported, load_side, load_workload, look_back, look_here
 from common.python.errors import BenchmarkError, SideFailure, Status
+from common.python.pairs.revisions import Past
+from common.python.project import PROJECT_ROOT
 from tests.support.commands import write_pair
 
 
@@ -120,3 +123,50 @@ def test_a_python_side_is_loaded_where_no_library_was_built(tmp_path):
     side = load_side(tmp_path / "demo/optimized_double.py", workload, None)
     assert side.prepare({"x": 21}, {"n": 1})() == 42
     assert side.workspace() == []
+
+
+def test_looking_back_and_here_again_changes_what_the_project_is_and_nothing_else(tmp_path, monkeypatch):
+    """One process under a profiler runs both sides; what is imported of no project, or of no other revision, stays what it was."""
+    now, then, installed = tmp_path / "now", tmp_path / "then", tmp_path / "now/.venv/lib/site-packages"
+    for folder, text in ((now, "now"), (then, "then")):
+        (folder / "src/sums/parts").mkdir(parents=True)
+        (folder / "src/sums/__init__.py").write_text(f"WHEN = '{text}'\nfrom sums import more as more\n")
+        (folder / "src/sums/more.py").write_text(f"WHEN = '{text}'\n")
+        (folder / "bench").mkdir()
+        (folder / "bench/workload_x.py").write_text("import sums, tool_x, untracked_x\n")
+    installed.mkdir(parents=True)
+    (installed / "tool_x.py").touch()
+    (now / "src/untracked_x.py").touch()
+    monkeypatch.setattr(sys, "path", [*sys.path, str(now / "src"), str(installed)])
+    past = Past("0" * 40, then / "bench", then, now, (then, then / "src"))
+
+    harness = set(sys.modules)
+    first = import_file(now / "bench/workload_x.py")
+    before = dict(sys.modules)
+    look_back(past, harness)
+    second = import_file(then / "bench/workload_x.py")
+    seen = imported(past, before)
+    look_here(past)
+    third = import_file(now / "bench/workload_x.py")
+
+    assert [(each.sums.WHEN, each.sums.more.WHEN) for each in (first, second, third)] == [("now", "now"), ("then", "then"), ("now", "now")]
+    assert first.tool_x is second.tool_x is third.tool_x
+    assert first.untracked_x is second.untracked_x
+    assert seen == [str(then / name) for name in ("bench/workload_x.py", "src/sums/__init__.py", "src/sums/more.py")]
+
+
+def test_of_this_project_what_sides_share_is_taken_from_the_revision_and_the_harness_is_not(tmp_path):
+    tensor_files = importlib.import_module("common.tensor_files")  # which the harness reads inputs with
+    for name in ("graph.py", "tensor_files.py", "python/errors.py"):
+        (tmp_path / "common" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "common" / name).write_text("WHEN = 'then'\n")
+    past = Past("0" * 40, tmp_path, tmp_path, PROJECT_ROOT, (tmp_path,))
+
+    look_back(past, {*sys.modules} - {"common.graph"})
+    graph, errors = importlib.import_module("common.graph"), importlib.import_module("common.python.errors")
+    look_here(past)
+
+    assert graph.WHEN == "then"
+    assert errors.BenchmarkError is BenchmarkError
+    assert importlib.import_module("common.tensor_files") is tensor_files
+    assert importlib.import_module("common.graph").__file__ == str(PROJECT_ROOT / "common/graph.py")
