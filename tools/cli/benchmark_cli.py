@@ -108,7 +108,7 @@ def list_targets(
     if chapter and ":" in chapter:
         raise BenchmarkError(f"--chapter {chapter}: found a pair's name; expected a folder, as {chapter.partition(':')[0]}")
     pairs = in_directory(tree, chapter) if chapter else tree.pairs
-    found = about_words(words or [], listed(pairs, gpu=gpu_is_here()))
+    found = about_words(words or [], listed(pairs, gpu=gpu_is_here(), root=tree.root))
     if as_json:
         print(json.dumps([_listed(each, tree) for each in found], indent=2))
     else:

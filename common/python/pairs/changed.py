@@ -9,7 +9,7 @@ from pathlib import Path
 
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.pairs.discovery import with_rungs
-from common.python.pairs.sources import git_in
+from common.python.pairs.sources import git_in, imported_by
 from common.python.pairs.targets import Selection
 from common.python.project import PROJECT_ROOT, import_folders
 
@@ -76,15 +76,7 @@ def _named_in(file: Path, root: Path) -> Iterator[Path]:
 
 
 def _imported(text: str) -> Iterator[str]:
-    """The paths that the imports of a Python file may mean, as seen from where modules are looked for."""
     try:
-        tree = ast.parse(text)
+        yield from imported_by(ast.parse(text))
     except (SyntaxError, ValueError):
         return  # importing it will tell
-    for node in ast.walk(tree):
-        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            modules = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        for module in modules:
-            path = module.replace(".", "/")
-            yield from (f"{path}.py", f"{path}/__init__.py")
