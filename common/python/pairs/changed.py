@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from common.python.errors import BenchmarkError, ExitCode
@@ -55,10 +55,15 @@ def changed_files(root: Path, revision: str) -> frozenset[Path]:
 def read_by(selection: Selection, root: Path) -> frozenset[Path]:
     """The files of a pair, its ladder's included, those that they import or include, and so on; none of the harness."""
     pair = with_rungs(selection.pair, root)
-    files = [pair.workload.resolve(), *(path.resolve() for path in pair.sides.values())]
-    for file in files:  # grows while it is walked
-        files += [each for each in dict.fromkeys(_named_in(file, root)) if each not in files]
-    return frozenset(files)
+    return with_named([pair.workload, *pair.sides.values()], root)
+
+
+def with_named(files: Iterable[Path], root: Path) -> frozenset[Path]:
+    """`files` of `root`, those that they import or include, and so on; none of the harness."""
+    found = [path.resolve() for path in files]
+    for file in found:  # grows while it is walked
+        found += [each for each in dict.fromkeys(_named_in(file, root)) if each not in found]
+    return frozenset(found)
 
 
 def _named_in(file: Path, root: Path) -> Iterator[Path]:
