@@ -345,6 +345,7 @@ class VerdictKind(StrEnum):
     REGRESSED = "REGRESSED"
     INCONCLUSIVE = "INCONCLUSIVE"
     NEW = "NEW"
+    UNGATED = "UNGATED"  # of two runs that were compared: both have the figure, and it is not gated
 
 
 class Change(Document):

@@ -57,7 +57,7 @@ class Comparison:
 
     def _verdict(self, before: PairTiming, after: PairTiming) -> Verdict:
         if not (gated_logs(before.units, before.goal) and gated_logs(after.units, after.goal)):
-            return Verdict(kind=VerdictKind.NEW, sentence="not gated: a half has no speedup")
+            return Verdict(kind=VerdictKind.UNGATED, sentence="a half has no speedup")
         step = class_of_units(after.clock, after.units)
         band = max(self.gate_percent, *(run.noise_percent.get(step, 0.0) for run in (self.run_a, self.run_b)))
         both = [OPTIMIZED, *(rung for rung in rungs_timed(after) if rung in before.rungs)]
@@ -65,7 +65,7 @@ class Comparison:
         changes = changes_of(after.units, after.goal, expected, band)
         if why_not := self._why_not(before, after):
             found = f"{name_of(OPTIMIZED, after.goal)} {percent_text(changes[OPTIMIZED].percent)}"
-            return Verdict(kind=VerdictKind.NEW, sentence=f"not gated, {why_not}: {found}")
+            return Verdict(kind=VerdictKind.UNGATED, sentence=f"{why_not}: {found}")
         return verdict_of(after, changes, expected, promotable=False)
 
     def _why_not(self, before: PairTiming, after: PairTiming) -> str:
