@@ -15,6 +15,7 @@ from typing import Protocol, Self
 
 from common.python.benchmark_harness import run_pair, shown
 from common.python.errors import BenchmarkError, ExitCode, Status, UnfitEnvironment
+from common.python.gate.expectations import require_readable
 from common.python.gate.outcome import accept, confirmed, exit_code_of, is_to_be_confirmed, red_twice, standing, unconfirmed
 from common.python.gate.statistics import load_ahead
 from common.python.gate.verdicts import NOISE_COMMAND, Standards, first_gpu
@@ -246,6 +247,7 @@ class _Request:
     def of(cls, settings: Settings, stack: ExitStack) -> Self:
         """The request of `settings`; what it needs on disk is there until `stack` closes."""
         selected = select(discover(settings.root), settings.targets)
+        require_readable(selection.pair.workload.parent for selection in selected.selections)
         if settings.changed_since is not None:
             of_change = touched(selected.selections, settings.root, settings.changed_since)
             told = f"--changed-since {settings.changed_since}: {len(of_change)} of {len(selected.selections)} targets"

@@ -445,6 +445,21 @@ def test_a_document_that_is_not_one_stops_a_resumed_run_before_anything_runs(thr
     assert (tmp_path / "run/run.json").read_text() == text
 
 
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", ": line 1, column 2: Expecting property name enclosed in double quotes; expected a whole JSON document"),
+        ('{"schema_version": 1, "gpu": "h100", "pairs": {}}', ": found gpu h100; expected h200, as in its name"),
+    ],
+)
+def test_what_is_expected_on_another_gpu_is_read_before_anything_runs(three, tmp_path, text, sentence):
+    kept = three / "demo/expectations_h200.json"
+    kept.write_text(text)
+    assert refusal(three, tmp_path / "run") == f"{kept}{sentence}"
+    kept.write_text('{"schema_version": 1, "gpu": "h200", "pairs": {}}')
+    assert run_here(three, tmp_path / "run", command="verify", targets=("demo:one",)).exit_code is ExitCode.GOOD
+
+
 def test_a_run_in_which_nothing_could_be_gated_is_no_success_where_that_was_required(tmp_path):
     root = write_pair(tmp_path / "root")
     outcome = run_here(root, tmp_path / "run", iterations=1, warmup=0, require_expectations=True)
