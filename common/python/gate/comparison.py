@@ -16,6 +16,12 @@ from common.python.wording import at_shape, percent_text
 _CONDITIONS = ("shape", "device", "clock", "cache", "mode", "goal")
 
 
+def other_conditions(before: PairTiming, after: PairTiming) -> str:
+    """What makes two timings answers to different questions, in words: `under another shape`; "" if nothing does."""
+    differing = [name for name in _CONDITIONS if vars(before)[name] != vars(after)[name]]
+    return f"under another {' and '.join(differing)}" if differing else ""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Run B against run A; the band is that of `gate_percent`, or the higher of the noise floors that the two knew of."""
@@ -69,8 +75,8 @@ class Comparison:
         return verdict_of(after, changes, expected, promotable=False)
 
     def _why_not(self, before: PairTiming, after: PairTiming) -> str:
-        if differing := [name for name in _CONDITIONS if vars(before)[name] != vars(after)[name]]:
-            return f"under another {' and '.join(differing)}"
+        if differing := other_conditions(before, after):
+            return differing
         if after.device == "cpu":
             return "timed on a CPU"
         models = [sorted({gpu["name"] for gpu in run.environment.get("gpus", ())}) for run in (self.run_a, self.run_b)]
