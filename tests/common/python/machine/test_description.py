@@ -447,3 +447,9 @@ def test_the_harness_is_told_by_its_version_and_the_commit_of_a_checkout(monkeyp
     assert description.harness_source() is None
     monkeypatch.setattr(description, "DISTRIBUTION", "nobodys_package")
     assert description.harness_text(None) == "unknown version"
+
+
+def test_children_start_without_the_interpreter_that_the_user_has_chosen_and_keep_other_variables_of_triton():
+    child = child_environment(Path("/project"), "cpu", {"TRITON_INTERPRET": "1", "TRITON_DEBUG": "1"})
+    assert "TRITON_INTERPRET" not in child
+    assert child["TRITON_DEBUG"] == "1"
