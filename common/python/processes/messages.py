@@ -140,7 +140,7 @@ class Load(Request, OfRank):
 
     Compile caches are new with `cold`, lie in the folder `caches` where that is named, and else where the compilers have them. With both,
     Triton's are new and torch.compile's are those of `caches`. `digest` is of both files' text as the run began. With `watched`, CUPTI is
-    started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`, which
+    started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`; they
     find each other by files whose names begin with `rendezvous`. `cores` are those that it may use; empty: those that it was started on.
     """
 

@@ -88,7 +88,7 @@ def about_words(words: Sequence[str], targets: Sequence[Listed]) -> list[Listed]
 
 
 def _is_timed_on_a_cpu(workload: Path, sides: Iterable[Path], folders: Sequence[Path]) -> bool:
-    """Whether the files, or those beside them or in `folders` that they import, give a shape for CPUs, and nothing but a GPU's work or figures to time."""
+    """Whether the files, or those that they import, give a shape for CPUs, and nothing but a GPU's work or figures to time."""
     if any(_TRITON.search(text) for side in sides for text in _with_imports(side, folders)):
         return False  # Triton's interpreter says nothing of speed
     texts = list(_with_imports(workload, folders))

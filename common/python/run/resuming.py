@@ -35,7 +35,7 @@ def origin_of(plan: Plan, machine: Machine, ceilings: Mapping[str, MachineCeilin
 
 
 def sources_of(plan: Plan, root: Path, past: Path | None) -> dict[str, str]:
-    """The SHA-256 of each file that the row of `plan` is made of, by its path from `root`; one of `past`, the root of --against, says so."""
+    """The SHA-256 of each file that the row of `plan` is made of, by its path from `root`; one of `past`, that of --against, says so."""
     sides = [plan.file(side) for side in plan.sides]
     files = [plan.selection.pair.workload, *sides, *(cubin for side in sides for cubin in cubins_of(side))]
     of_past = [file for file in files if past and file.is_relative_to(past)]
