@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import nvtx
@@ -183,10 +183,10 @@ def verify(row: _Row, session: Session, judging: Judging) -> None:
                 session.tell(f"verifying {', '.join(group)} at {entries_text(question.shape)}")
                 _ask({side: workers[side] for side in group}, question, row, session, judging)
             for side in group:  # alone, for the seconds of their set-up are kept, and what they hold of the GPU is much
-                for question in timed:
+                for question in timed if row.plan.timed else ():
                     session.tell(f"verifying {side} at {entries_text(question.shape)}")
                     _ask({side: workers[side]}, question, row, session, judging)
-                if timed and plan.device == "cpu" and plan.ranks == 1:
+                if timed and row.plan.timed and plan.device == "cpu" and plan.ranks == 1:
                     _count_allocations(side, workers[side], row, session)
                 workers[side].begin_close()
 
@@ -211,6 +211,8 @@ def _ask(workers: Mapping[str, SideAtWork], question: _Question, row: _Row, sess
         checked = worker.finish(messages.Checked, session.limit_s("prepare"))
         row.checks[side] += judging.judge(side, question.shape, question.prepare_seed, checked.calls, timed=False)
         row.setups[side] = _setup(session.builds.get(str(row.plan.file(side))), worker.load_s, prepared[side], checked)
+        if checked.interpreted and row.plan.device == "cpu":
+            row.plan = replace(row.plan, timed={}, was_interpreted=True)
     compiling = [row.setups[side] for side in workers if uses_compiler(row.plan.file(side))]
     # Side by side the slowest took all that time, and the sum of them more than there was.
     row.compiled_s += max((setup.prepare_s + setup.first_call_s for setup in compiling), default=0.0)

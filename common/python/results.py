@@ -349,6 +349,7 @@ class VerdictKind(StrEnum):
     REGRESSED = "REGRESSED"
     INCONCLUSIVE = "INCONCLUSIVE"
     NEW = "NEW"
+    UNGATED = "UNGATED"  # of two runs that were compared: both have the figure, and it is not gated
 
 
 class Change(Document):
@@ -424,8 +425,8 @@ class PairResult(Document):
 
     `timings`, `verdicts` and `predictions` are by named shape; a timing that is never gated has no verdict, but the reason in `ungated`,
     and one of which nothing was predicted no terms. `metrics` are by side, then by name. `assets` are the files that inputs came from:
-    their SHA-256 by name.
-    `origin` is None of a row from before it was told.
+    their SHA-256 by name. `sources` are the row's files and those that they import or include, none of the harness: their SHA-256 by path.
+    `origin` is None of a row from before it was told, and `sources` are empty.
     Of the row's `seconds`, `phases` says where they went: build, prove, verify, measure, profile.
     Where torch.compile compiles a side, `first_compilation_s` are those that such sides took to prepare and first answer at each shape in
     their first process, whose caches were empty, and `beyond_compilation_s` all others; None where none does, and before this was told.
@@ -451,6 +452,7 @@ class PairResult(Document):
     first_compilation_s: float | None = None
     beyond_compilation_s: float | None = None
     origin: Origin | None = None
+    sources: dict[str, str] = {}
 
     @model_validator(mode="after")
     def _is_legal(self) -> Self:

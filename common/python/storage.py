@@ -60,16 +60,19 @@ def keep_room(path: Path, size: int) -> None:
         raise BenchmarkError(f"{path}: {error.strerror}; expected room for {size} bytes") from error
 
 
-def make_folder(path: Path) -> None:
-    """Make the folder `path`, and those above it. Raises BenchmarkError if it cannot be made, read or written."""
+def make_folder(path: Path, instead: str = "") -> None:
+    """Make the folder `path`, and those above it.
+
+    Raises BenchmarkError if it cannot be made, read or written; `instead` is how to name another, as `, or --flag`.
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
-        raise BenchmarkError(f"{path} is not a folder; expected a folder, or nothing there yet") from error
+        raise BenchmarkError(f"{path} is not a folder; expected a folder, or nothing there yet{instead}") from error
     except OSError as error:
-        raise BenchmarkError(f"{path}: {error.strerror}; expected a folder that can be made") from error
+        raise BenchmarkError(f"{path}: {error.strerror}; expected a folder that can be made{instead}") from error
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        raise BenchmarkError(f"{path} cannot be read and written; expected a folder that can")
+        raise BenchmarkError(f"{path} cannot be read and written; expected a folder that can{instead}")
 
 
 def make_runs_folder(path: Path) -> None:
@@ -78,7 +81,7 @@ def make_runs_folder(path: Path) -> None:
     Raises BenchmarkError if it cannot be made, read or written.
     """
     is_new = not path.exists()
-    make_folder(path)
+    make_folder(path, instead=", or --artifacts-dir")
     if is_new:
         write_whole(path / ".gitignore", "*\n")
 

@@ -62,6 +62,11 @@ def significant(value: float) -> str:
     return f"{value:.{_decimals(value)}f}"
 
 
+def seconds_text(seconds: float) -> str:
+    """Seconds with up to three significant digits, written out: 0.0648 s, 1.2 s, 240 s."""
+    return f"{float(f'{seconds:.{DIGITS}g}'):g} s"
+
+
 def ratio_text(ratio: float) -> str:
     """A ratio with up to three significant digits, written out: 2.5x, 24900x."""
     return f"{float(f'{ratio:.{DIGITS}g}'):g}x"

@@ -67,6 +67,23 @@ app = typer.Typer(
 )
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        from common.python.machine.description import harness_source, harness_text
+
+        print(f"benchmark_cli {harness_text(harness_source())}")
+        raise typer.Exit
+
+
+@app.callback()
+def _of_all_commands(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Show the version, and the commit of a checkout.")
+    ] = False,
+) -> None:
+    """Do nothing: --version has a callback of its own."""
+
+
 class RunCommand(typer.core.TyperCommand):
     """`run`, with a --profile that may stand bare."""
 
@@ -108,7 +125,7 @@ def list_targets(
     if chapter and ":" in chapter:
         raise BenchmarkError(f"--chapter {chapter}: found a pair's name; expected a folder, as {chapter.partition(':')[0]}")
     pairs = in_directory(tree, chapter) if chapter else tree.pairs
-    found = about_words(words or [], listed(pairs, gpu=gpu_is_here()))
+    found = about_words(words or [], listed(pairs, gpu=gpu_is_here(), root=tree.root))
     if as_json:
         print(json.dumps([_listed(each, tree) for each in found], indent=2))
     else:
@@ -423,7 +440,7 @@ def run_command_line(arguments: list[str]) -> int:
     try:
         # rich and our settings cost more than listing targets takes, so that commands which need neither import neither, and a process
         # so short collects no garbage.
-        if arguments[:1] in (["list-targets"], ["list-techniques"], ["show"], ["new"]):
+        if arguments[:1] in (["list-targets"], ["list-techniques"], ["show"], ["new"], ["--version"]):
             gc.disable()
         else:
             _add_suite_commands()

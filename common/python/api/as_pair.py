@@ -113,9 +113,8 @@ def write_pair(root: Path, functions: Mapping[str, Callable[..., Any]], question
 def _find_outputs(folder: Path, path: Sequence[str], device: str) -> Noted:
     """Have a fresh process call the first function once and note what it returns."""
     program = f"from common.python.api.as_pair import note_outputs; note_outputs({str(folder)!r}, {list(path)!r}, {device!r})"
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", program], env=child_environment(PROJECT_ROOT, device), capture_output=True, text=True, check=False
-    )
+    environment = child_environment(PROJECT_ROOT, device) | ({"TRITON_INTERPRET": "1"} if device == "cpu" else {})
+    done = subprocess.run([sys.executable, "-P", "-c", program], env=environment, capture_output=True, text=True, check=False)
     if done.returncode and not (folder / _OUTPUTS_FILE).exists():  # what a later function raised is told when that is checked
         last = (done.stderr.strip().splitlines() or ["found no message"])[-1]
         if last.startswith(replaced := f"{Replaced.__module__}.{Replaced.__name__}: "):

@@ -21,7 +21,9 @@ from common.python.child.sides.compare import compare, upcast
 from common.python.child.sides.earlier import live_names, sentence_of, what_is_unwritten, why_wrong
 from common.python.child.sides.inputs import DeviceInputs, Inputs, leaves, mapped, warm_digest
 from common.python.child.sides.loader import load_workload
+from common.python.child.sides.triton import mend_interpreter_of_side
 from common.python.errors import BenchmarkError, SideFailure, Status
+from common.python.machine.description import set_compile_environment
 from common.python.pairs.layout import place_of
 from common.python.pairs.workload import Shape, Spec, Workload, call_by_name
 from common.python.processes import messages
@@ -70,7 +72,7 @@ class Referee:
             return self._judge_trace(request)
         if not isinstance(request, messages.Judge):
             raise SideFailure(Status.CRASHED, f"the referee was asked for {request.kind}; expected judge")
-        workload = self._workload(request.workload)
+        workload = self._workload(request)
         inputs = self._inputs_of(workload, request)
         specs = inputs.answers()
         state = {each.name: read_dump(each, specs[each.name], torch.device(request.device)) for each in request.found}
@@ -93,7 +95,7 @@ class Referee:
         return messages.Judged(nonce=request.nonce, digest=expected.digest, outputs=errors, mismatch=mismatch, notes=notes)
 
     def _judge_trace(self, request: messages.JudgeTrace) -> Answer:
-        workload = self._workload(request.workload)
+        workload = self._workload(request)
         if workload.serving is None:
             raise SideFailure(Status.CRASHED, "the referee was asked to judge a trace of what is no serving workload; expected one that is")
         place, inputs = _place(request), self._inputs_of(workload, request)
@@ -108,10 +110,13 @@ class Referee:
         for inputs in self._inputs.values():
             inputs.remove_files()
 
-    def _workload(self, path: str) -> Workload:
-        if path not in self._workloads:
-            self._workloads[path] = load_workload(Path(path))
-        return self._workloads[path]
+    def _workload(self, request: messages.Judge | messages.JudgeTrace) -> Workload:
+        if request.workload not in self._workloads:
+            # A reference may be a Triton function too, as where two functions are compared and none was given.
+            set_compile_environment(interpret=request.device == "cpu", caches=None)
+            self._workloads[request.workload] = load_workload(Path(request.workload))
+            mend_interpreter_of_side()
+        return self._workloads[request.workload]
 
     def _inputs_of(self, workload: Workload, request: messages.Judge | messages.JudgeTrace) -> Inputs:
         place = _place(request)

@@ -217,11 +217,11 @@ def sentence_of(error: BaseException) -> str:
     frame = (outside or frames)[-1]
     place = (error.filename, error.lineno) if isinstance(error, SyntaxError) and error.filename else (frame.filename, frame.lineno)
     message = " ".join(str(error).split())[:300]
-    return f"{Path(place[0]).name}:{place[1]}: raised {type(error).__name__}: {message}; expected {_instead_of(error)}"
+    return f"{Path(place[0]).name}:{place[1]}: raised {type(error).__name__}: {message}; expected {_instead_of(error, Path(place[0]))}"
 
 
-def _instead_of(error: BaseException) -> str:
-    """What would not have raised it, of imports, which depend on where a root lies."""
+def _instead_of(error: BaseException, file: Path) -> str:
+    """What would not have raised it in `file`, of imports, which depend on where a root lies."""
     if not isinstance(error, ImportError):
         return "no exception"
     name = (error.name or "").partition(".")[0]
@@ -229,7 +229,16 @@ def _instead_of(error: BaseException) -> str:
         return "an absolute import, as each file of a pair is imported by itself"
     if name and (PROJECT_ROOT / name).is_dir():
         return f"what {PROJECT_ROOT / name} has, which comes before any other {name}"
+    if isinstance(error, ModuleNotFoundError) and name not in sys.modules and (found := _lies_above(name, file)):
+        return f"a module of a project: {found.name} lies in {found.parent}: put a pyproject.toml beside it"
     return "a module beside the file, one that is installed, or one of the package or project that holds the root"
+
+
+def _lies_above(name: str, file: Path) -> Path | None:
+    """The module or package of that name in the root of a pair's `file`, or beside the root."""
+    above = [folder for folder in list(file.resolve().parents)[1:3] if not (folder / "pyproject.toml").exists()]
+    places = (folder / each for folder in above for each in (f"{name}.py", name))
+    return next((place for place in places if place.is_file() or any(place.glob("*.py"))), None) if name else None
 
 
 if __name__ == "__main__" and len(sys.argv) > 2:

@@ -38,7 +38,14 @@ from common.python.child.sides.compare import (
 from common.python.child.sides.compiled import Compiler
 from common.python.child.sides.inputs import Inputs, warm_digest
 from common.python.child.sides.loader import Side, Step, imported, load_side, load_workload, look_back
-from common.python.child.sides.triton import compile_ahead, forget_compiled, mend_interpreter, start_triton
+from common.python.child.sides.triton import (
+    compile_ahead,
+    forget_compiled,
+    mend_interpreter,
+    mend_interpreter_of_side,
+    start_triton,
+    was_interpreted,
+)
 from common.python.child.tamper import seal
 from common.python.errors import SideFailure, Status
 from common.python.machine.description import profiler_attached, set_compile_environment
@@ -178,7 +185,8 @@ class Worker:
         new = Path(tempfile.mkdtemp(prefix="compile_caches_", dir=request.folder)) if request.cold else None
         kept = Path(request.caches) if request.caches else None
         threads = len(os.sched_getaffinity(0)) if kept and device.type == "cuda" else 0
-        set_compile_environment(interpret=request.interpret, caches=new or kept, graphs=kept, threads=threads)
+        on_cpu = device.type == "cpu"  # any side may import a package with Triton kernels, and nothing else runs them there
+        set_compile_environment(interpret=request.interpret or on_cpu, caches=new or kept, graphs=kept, threads=threads)
         if request.interpret:
             mend_interpreter()
         self._together = join(request)
@@ -209,7 +217,9 @@ class Worker:
             begin += time.perf_counter() - before  # which the other side has not to pay
         side = load_side(side_file, workload, Path(request.library) if request.library else None, device)
         self._maybe_loaded = _Loaded(workload, side, request, device)
-        return messages.Loaded(nonce=request.nonce, seconds=time.perf_counter() - begin)
+        seconds = time.perf_counter() - begin
+        mend_interpreter_of_side()
+        return messages.Loaded(nonce=request.nonce, seconds=seconds)
 
     def _prepare(self, request: messages.Prepare) -> Answer:
         loaded = self._loaded
@@ -234,6 +244,7 @@ class Worker:
             step = side.prepare(self._given(inputs), {**request.shape, **self._together.names})
             _wait(loaded.device)
             seconds = time.perf_counter() - begin
+            mend_interpreter_of_side()
             inputs.rewrite(request.live_seed)
             copies.append((inputs, step))
         # What a first call loads or compiles waits for the device, so no copy's may come while its stream is held.
@@ -292,7 +303,7 @@ class Worker:
             call, elapsed = self._checked_steps(seed, f"{request.prefix}_{position}", position > 0, seconds[-1] if held else None)
             calls.append(call)
             seconds.append(elapsed)
-        return messages.Checked(nonce=request.nonce, calls=calls, first_call_s=seconds[0])
+        return messages.Checked(nonce=request.nonce, calls=calls, first_call_s=seconds[0], interpreted=was_interpreted())
 
     def _checked_steps(self, seed: int, prefix: str, again: bool, call_s: float | None) -> tuple[Call, float]:
         """One call and its seconds, on a held stream after one that took `call_s`; where a state evolves, its last step, the first's."""

@@ -16,6 +16,12 @@ from common.python.wording import at_shape, percent_text
 _CONDITIONS = ("shape", "device", "clock", "cache", "mode", "goal")
 
 
+def other_conditions(before: PairTiming, after: PairTiming) -> str:
+    """What makes two timings answers to different questions, in words: `under another shape`; "" if nothing does."""
+    differing = [name for name in _CONDITIONS if vars(before)[name] != vars(after)[name]]
+    return f"under another {' and '.join(differing)}" if differing else ""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Run B against run A; the band is that of `gate_percent`, or the higher of the noise floors that the two knew of."""
@@ -57,7 +63,7 @@ class Comparison:
 
     def _verdict(self, before: PairTiming, after: PairTiming) -> Verdict:
         if not (gated_logs(before.units, before.goal) and gated_logs(after.units, after.goal)):
-            return Verdict(kind=VerdictKind.NEW, sentence="not gated: a half has no speedup")
+            return Verdict(kind=VerdictKind.UNGATED, sentence="a half has no speedup")
         step = class_of_units(after.clock, after.units)
         band = max(self.gate_percent, *(run.noise_percent.get(step, 0.0) for run in (self.run_a, self.run_b)))
         both = [OPTIMIZED, *(rung for rung in rungs_timed(after) if rung in before.rungs)]
@@ -65,7 +71,7 @@ class Comparison:
         changes = changes_of(after.units, after.goal, expected, band)
         if why_not := self._why_not(before, after):
             found = f"{name_of(OPTIMIZED, after.goal)} {percent_text(changes[OPTIMIZED].percent)}"
-            return Verdict(kind=VerdictKind.NEW, sentence=f"not gated, {why_not}: {found}")
+            return Verdict(kind=VerdictKind.UNGATED, sentence=f"{why_not}: {found}")
         return verdict_of(after, changes, expected, promotable=False)
 
     def _against_another(self) -> str:
@@ -82,10 +88,8 @@ class Comparison:
         return ""
 
     def _why_not(self, before: PairTiming, after: PairTiming) -> str:
-        if why_not := self._against_another():
+        if why_not := self._against_another() or other_conditions(before, after):
             return why_not
-        if differing := [name for name in _CONDITIONS if vars(before)[name] != vars(after)[name]]:
-            return f"under another {' and '.join(differing)}"
         if after.device == "cpu":
             return "timed on a CPU"
         models = [sorted({gpu["name"] for gpu in run.environment.get("gpus", ())}) for run in (self.run_a, self.run_b)]

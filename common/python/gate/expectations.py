@@ -194,6 +194,13 @@ def read_expectations(path: Path) -> Expectations:
     return found
 
 
+def require_readable(folders: Iterable[Path]) -> None:
+    """Read the files of all GPU models in `folders`. Raises BenchmarkError, naming it, for the first that is not what its name says."""
+    for folder in dict.fromkeys(folders):
+        for path in sorted(folder.glob("expectations_*.json")):
+            read_expectations(path)
+
+
 def keep_expectations(path: Path, pair: str, accepted: Mapping[str, Expectation]) -> None:
     """Put what is expected of one pair into the file at `path`, in place of what stood there for its shapes; the rest stays."""
     known = read_expectations(path)

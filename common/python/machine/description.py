@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -103,7 +104,7 @@ class Machine(Document):
 def describe_machine(root: Path, nvml: Any = pynvml, variables: Mapping[str, str] = os.environ) -> Machine:
     """This machine as it is now; `root` is the folder whose targets are measured, `nvml` the pynvml module or its like."""
     gpus, cuda_driver, notes = _gpus(nvml, variables)
-    project = _source(PROJECT_ROOT) if IS_CHECKOUT else None  # a wheel may lie in a checkout of the user's own
+    project = harness_source()
     return Machine(
         cpu=cpu_model(),
         architecture=platform.machine(),
@@ -245,6 +246,19 @@ def _source(folder: Path) -> Source | None:
     return Source(commit=commit[1], dirty=any(not line.startswith("#") for line in status.splitlines()))
 
 
+def harness_source() -> Source | None:
+    """The checkout that this harness is; None of an installed wheel, which may lie in a checkout of the user's own."""
+    return _source(PROJECT_ROOT) if IS_CHECKOUT else None
+
+
+def harness_text(source: Source | None) -> str:
+    """The harness by its version, and by the commit of the checkout that it is: `0.1.0, commit 6cb8b42039 with changes`."""
+    version = _packages([DISTRIBUTION]).get(DISTRIBUTION, "unknown version")
+    if IS_CHECKOUT:  # what is installed may be another checkout
+        version = tomllib.loads((PROJECT_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    return f"{version}, commit {source.commit[:10]}{' with changes' if source.dirty else ''}" if source else version
+
+
 # --- tools
 
 
@@ -308,8 +322,10 @@ def child_environment(
 
     They find `packages` behind the project and the folders of PYTHONPATH.
     """
+    # No side needs a secret, and Triton's interpreter is for the harness to choose: what is compiled ahead must not find it.
+    left_out = (name for name in variables if _SECRET.search(name) or name == "TRITON_INTERPRET")
     child = {
-        **{name: value for name, value in variables.items() if not _SECRET.search(name)},  # no side needs one
+        **{name: variables[name] for name in variables.keys() - set(left_out)},
         "PYTHONPATH": os.pathsep.join([str(project_root), *filter(None, [variables.get("PYTHONPATH")]), *map(str, packages)]),
         "PYTHONUNBUFFERED": "1",  # the last words of a killed child reach its log
         # Freed blocks stay in the heap: else glibc maps a large one anew each time, and page faults decide a CPU's time.

@@ -17,7 +17,17 @@ import psutil
 import pynvml
 from pydantic import model_validator
 
-from common.python.machine.description import PROFILER_VARIABLES, Gpu, Machine, answer, find_tool, nvml_session, output_of, version_of
+from common.python.machine.description import (
+    PROFILER_VARIABLES,
+    Gpu,
+    Machine,
+    answer,
+    find_tool,
+    harness_text,
+    nvml_session,
+    output_of,
+    version_of,
+)
 from common.python.machine.page_cache import cached_pages
 from common.python.machine.telemetry import REASONS, THROTTLING
 from common.python.results import Document
@@ -98,6 +108,7 @@ def _judged(name: str, found: str, advice: str = "", level: Level = "warn") -> F
 
 
 def _installed(machine: Machine) -> Iterator[Finding]:
+    yield _judged("harness", harness_text(machine.project))
     yield _judged("python", f"{machine.python} on {machine.cores} cores of {machine.cpu}")
     yield _torch(machine)
     yield _present("triton", machine.packages.get("triton", ""), "pip install triton; until then Triton sides fail")

@@ -28,7 +28,7 @@ from common.python.processes import messages
 from common.python.results import BASELINE, Block, Check, PairTiming, ReportedMetric, StopReason, Unit
 from common.python.session.planning import Plan
 from common.python.session.session import Judging, Session, SideAtWork
-from common.python.wording import bytes_text
+from common.python.wording import bytes_text, seconds_text
 
 BLOCK_S = 0.06  # a process's own offset is what is left after so many samples, and another process costs 0.5 s
 MOST_SAMPLES = 64
@@ -148,7 +148,7 @@ class Measurement:
             raise
 
     def _used_up(self, last: str) -> str:
-        limit = f"measuring used up its limit of {self._limit_s:g} s, which --timeout-multiplier raises"
+        limit = f"measuring used up its limit of {seconds_text(self._limit_s)}, which --timeout-multiplier raises"
         begun = f"the first process pair began after {self._before_s:.1f} s" if self._before_s else "no process pair began"
         done = f"{len(self._units_s)} done in {sum(self._units_s):.1f} s"
         return f"{limit}: {begun}, {done}; then {last}; expected all by then"

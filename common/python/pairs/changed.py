@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from common.python.errors import BenchmarkError, ExitCode
 from common.python.pairs.discovery import with_rungs
-from common.python.pairs.sources import git_in
+from common.python.pairs.sources import git_in, imported_by
 from common.python.pairs.targets import Selection
 from common.python.project import PROJECT_ROOT, import_folders
 
@@ -55,10 +55,15 @@ def changed_files(root: Path, revision: str) -> frozenset[Path]:
 def read_by(selection: Selection, root: Path) -> frozenset[Path]:
     """The files of a pair, its ladder's included, those that they import or include, and so on; none of the harness."""
     pair = with_rungs(selection.pair, root)
-    files = [pair.workload.resolve(), *(path.resolve() for path in pair.sides.values())]
-    for file in files:  # grows while it is walked
-        files += [each for each in dict.fromkeys(_named_in(file, root)) if each not in files]
-    return frozenset(files)
+    return with_named([pair.workload, *pair.sides.values()], root)
+
+
+def with_named(files: Iterable[Path], root: Path) -> frozenset[Path]:
+    """`files` of `root`, those that they import or include, and so on; none of the harness."""
+    found = [path.resolve() for path in files]
+    for file in found:  # grows while it is walked
+        found += [each for each in dict.fromkeys(_named_in(file, root)) if each not in found]
+    return frozenset(found)
 
 
 def _named_in(file: Path, root: Path) -> Iterator[Path]:
@@ -76,15 +81,7 @@ def _named_in(file: Path, root: Path) -> Iterator[Path]:
 
 
 def _imported(text: str) -> Iterator[str]:
-    """The paths that the imports of a Python file may mean, as seen from where modules are looked for."""
     try:
-        tree = ast.parse(text)
+        yield from imported_by(ast.parse(text))
     except (SyntaxError, ValueError):
         return  # importing it will tell
-    for node in ast.walk(tree):
-        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module:
-            modules = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        for module in modules:
-            path = module.replace(".", "/")
-            yield from (f"{path}.py", f"{path}/__init__.py")

@@ -6,7 +6,8 @@ import ast
 import hashlib
 import re
 import subprocess
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePath
 
 from common.python.errors import BenchmarkError
 
@@ -53,19 +54,33 @@ def parsed(path: Path) -> ast.Module:
         raise BenchmarkError(f"{path}: {str(error) or 'nested too deep'}; expected Python") from error
 
 
-def with_imports(path: Path) -> list[Path]:
-    """The Python file at `path` and the files beside it that it imports, and they import, each once.
+def with_imports(path: Path, folders: Sequence[Path] = ()) -> list[Path]:
+    """The Python file at `path` and the files beside it, or in `folders`, that it imports, and they import, each once.
 
     Raises BenchmarkError, naming file and line, for one that is no Python.
     """
     files = [path]
     for file in files:  # grows while it is walked
-        tree = parsed(file)
-        modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-        modules += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
-        beside = [path.with_name(f"{module}.py") for module in modules if module and "." not in module]
-        files += [file for file in dict.fromkeys(beside) if file.is_file() and file not in files]
+        for name in imported_by(parsed(file)):
+            found = next((folder / name for folder in (file.parent, path.parent, *folders) if (folder / name).is_file()), None)
+            if found and found not in files:
+                files.append(found)
     return files
+
+
+def imported_by(tree: ast.Module) -> Iterator[str]:
+    """The paths that the imports of a Python file may mean, as seen from its folder, or from one where modules are looked for."""
+    for node in ast.walk(tree):
+        modules: list[str] = []
+        if isinstance(node, ast.Import):
+            modules = [alias.name.replace(".", "/") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            up, named = "../" * (node.level - 1), (node.module or "").replace(".", "/")
+            modules = [f"{up}{named}"] if named else []
+            modules += [f"{up}{named}/{alias.name}" if named else f"{up}{alias.name}" for alias in node.names]
+        for module in modules:
+            above = [str(each) for each in PurePath(module).parents if each.name not in ("", "..")]
+            yield from (f"{module}.py", *(f"{package}/__init__.py" for package in (module, *above)))
 
 
 def _essence(path: Path) -> str:

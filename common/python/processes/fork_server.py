@@ -21,6 +21,7 @@ from common.python.errors import BenchmarkError, SideFailure, Status
 from common.python.processes import messages
 from common.python.processes.connection import Closed, Connection, ProtocolError, Silent, read_answer
 from common.python.processes.messages import Answer, Failed, Request
+from common.python.wording import seconds_text
 
 T = TypeVar("T", bound=Answer)
 
@@ -212,7 +213,7 @@ class Child:
         except Silent:
             self.kill()
             raise SideFailure(
-                Status.TIMEOUT, f"{self._name(request)} took more than {limit_s or seconds:g} s; expected an answer by then"
+                Status.TIMEOUT, f"{self._name(request)} took more than {seconds_text(limit_s or seconds)}; expected an answer by then"
             ) from None
         except ProtocolError as error:
             self.kill()

@@ -141,9 +141,9 @@ class Load(Request, OfRank):
 
     Compile caches are new with `cold`, lie in the folder `caches` where that is named, and else where the compilers have them. With both,
     Triton's are new and torch.compile's are those of `caches`. `digest` is of both files' text as the run began. With `watched`, CUPTI is
-    started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`,
-    which find each other by files whose names begin with `rendezvous`. `cores` are those that its threads and processes may use; empty:
-    those that it was started on. A side that lies in `past` finds its modules there.
+    started first: before a `prepare` captures a graph, or its nodes might be told as one. The process is `rank` of the side's `ranks`; they
+    find each other by files whose names begin with `rendezvous`. `cores` are those that it may use; empty: those that it was started on.
+    A side that lies in `past` finds its modules there.
     """
 
     kind: Literal["load"] = "load"
@@ -233,11 +233,12 @@ class Call(Outputs):
 
 
 class Checked(Answer):
-    """The calls of a `Check`, and the first one's seconds."""
+    """The calls of a `Check`, the first one's seconds, and whether Triton's interpreter ran a kernel of the side by now."""
 
     kind: Literal["checked"] = "checked"
     calls: list[Call]
     first_call_s: float
+    interpreted: bool = False
 
 
 class Warm(Request):

@@ -18,6 +18,7 @@ from common.python.processes import messages
 from common.python.processes.fork_server import Child
 from common.python.processes.messages import Answer, Request
 from common.python.results import CompilerFinding
+from common.python.wording import seconds_text
 
 T = TypeVar("T", bound=Answer)
 
@@ -176,7 +177,7 @@ class RankGroup:
 
     def _silent(self, request: Request, waiting: Mapping[int, Child], seconds: float) -> SideFailure:
         """That none of those who are waited for has answered; of several ranks, who does not wait for a peer, and where that one is."""
-        asked, limit = type(request).__name__.lower(), f"took more than {seconds:g} s"
+        asked, limit = type(request).__name__.lower(), f"took more than {seconds_text(seconds)}"
         if len(self) == 1:
             return SideFailure(Status.TIMEOUT, f"{asked} {limit}; expected an answer by then")
         stacks = {rank: child.stack() for rank, child in waiting.items()}

@@ -14,6 +14,7 @@ from typing import Self
 
 from common.python.machine.description import find_tool
 from common.python.processes.profile_job import DONE, Job, command_of, give, printed_by, progress_of, withheld
+from common.python.wording import seconds_text
 
 _TOOLS_OWN = "=="  # begins ncu's and compute-sanitizer's messages among a program's
 
@@ -142,7 +143,7 @@ def _wait(process: subprocess.Popen[bytes], limit_s: float) -> int:
     try:
         return process.wait(limit_s)
     except subprocess.TimeoutExpired:
-        raise ToolFailed(f"took more than {limit_s:g} s; expected it to end by then (--timeout-multiplier)") from None
+        raise ToolFailed(f"took more than {seconds_text(limit_s)}; expected it to end by then (--timeout-multiplier)") from None
 
 
 def _text(log: Path) -> str:

@@ -21,7 +21,7 @@ from common.python.prove.proofs import NOWHERE, Evidence, Seen, listed, nothing,
 from common.python.prove.triton import Compilation, read_cubins
 from common.python.results import BASELINE, KernelUse, Proof
 from common.python.session.builds import make_all, room_for, side_by_side
-from common.python.session.planning import Plan, uses_triton
+from common.python.session.planning import Plan
 from common.python.session.session import Session, SideAtWork
 
 _NOT_RUN = "which kernels a step launches is seen on a GPU"
@@ -37,7 +37,7 @@ def compilations_of(plan: Plan, session: Session) -> dict[str, list[Compilation]
     if plan.described.ranks or not any(plan.claims.values()):
         return {}
     found = {}
-    for side in filter(lambda side: uses_triton(plan.file(side)), plan.sides):
+    for side in filter(plan.uses_triton, plan.sides):
         needs = [need for each in (plan.workload_directives, plan.side_directives[side]) for need in each.needs]
         suitable = [capability for capability in SUPPORTED if not unmet_capability(needs, capability)]
         found[side] = [Compilation(plan, side, capability, session) for capability in suitable]

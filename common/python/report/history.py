@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from common.python.errors import BenchmarkError, Status
+from common.python.gate.comparison import other_conditions
 from common.python.gate.noise_floor import class_of_units
 from common.python.gate.statistics import Difference, Mean, gated_logs
 from common.python.machine.ceilings import ceilings_of
@@ -46,6 +47,12 @@ class Point:
         chosen = {name: self.run.settings[name] for name in _ASKING if self.run.settings.get(name)}
         flags = [typed(name, dict(sorted(value.items())) if isinstance(value, dict) else value) for name, value in chosen.items()]
         return " ".join([f"{self.target}{at_shape(self.shape)}", *flags])
+
+    @property
+    def root(self) -> str:
+        """The folder that holds the pairs; "" of the harness's own project, which lies elsewhere on each machine."""
+        project = self.environment.get("project")
+        return "" if project and project == self.environment.get("root", project) else str(self.run.root)
 
     @property
     def speedup(self) -> Interval | None:
@@ -98,11 +105,14 @@ class Change:
 
 @dataclass(frozen=True)
 class Series:
-    """All points of one row at one shape and under one question, the oldest first, and how each differs from the one before."""
+    """All points of one row at one named shape, in one root and under one question, the oldest first, and how each differs from the one
+    before; where that is None, `apart` says why the two are not compared.
+    """
 
     name: str
     points: tuple[Point, ...]
     changes: tuple[Change | None, ...]
+    apart: tuple[str, ...]
 
 
 def history(folder: Path, target: str | None, root: Path) -> tuple[list[Series], list[str]]:
@@ -125,10 +135,14 @@ def history(folder: Path, target: str | None, root: Path) -> tuple[list[Series],
     wanted = [point for point in points if target is None or _is_called(point, canonical(target))]
     if not wanted:
         raise BenchmarkError(f"target {target!r}: found no time of it in {folder}; expected one of {_few(points)}")
-    by_name: dict[str, list[Point]] = {}
+    by_name: dict[str, dict[str, list[Point]]] = {}
     for point in sorted(wanted, key=lambda each: each.run.started):
-        by_name.setdefault(point.name, []).append(point)
-    return [_series(name, each, root) for name, each in sorted(by_name.items())], problems
+        by_name.setdefault(point.name, {}).setdefault(point.root, []).append(point)
+    return [
+        _series(f"{name} of {place or 'the project'}" if len(places) > 1 else name, each, root)
+        for name, places in sorted(by_name.items())
+        for place, each in sorted(places.items())
+    ], problems
 
 
 def _runs_in(folder: Path) -> list[Path]:
@@ -158,16 +172,17 @@ def _few(points: Sequence[Point]) -> str:
 
 def _series(name: str, points: Sequence[Point], root: Path) -> Series:
     between = [change_between(before, after, root) for before, after in pairwise(points)]
-    return Series(name, tuple(points), (None, *between))
+    apart = [
+        "" if change else f"not compared: {other_conditions(before.timing, after.timing) or 'too few process pairs'}"
+        for change, (before, after) in zip(between, pairwise(points), strict=True)
+    ]
+    return Series(name, tuple(points), (None, *between), ("", *apart))
 
 
 def change_between(before: Point, after: Point, root: Path) -> Change | None:
     """How `after` differs from `before`; None where the two were not timed alike, or have no ratio in every unit."""
-    conditions = [
-        (each.timing.shape, each.timing.device, each.timing.clock, each.timing.mode, each.timing.goal) for each in (before, after)
-    ]
     logs = [gated_logs(each.timing.units, each.timing.goal) for each in (before, after)]
-    if conditions[0] != conditions[1] or min(map(len, logs)) < 2:
+    if other_conditions(before.timing, after.timing) or min(map(len, logs)) < 2:
         return None
     step = class_of_units(after.timing.clock, after.timing.units).value
     band = max(0.5, *(each.run.noise_percent.get(step, 0.0) for each in (before, after)))
@@ -254,8 +269,9 @@ def as_json(series: Sequence[Series]) -> list[dict[str, Any]]:
                     "speedup": point.speedup.model_dump() if point.speedup else None,
                     "time_ns": {side: time.model_dump() for side, time in point.timing.time_ns.items()},
                     "change": {**asdict(change), "percent": change.percent.model_dump()} if change else None,
+                    "apart": apart,
                 }
-                for point, change in zip(each.points, each.changes, strict=True)
+                for point, change, apart in zip(each.points, each.changes, each.apart, strict=True)
             ],
         }
         for each in series
@@ -271,9 +287,9 @@ def lines_of_series(series: Series) -> list[tuple[str, ...]]:
             commits_text(point.environment).removeprefix("commit "),
             point.driver,
             point.machine,
-            change.sentence if change else "",
+            change.sentence if change else apart,
         )
-        for point, change in zip(series.points, series.changes, strict=True)
+        for point, change, apart in zip(series.points, series.changes, series.apart, strict=True)
     ]
 
 

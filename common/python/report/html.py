@@ -191,7 +191,7 @@ def _speedup_rows(pair: Pair, axis: SpeedupAxis) -> Iterator[SpeedupRow]:
 def _news(row: PairResult, shape: str) -> str:
     """The verdict on a shape, where it is one to look at."""
     kind = row.verdicts[shape].kind if shape in row.verdicts else VerdictKind.SAME
-    return "" if kind in (VerdictKind.SAME, VerdictKind.NEW) else str(kind)
+    return "" if kind in (VerdictKind.SAME, VerdictKind.NEW, VerdictKind.UNGATED) else str(kind)
 
 
 def _roofline(pairs: Sequence[Pair]) -> tuple[Roofline, list[RooflineEntry]] | None:

@@ -275,7 +275,7 @@ def _fresh_folder(base: Path, run_id: str) -> Path:
         except FileExistsError:
             number += 1
         except OSError as error:
-            raise BenchmarkError(f"{path}: {error.strerror}; expected to make the run's folder there") from error
+            raise BenchmarkError(f"{path}: {error.strerror}; expected to make the run's folder there, or --artifacts-dir") from error
 
 
 def _same_settings(path: Path, saved: Run, settings: Settings) -> None:

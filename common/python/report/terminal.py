@@ -39,7 +39,7 @@ from common.python.report.rows import (
     verdict_text,
 )
 from common.python.report.served import COLUMNS, SHORT, ServedLine, served_lines
-from common.python.report.ungated import exit_reason
+from common.python.report.ungated import accepted_text, exit_reason
 from common.python.results import BASELINE, OPTIMIZED, PairResult, Run
 from common.python.session.planning import Plan
 from common.python.wording import at_shape, one_line, speedup_text
@@ -187,6 +187,8 @@ def print_results(rows: Sequence[PairResult], run: Run, console: Console, *, ver
         _say(console, sentence)
     console.print()
     _say(console, Text(f"{counts_text(rows)}{_cut_short(rows, run)}"))
+    if accepted := accepted_text(run, rows):
+        _say(console, Text(accepted))
     if why := exit_reason(run.exit_code, rows):
         _say(console, Text(f"exit {run.exit_code}: {why}"))
 

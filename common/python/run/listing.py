@@ -16,10 +16,12 @@ from common.python.pairs.directives import first_line
 from common.python.pairs.discovery import LIBRARY, Pair, Tree
 from common.python.pairs.goals import OF_A_GPU
 from common.python.pairs.suggestions import about, spelt
+from common.python.project import import_folders
 
 _NEEDS = re.compile(r"^\s*(?://|#)\s*needs:(?!:)\s*(.*?)\s*$", re.MULTILINE)
 _CLAIM = re.compile(r"^\s*(?://|#)\s*(?:proves|has):\s*(?:(?:not|more|fewer) )?(\w+)", re.MULTILINE)
-_IMPORT = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
+_IMPORT = re.compile(r"^\s*(?:from|import) ([\w.]+)", re.MULTILINE)
+_MODULE_ENDS = (".py", "/__init__.py")
 _CPU_SHAPE = re.compile(r"""\bcpu_at["']?\s*[=:]\s*(\S+)""")
 _GOAL = re.compile(r"""\bgoal=["'](\w+)["']""")
 _RANKS = re.compile(r"\branks=\(([\d, ]+)\)")
@@ -57,15 +59,16 @@ def gpu_is_here() -> bool:
     return any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/dxg").exists()
 
 
-def listed(pairs: Iterable[Pair], *, gpu: bool) -> list[Listed]:
-    """What each pair is about and whether it can run here; a file that cannot be read has no idea, and its run will tell."""
+def listed(pairs: Iterable[Pair], *, gpu: bool, root: Path | None = None) -> list[Listed]:
+    """What each pair of `root` is about and whether it can run here; a file that cannot be read has no idea, and its run will tell."""
     found = []
+    folders = import_folders(root) if root else ()
     for pair in pairs:
         own = [path for side, path in pair.sides.items() if side != LIBRARY]  # without its library a pair runs all the same
         texts = {path: _text(path) for path in (pair.workload, *own)}
         needs = tuple(dict.fromkeys(need.strip() for text in texts.values() for line in _NEEDS.findall(text) for need in line.split(",")))
         lacks = _lacking(own, needs, gpu)
-        usual = TIMED if gpu or (not lacks and _is_timed_on_a_cpu(pair.workload, own)) else CHECKED
+        usual = TIMED if gpu or (not lacks and _is_timed_on_a_cpu(pair.workload, own, folders)) else CHECKED
         here = next((broken for path, text in texts.items() if (broken := _broken(path, text))), lacks or usual)
         found.append(Listed(pair, first_line(texts[pair.sides["optimized"]]), needs, lacks, here))
     return found
@@ -84,11 +87,11 @@ def about_words(words: Sequence[str], targets: Sequence[Listed]) -> list[Listed]
     return found
 
 
-def _is_timed_on_a_cpu(workload: Path, sides: Iterable[Path]) -> bool:
-    """Whether the files, or those beside them that they import, give a shape for CPUs, and nothing but a GPU's work or figures to time."""
-    if any(_TRITON.search(text) for side in sides for text in _with_imports(side)):
+def _is_timed_on_a_cpu(workload: Path, sides: Iterable[Path], folders: Sequence[Path]) -> bool:
+    """Whether the files, or those that they import, give a shape for CPUs, and nothing but a GPU's work or figures to time."""
+    if any(_TRITON.search(text) for side in sides for text in _with_imports(side, folders)):
         return False  # Triton's interpreter says nothing of speed
-    texts = list(_with_imports(workload))
+    texts = list(_with_imports(workload, folders))
     shapes, goals, ranks = (_nearest(stated, texts) for stated in (_CPU_SHAPE, _GOAL, _RANKS))
     fewest = min((int(count) for each in ranks for count in each.split(",") if count.strip()), default=1)
     has_shape = any(not shape.startswith("None") for shape in shapes)
@@ -100,12 +103,17 @@ def _nearest(stated: re.Pattern[str], texts: Iterable[str]) -> list[str]:
     return next((found for text in texts if (found := stated.findall(text))), [])
 
 
-def _with_imports(path: Path) -> Iterator[str]:
-    """The text of a Python file, and of those beside it that it imports, and they import."""
-    names = [path.stem] if path.suffix == ".py" else []
-    for name in names:  # grows while it is walked
-        text = _text(path.with_name(f"{name}.py"))
-        names += [each for each in dict.fromkeys(_IMPORT.findall(text)) if each not in names]
+def _with_imports(path: Path, folders: Sequence[Path]) -> Iterator[str]:
+    """The text of a Python file, and of those beside it or in `folders` that it imports, and they import."""
+    files = [path] if path.suffix == ".py" else []
+    for file in files:  # grows while it is walked
+        text = _text(file)
+        for name in dict.fromkeys(_IMPORT.findall(text)):
+            module = name.lstrip(".").replace(".", "/")
+            places = (folder / f"{module}{end}" for folder in (file.parent, *folders) for end in _MODULE_ENDS)
+            found = next((place for place in places if place.is_file()), None)
+            if found and found not in files:
+                files.append(found)
         yield text
 
 

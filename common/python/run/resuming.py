@@ -1,7 +1,8 @@
-"""Where a row was made, and whether a run may go on here: on the same commit and on GPUs of the same model."""
+"""Where and of which files a row was made, and whether a run may go on here: on the same commit and on GPUs of the same model."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,11 @@ from typing import Any
 from common.python.errors import BenchmarkError
 from common.python.machine.ceilings import MachineCeilings
 from common.python.machine.description import Machine
+from common.python.pairs.changed import with_named
+from common.python.pairs.revisions import Past
+from common.python.pairs.sources import cubins_of, digest_of
+from common.python.project import PROJECT_ROOT
+from common.python.report.rows import few
 from common.python.results import Origin, PairResult
 from common.python.session.planning import Plan
 
@@ -27,6 +33,29 @@ def origin_of(plan: Plan, machine: Machine, ceilings: Mapping[str, MachineCeilin
         driver=plan.gpus[0].driver if plan.device == "cuda" and plan.gpus else "",
         torch=machine.packages.get("torch", ""),
     )
+
+
+def sources_of(plan: Plan, root: Path, past: Past | None) -> dict[str, str]:
+    """The SHA-256 of each file that the row of `plan` is made of, by its path from `root`; one of `past`, that of --against, says so."""
+    sides = [plan.file(side) for side in plan.sides]
+    files = [plan.selection.pair.workload, *sides, *(cubin for side in sides for cubin in cubins_of(side))]
+    of_past = [file for file in files if past and file.is_relative_to(past.then)]
+    found = with_named([file for file in files if file not in of_past], root) | (with_named(of_past, past.root) if past else frozenset())
+    then = [past.root, past.then] if past else []
+    places = dict.fromkeys(then, "--against: ") | {root.resolve(): "", PROJECT_ROOT.resolve(): ""}
+
+    def named(path: Path) -> str:
+        place = next((folder for folder in places if path.is_relative_to(folder)), None)
+        return f"{places[place]}{path.relative_to(place)}" if place else os.path.relpath(path, root.resolve())
+
+    return {named(path): digest_of(path) for path in sorted(found)}
+
+
+def edited_since(row: PairResult, sources: Mapping[str, str]) -> str:
+    """Which files of a kept row are not what they were, in words; "" where all are, and of a row from before they were told."""
+    names = sorted(row.sources.keys() | sources.keys()) if row.sources else []
+    changed = [name for name in names if row.sources.get(name) != sources.get(name)]
+    return f"{few(changed)} changed since" if changed else ""
 
 
 def require_same_place(path: Path, saved: Mapping[str, Any], machine: Machine) -> tuple[str, ...]:

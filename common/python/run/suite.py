@@ -15,6 +15,7 @@ from typing import Protocol, Self
 
 from common.python.benchmark_harness import run_pair, shown
 from common.python.errors import BenchmarkError, ExitCode, Status, UnfitEnvironment
+from common.python.gate.expectations import require_readable
 from common.python.gate.outcome import accept, confirmed, exit_code_of, is_to_be_confirmed, red_twice, standing, unconfirmed
 from common.python.gate.statistics import load_ahead
 from common.python.gate.verdicts import NOISE_COMMAND, Standards, first_gpu
@@ -37,7 +38,7 @@ from common.python.results import PairResult, Run
 from common.python.run.emulating import emulated
 from common.python.run.interruption import Interruption, interruptible
 from common.python.run.options import repeat_command
-from common.python.run.resuming import of_other_gpus, origin_of, require_same_baseline, require_same_place
+from common.python.run.resuming import edited_since, of_other_gpus, origin_of, require_same_baseline, require_same_place, sources_of
 from common.python.session.builds import build_ahead
 from common.python.session.planning import Plan, make_plans
 from common.python.session.session import Session
@@ -108,7 +109,8 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         plans = make_plans(request.selections, settings, machine, server, scratch)
         standards = Standards(settings, machine, plans)
         folder = RunFolder.create(settings, datetime.now().astimezone().strftime("%Y%m%d_%H%M%S"))
-        done = _done_before(settings, folder, machine, watcher)
+        sources = {plan.target: sources_of(plan, settings.root, request.past) for plan in plans}
+        done = _done_before(settings, folder, machine, sources, watcher)
         commit = request.past.commit if request.past else ""
         require_same_baseline(folder.path / RUN_FILE, folder.saved.against if folder.saved else "", commit)
         folder.remove_strays()
@@ -127,30 +129,45 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         folder.write_run(run)
         session = stack.enter_context(Session(settings, server, run.seed, folder.path, folder.log_path))
         session.deadline, session.past, session.ceilings = deadline, request.past, ceilings
-        session.begun = _begun_before(plans, folder, machine, watcher) if settings.resume else {}
-        suite = _Suite(plans, session, machine, standards, folder, run, watcher)
+        session.begun = _begun_before(plans, folder, machine, sources, watcher) if settings.resume else {}
+        suite = _Suite(plans, session, machine, standards, folder, run, watcher, sources)
         return _ended(suite, done, interruption)
 
 
-def _done_before(settings: Settings, folder: RunFolder, machine: Machine, watcher: Watcher) -> dict[str, PairResult]:
-    """The rows that need not be made again; what there was no time for is not done.
+def _done_before(
+    settings: Settings, folder: RunFolder, machine: Machine, sources: Mapping[str, Mapping[str, str]], watcher: Watcher
+) -> dict[str, PairResult]:
+    """The rows that need not be made again; what there was no time for is not done, nor is what was edited since.
 
-    Raises BenchmarkError where they could not stand beside new ones.
+    `sources` are those of the rows to be, by target. Raises BenchmarkError where they could not stand beside new ones.
     """
     done = folder.completed(settings) if settings.resume else {}
     if folder.saved is not None:
         for note in require_same_place(folder.path / RUN_FILE, folder.saved.environment, machine):
             watcher.note(note)
-    return {target: row for target, row in done.items() if row.status is not Status.TIMEOUT}
+    done = {target: row for target, row in done.items() if row.status is not Status.TIMEOUT}
+    edited = {target: edited_since(row, sources[target]) for target, row in done.items() if target in sources}
+    for target, what in edited.items():
+        if what:
+            watcher.note(f"{target} is done again: {what}")
+    return {target: row for target, row in done.items() if not edited.get(target)}
 
 
-def _begun_before(plans: Sequence[Plan], folder: RunFolder, machine: Machine, watcher: Watcher) -> dict[str, PairResult]:
-    """By target the rows of sweeps of which some values were measured on the GPUs of this run; the watcher is told of others."""
+def _begun_before(
+    plans: Sequence[Plan], folder: RunFolder, machine: Machine, sources: Mapping[str, Mapping[str, str]], watcher: Watcher
+) -> dict[str, PairResult]:
+    """By target the rows of sweeps of which some values were measured on the GPUs of this run, and of the same `sources`.
+
+    The watcher is told of others.
+    """
     found = folder.begun()
     here = {plan.target: origin_of(plan, machine, {}, "").gpus for plan in plans}
     for target, row in found.items():
         if target in here and row.origin and row.origin.gpus != here[target]:
             watcher.note(f"{target} was begun on {', '.join(row.origin.gpus)}: all of its values are measured here")
+        elif target in here and (edited := edited_since(row, sources[target])):
+            watcher.note(f"{target} is begun again: {edited}")
+            del here[target]
     return {target: row for target, row in found.items() if row.origin and row.origin.gpus == here.get(target)}
 
 
@@ -233,6 +250,7 @@ class _Request:
     def of(cls, settings: Settings, stack: ExitStack) -> Self:
         """The request of `settings`; what it needs on disk is there until `stack` closes."""
         selected = select(discover(settings.root), settings.targets)
+        require_readable(selection.pair.workload.parent for selection in selected.selections)
         if settings.changed_since is not None:
             of_change = touched(selected.selections, settings.root, settings.changed_since)
             told = f"--changed-since {settings.changed_since}: {len(of_change)} of {len(selected.selections)} targets"
@@ -255,6 +273,7 @@ class _Suite:
     folder: RunFolder
     document: Run
     watcher: Watcher
+    sources: Mapping[str, Mapping[str, str]]
 
     @property
     def rows(self) -> tuple[PairResult, ...]:
@@ -295,7 +314,8 @@ class _Suite:
         return False, analysis
 
     def _of_here(self, plan: Plan, row: PairResult) -> PairResult:
-        return row.model_copy(update={"origin": origin_of(plan, self.machine, self.session.ceilings, self.document.started)})
+        origin = origin_of(plan, self.machine, self.session.ceilings, self.document.started)
+        return row.model_copy(update={"origin": origin, "sources": self.sources[plan.target]})
 
     def _tell_of_builds(self, text: str) -> None:
         self.watcher.phase("", text)

@@ -22,6 +22,7 @@ from common.python.pairs.targets import Selection
 from common.python.processes import messages
 from common.python.processes.fork_server import ForkServer
 from common.python.processes.messages import ShapeEntries
+from common.python.project import import_folders
 from common.python.results import BASELINE
 from common.python.settings import Device, Settings
 from common.python.storage import runs_folder
@@ -39,7 +40,8 @@ class Plan:
     `digests` are of the text of the workload and a side, by side, as they were planned. `gpus` are those of the machine that the row uses:
     as many as it needs, one if it does not say. A side runs in `ranks` processes. `only_checked` says why a row that was checked on the CPU
     is SKIPPED nevertheless: its place is on more GPUs. `without_room` has the shapes that the GPU's memory has no room for, and why;
-    `left_out` the library's side where the row goes on without it, and why.
+    `left_out` the library's side where the row goes on without it, and why. Sides find modules in `import_folders` too, those of the
+    package or project that holds the root. `was_interpreted`: a side launched a Triton kernel in the interpreter, as the row's checks saw.
     """
 
     selection: Selection
@@ -56,6 +58,8 @@ class Plan:
     only_checked: str = ""
     without_room: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
+    import_folders: tuple[Path, ...] = ()
+    was_interpreted: bool = False
 
     @property
     def target(self) -> str:
@@ -96,11 +100,15 @@ class Plan:
     @property
     def interpreted(self) -> bool:
         """Whether Triton's interpreter runs a side here, which checks it and says nothing of its speed."""
-        return self.device == "cpu" and any(uses_triton(self.file(side)) for side in self.sides)
+        return self.device == "cpu" and (self.was_interpreted or any(self.uses_triton(side) for side in self.sides))
+
+    def uses_triton(self, side: str) -> bool:
+        """Whether a side has Triton kernels, its own or those of a file that it imports."""
+        return uses_triton(self.file(side), self.import_folders)
 
     def launches_triton(self, side: str) -> bool:
         """Whether a side has Triton kernels that it launches on a GPU here."""
-        return self.device == "cuda" and uses_triton(self.file(side))
+        return self.device == "cuda" and self.uses_triton(side)
 
     @cached_property
     def claims(self) -> dict[str, tuple[Claim, ...]]:
@@ -247,7 +255,7 @@ def _plan(
     if only_checked and any(selection.pair.sides[side].suffix == ".cu" for side in selection.sides):
         skip = skip or only_checked.partition(";")[0]
     plan = Plan(selection, described, workload_directives, side_directives, here, timed, work, skip, digests, gpus, ranks, only_checked)
-    plan = replace(plan, left_out=left_out)
+    plan = replace(plan, left_out=left_out, import_folders=import_folders(settings.root))
     plan = plan if settings.sweep else _with_room(plan, settings, described.device_bytes)
     return replace(plan, timed={}) if plan.interpreted or plan.is_unmeasured else plan
 
@@ -338,10 +346,10 @@ def _skip_reason(
     return f"{reason}; try {instead}" if reason and instead else reason
 
 
-def uses_triton(path: Path) -> bool:
-    """Whether the side in the file at `path` has Triton kernels, its own or those of a file beside it that it imports."""
+def uses_triton(path: Path, folders: Sequence[Path] = ()) -> bool:
+    """Whether the side in the file at `path` has Triton kernels, its own or those of a file beside it, or in `folders`, that it imports."""
     return path.suffix == ".py" and any(
-        "import triton" in text or "from triton" in text for text in map(Path.read_text, with_imports(path))
+        "import triton" in text or "from triton" in text for text in map(Path.read_text, with_imports(path, folders))
     )
 
 

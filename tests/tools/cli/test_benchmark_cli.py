@@ -51,6 +51,14 @@ def files_in(folder):
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if "__pycache__" not in path.parts)
 
 
+def test_the_version_is_that_of_this_checkout_with_its_commit(cli, here):
+    told = cli("--version")
+    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout[:10]
+    assert (told.code, told.stderr) == (0, "")
+    assert re.fullmatch(rf"benchmark_cli \d+\.\d+\.\d+, commit {commit}( with changes)?\n", told.stdout)
+    assert here("--versoin").code == 1
+
+
 # --- a request that cannot be carried out: one sentence on stderr, nothing on stdout, exit 1
 
 

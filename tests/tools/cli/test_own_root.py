@@ -82,6 +82,16 @@ def test_an_import_that_fails_says_where_a_module_may_lie(package, tmp_path, sid
     assert hint in row["reason"]
 
 
+def test_a_module_of_the_root_needs_a_project_and_the_error_says_so(tmp_path):
+    root = write_pair(tmp_path / "root", optimized=OF_A_PACKAGE.replace("mine.ops", "ops"))
+    (root / "ops.py").write_text("def twice(x):\n    return x + x\n")
+    done = benchmark("verify", "--root", root, "--device", "cpu", "--artifacts-dir", root / "artifacts/1", scratch=tmp_path)
+    expected = f"No module named 'ops'; expected a module of a project: ops.py lies in {root}: put a pyproject.toml beside it"
+    assert (done.code, expected in rows_below(root)["demo:double"]["reason"]) == (7, True)
+    (root / "pyproject.toml").touch()
+    assert benchmark("verify", "--root", root, "--device", "cpu", "--artifacts-dir", tmp_path / "run", scratch=tmp_path).code == 0
+
+
 @pytest.mark.parametrize("kind", [(), ("--cuda",)])
 def test_a_new_pair_tells_where_its_words_are_documented(tmp_path, kind):
     root = tmp_path / "root"

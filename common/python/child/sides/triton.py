@@ -35,6 +35,7 @@ _WARP = 32
 _SHARED_BYTES = 227 << 10  # that a block may ask for, on 9.0 and 10.0
 _SMS = {(9, 0): 132, (10, 0): 148}  # H100 and H200; B200
 _NO_CUDA = "not linked with support for cuda"
+_INTERPRETER = "triton.runtime.interpreter"
 _ADDRESS = 1 << 20  # where every storage begins: aligned as the allocator would
 
 
@@ -313,6 +314,18 @@ def mend_interpreter() -> None:
         interpreter._convert_float = convert_float
         interpreter.InterpreterBuilder.create_dot = create_dot
         cuda.gdc_wait = cuda.gdc_launch_dependents = lambda: None
+
+
+def mend_interpreter_of_side() -> None:
+    """Mend the interpreter if a module of a side has declared a kernel in it, by an import that no file of the pair shows."""
+    if _INTERPRETER in sys.modules:
+        mend_interpreter()
+
+
+def was_interpreted() -> bool:
+    """Whether Triton's interpreter has launched a kernel in this process."""
+    interpreter = sys.modules.get(_INTERPRETER)
+    return interpreter is not None and "grid_dim" in vars(vars(interpreter)["interpreter_builder"])
 
 
 @functools.cache

@@ -22,6 +22,7 @@ from common.python.errors import BenchmarkError, Status
 from common.python.machine.description import cpu_model
 from common.python.measure import stopping
 from common.python.results import Interval
+from tests.common.python.run.test_interpreted_sides import KERNELS
 
 ROOT = Path(__file__).parents[4]
 LOOSE = {"rtol": 1e-4, "atol": 1e-4, "device": "cpu"}
@@ -85,6 +86,20 @@ def test_lambdas_are_timed_in_this_process_which_the_result_says():
     assert "timed in one process" in result.notes[0]
     assert result.names == ("<lambda> (1)", "<lambda> (2)")
     assert result.verdict in ("same", "undecided", "slower", "faster")
+
+
+def test_a_triton_function_is_checked_on_a_cpu_and_has_no_time_there(tmp_path, monkeypatch):
+    (tmp_path / "somebodys_kernels.py").write_text(KERNELS)
+    monkeypatch.syspath_prepend(tmp_path)
+    kernels = importlib.import_module("somebodys_kernels")
+    try:
+        for functions in ((kernels.eager, kernels.tri), (kernels.tri, kernels.eager)):
+            with pytest.raises(NotMeasured, match="checked in Triton's interpreter") as caught:
+                compare(*functions, inputs={"x": torch.rand(300)}, **LOOSE)
+            assert caught.value.status is Status.SKIPPED
+        assert compare(kernels.eager, kernels.eager, inputs={"x": torch.rand(300)}, **LOOSE).how == "fresh processes"
+    finally:
+        del sys.modules["somebodys_kernels"]
 
 
 def test_one_function_is_timed_alone(sums):

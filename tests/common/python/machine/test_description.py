@@ -18,6 +18,7 @@ from common.python.machine import description
 from common.python.machine.description import (
     Gpu,
     Machine,
+    Source,
     _rdma_cards,
     cache_folder,
     child_environment,
@@ -437,3 +438,18 @@ def test_private_names_are_those_of_host_and_user_the_whole_name_first(monkeypat
     monkeypatch.setattr("platform.node", lambda: "")
     monkeypatch.setattr("pwd.getpwuid", nobody)
     assert private_names() == {}
+
+
+def test_the_harness_is_told_by_its_version_and_the_commit_of_a_checkout(monkeypatch):
+    assert description.harness_text(Source(commit="6cb8b420391234", dirty=True)).endswith(", commit 6cb8b42039 with changes")
+    assert description.harness_text(Source(commit="6cb8b420391234", dirty=False)).endswith(", commit 6cb8b42039")
+    monkeypatch.setattr(description, "IS_CHECKOUT", False)
+    assert description.harness_source() is None
+    monkeypatch.setattr(description, "DISTRIBUTION", "nobodys_package")
+    assert description.harness_text(None) == "unknown version"
+
+
+def test_children_start_without_the_interpreter_that_the_user_has_chosen_and_keep_other_variables_of_triton():
+    child = child_environment(Path("/project"), "cpu", {"TRITON_INTERPRET": "1", "TRITON_DEBUG": "1"})
+    assert "TRITON_INTERPRET" not in child
+    assert child["TRITON_DEBUG"] == "1"

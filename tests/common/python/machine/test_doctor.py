@@ -49,6 +49,7 @@ def test_this_machine_is_examined_from_the_compiler_to_the_page_cache() -> None:
     findings = doctor.examine(describe_machine(PROJECT_ROOT), PROJECT_ROOT)
     names = [finding.name for finding in findings]
     assert len(names) == len(set(names))
+    assert findings[0].name == "harness"
     assert {"python", "torch", "triton", "nvcc", "g++", "nvdisasm", "cuobjdump", "NVML", "profilers", "CPU governor"} <= set(names)
     assert {"SMT", "load", "memory", "cores", "disk", "shared memory", "page cache"} <= set(names)
     torch = next(finding for finding in findings if finding.name == "torch")

@@ -59,6 +59,24 @@ def test_a_side_comes_with_the_files_beside_it_that_it_imports_and_that_these_im
     assert [path.name for path in with_imports(tmp_path / "side.py")] == ["side.py", "shared_a.py", "shared_b.py"]
 
 
+def test_a_side_comes_with_what_it_imports_of_its_projects_packages(tmp_path):
+    texts = {
+        "bench/side.py": "from package.kernels.rows import tri\nfrom elsewhere import missing\n",
+        "package/__init__.py": "",
+        "package/kernels/__init__.py": "from ..shared import scale\n",
+        "package/kernels/rows.py": "from . import tiles\n",
+        "package/kernels/tiles.py": "",
+        "package/shared.py": "",
+        "package/other.py": "",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    found = {path.resolve().relative_to(tmp_path).as_posix() for path in with_imports(tmp_path / "bench/side.py", [tmp_path])}
+    assert found == texts.keys() - {"package/other.py"}
+    assert [path.name for path in with_imports(tmp_path / "bench/side.py")] == ["side.py"]
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [

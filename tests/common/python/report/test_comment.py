@@ -54,7 +54,7 @@ def never_gated(target):
 
 
 def test_what_was_not_gated_is_listed_with_its_change_and_never_said_not_to_have_moved():
-    slower = a_row("ch07:slower", verdicts={"default": a_verdict("NEW", "not gated, timed on a CPU: speedup -22.6 % [-32.5, -11.3]")})
+    slower = a_row("ch07:slower", verdicts={"default": a_verdict("UNGATED", "timed on a CPU: speedup -22.6 % [-32.5, -11.3]")})
     text = comment(a_run(exit_code=0), [slower, never_gated("ch01:gemm")])
 
     assert "### Benchmarks: nothing was gated\n" in text

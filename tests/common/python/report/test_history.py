@@ -29,10 +29,11 @@ def environment(commit="a" * 40, dirty=False, gpu=GPU, **changes):
 def keep(tmp_path):
     """Keeps a run of one row with a speedup; the clock is that of its SMs in MHz."""
 
-    def kept(day, ratio, clock=1980.0, target="ch07:transpose", settings=None, **changes):
+    def kept(day, ratio, clock=1980.0, target="ch07:transpose", settings=None, shape=None, **changes):
         spread = Spread(minimum=clock, median=clock, mean=clock, maximum=clock)
         timing = a_recorded_timing(units=recorded_units(ratio, count=12, seed=day), device="cuda")
         timing = timing.model_copy(update={"telemetry": timing.telemetry.model_copy(update={"sm_clock_mhz": spread})})
+        timing = timing.model_copy(update={"shape": shape} if shape else {})
         run = a_run(settings and Settings(**settings)).model_copy(
             update={"environment": environment(**changes), "started": f"2026-01-{day:02d}T10:00:00"}
         )
@@ -109,18 +110,48 @@ def test_runs_that_asked_another_question_are_series_of_their_own(keep, tmp_path
     }
 
 
+def test_a_point_at_another_shape_is_not_compared_and_says_so(keep, tmp_path):
+    keep(1, 2.0, shape={"n": 64})
+    keep(2, 1.0, shape={"n": 128})
+    (series,), _ = history(keep(3, 1.0, shape={"n": 128}), None, tmp_path)
+
+    said = [line[-1] for line in lines_of_series(series)]
+    assert said[:2] == ["", "not compared: under another shape"]
+    assert said[2].startswith("speedup ")
+    assert [point["apart"] for point in as_json([series])[0]["points"]] == ["", "not compared: under another shape", ""]
+
+
+def test_a_row_of_the_same_name_in_another_root_is_a_series_of_its_own(keep, tmp_path):
+    for day, root in enumerate(("one", "two", "one"), start=1):
+        keep(day, 2.0 - day / 10, settings={"root": tmp_path / root}, root=None)
+    runs = keep(4, 1.5, target="ch07:other", settings={"root": tmp_path / "two"}, root=None)
+    found, _ = history(runs, None, tmp_path)
+
+    assert {series.name: [point.run.started[8:10] for point in series.points] for series in found} == {
+        "ch07:other": ["04"],
+        f"ch07:transpose of {tmp_path}/one": ["01", "03"],
+        f"ch07:transpose of {tmp_path}/two": ["02"],
+    }
+
+
+def test_the_project_is_one_root_wherever_a_machine_has_it(keep, tmp_path):
+    keep(1, 2.0, settings={"root": "/one/checkout"})
+    (series,), _ = history(keep(2, 2.0, settings={"root": "/another/checkout"}), None, tmp_path)
+    assert (series.name, len(series.points)) == ("ch07:transpose", 2)
+
+
 def test_where_the_pairs_lie_in_a_repository_of_their_own_both_commits_are_told(keep, tmp_path):
     harness, pairs = ({"commit": letter * 40, "dirty": False} for letter in "ab")
     keep(1, 2.0, project=harness, root=pairs)
     keep(2, 2.0, project=harness, root=None)
-    (series,), _ = history(keep(3, 2.0), "ch07:transpose", tmp_path)
+    (of_project, own), _ = history(keep(3, 2.0), "ch07:transpose", tmp_path)
 
-    assert [line[2] for line in lines_of_series(series)] == [
+    assert [line[2] for series in (own, of_project) for line in lines_of_series(series)] == [
         f"harness {'a' * 10}; pairs {'b' * 10}",
         f"harness {'a' * 10}; pairs without a commit",
         "a" * 10,
     ]
-    assert [point["commit"] for point in as_json([series])[0]["points"]] == ["b" * 10, "", "a" * 10]
+    assert [point["commit"] for series in as_json([own, of_project]) for point in series["points"]] == ["b" * 10, "", "a" * 10]
 
 
 def test_a_change_of_the_harness_is_looked_for_in_its_own_repository(keep, tmp_path, monkeypatch):

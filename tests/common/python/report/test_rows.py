@@ -14,7 +14,7 @@ from common.python.report.rows import (
 )
 from common.python.results import Interval, Setup, StopReason
 from common.python.settings import Settings
-from common.python.wording import bytes_text, interval_text, speedup_text, time_text
+from common.python.wording import bytes_text, interval_text, seconds_text, speedup_text, time_text
 from tests.support.factories import MACHINE, a_row, a_run, a_side, a_timing, an_interval
 
 
@@ -148,3 +148,14 @@ def test_a_row_of_compiled_sides_says_what_it_took_beside_its_first_compilation(
     set_up = a_row(**took, timings={"default": a_timing(goal="setup")})
     assert compilation_text(set_up) == "took 63 s: its goal is set-up, so every process compiles"
     assert compilation_text(a_row(seconds=63.2)) == ""
+
+
+def test_seconds_have_three_digits_at_most():
+    assert [seconds_text(each) for each in (0.0647924, 0.5, 1.2, 12.5, 240.0, 3600.0)] == [
+        "0.0648 s",
+        "0.5 s",
+        "1.2 s",
+        "12.5 s",
+        "240 s",
+        "3600 s",
+    ]

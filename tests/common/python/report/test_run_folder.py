@@ -319,6 +319,12 @@ def test_artifacts_dir_that_cannot_be_written_is_refused_before_anything_runs(tm
         RunFolder.create(Settings(artifacts_dir=tmp_path), "x")
 
 
+def test_a_folder_of_runs_that_cannot_be_written_is_refused_with_the_flag_that_names_another(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: not mode & os.W_OK)
+    with pytest.raises(BenchmarkError, match=r"/artifacts cannot be read and written; expected a folder that can, or --artifacts-dir$"):
+        RunFolder.create(Settings(root=tmp_path), "x")
+
+
 # --- reading
 
 

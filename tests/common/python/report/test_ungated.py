@@ -6,6 +6,7 @@ from common.python.errors import ExitCode, Status
 from common.python.report.documents import outcome_of
 from common.python.report.tables import junit
 from common.python.report.ungated import exit_reason
+from common.python.settings import Settings
 from tests.common.python.report.test_terminal import shown
 from tests.support.factories import a_change, a_failure, a_row, a_run, a_timing, a_verdict
 
@@ -50,6 +51,29 @@ def test_it_is_the_last_line_and_in_every_document():
     assert outcome_of(run, [CPU], run.root, ExitCode.NOTHING_MEASURED).exit_reason == CPU_SAID
     assert f"exit code 5: {CPU_SAID}" in junit(run, [CPU])
     assert outcome_of(run, [CPU], run.root, ExitCode.GOOD).exit_reason == ""
+
+
+def accepted(target):
+    return a_row(target, verdicts={"default": a_verdict("NEW", "not gated: nothing is expected of it yet; accepted", accepted=True)})
+
+
+REFUSED = CPU.model_copy(update={"notes": ("@cpu is not accepted: a CPU's time is never gated",)})
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([REFUSED], "accepted 0 of 1: mine:softmax @cpu: a CPU's time is never gated"),
+        ([accepted("ch07:a"), accepted("ch07:b")], "accepted 2 of 2"),
+        (
+            [accepted("ch07:a"), REFUSED, a_row("ch10:flash", timings={}), a_failure(Status.SKIPPED, target="ch10:tma")],
+            "accepted 1 of 4: mine:softmax @cpu: a CPU's time is never gated; ch10:flash: it was not timed; ch10:tma: it is SKIPPED",
+        ),
+    ],
+)
+def test_a_run_that_was_to_accept_ends_with_how_much_it_accepted_and_why_not_more(rows, said):
+    assert shown(rows, 200, settings=Settings(accept_regressions=True)).rstrip().splitlines()[-1] == said
+    assert "accepted 0" not in shown(rows, 200)
 
 
 def test_verbose_lists_every_timing_without_a_verdict():

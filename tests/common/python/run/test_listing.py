@@ -17,7 +17,7 @@ NEEDS = OPTIMIZED.replace('"""\n', '"""\n# needs: {}\n', 1)
 
 
 def the_one(root, *, gpu):
-    (found,) = listed(discover(root).pairs, gpu=gpu)
+    (found,) = listed(discover(root).pairs, gpu=gpu, root=root)
     return found
 
 
@@ -66,6 +66,16 @@ TRITON = OPTIMIZED.replace('"""\n', '"""\nimport triton\n', 1)
 def test_it_is_told_whether_a_pair_is_timed_here_or_only_checked(tmp_path, files, without):
     write_pair(tmp_path, **files)
     assert (the_one(tmp_path, gpu=False).here, the_one(tmp_path, gpu=True).here) == (without, "timed here")
+
+
+@pytest.mark.parametrize(("kernels", "here"), [("import triton\n", "checked here, timed on a GPU"), ("import math\n", "timed here")])
+def test_a_pair_whose_kernels_are_of_its_project_is_only_checked(tmp_path, kernels, here):
+    write_pair(tmp_path, optimized=OPTIMIZED.replace('"""\n', '"""\nfrom ops import tri\n', 1))
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "ops").mkdir()
+    (tmp_path / "ops/__init__.py").write_text("from .rows import tri\n")
+    (tmp_path / "ops/rows.py").write_text(kernels)
+    assert the_one(tmp_path, gpu=False).here == here
 
 
 @pytest.mark.parametrize(("shape", "told"), [('{"n": 512}', "timed here"), ("None", "checked here, timed on a GPU")])

@@ -207,6 +207,29 @@ def test_an_interrupted_run_keeps_its_rows_and_resuming_makes_the_others(three, 
     assert (tmp_path / "run/demo_one/metrics.json").stat().st_mtime_ns == done
 
 
+def test_resuming_does_again_what_was_edited_since_and_nothing_else(three, tmp_path):
+    helper = three / "demo/shared_two.py"
+    helper.write_text("def double(x):\n    return x * 2\n")
+    (three / "demo/optimized_two.py").write_text(f"from shared_two import double\n{OPTIMIZED}".replace("x * 2", "double(x)"))
+    first = run_here(three, tmp_path / "run", command="verify")
+    assert first.rows[-1].sources.keys() == {f"demo/{name}_two.py" for name in ("workload", "baseline", "optimized", "shared")}
+
+    kept = Watcher()
+    assert run_here(three, tmp_path / "run", kept, command="verify", resume=True).exit_code is ExitCode.GOOD
+    assert kept.begun == []
+
+    (three / "demo/optimized_one.py").write_text(OPTIMIZED.replace("x * 2", "x * 3"))
+    helper.write_text("def double(x):\n    return x + x\n")
+    watcher = Watcher()
+    second = run_here(three, tmp_path / "run", watcher, command="verify", resume=True)
+    assert watcher.begun == ["demo:one", "demo:two"]
+    assert "demo:one is done again: demo/optimized_one.py changed since" in watcher.notes
+    assert "demo:two is done again: demo/shared_two.py changed since" in watcher.notes
+    assert "demo:three is done already" in watcher.notes
+    assert {row.target: row.status for row in second.rows}["demo:one"] is Status.WRONG_RESULT
+    assert second.exit_code is ExitCode.WRONG
+
+
 def test_targets_that_spell_alike_share_no_folder_in_a_run_or_in_what_resumes_it(tmp_path):
     root = write_pair(tmp_path / "root", "demo_a:b")
     write_pair(root, "demo:a_b")
@@ -304,10 +327,16 @@ def test_values_that_were_measured_on_another_gpu_are_measured_again(tmp_path):
     folder.write_part(a_row("ch07:copy", origin=Origin(gpus=("NVIDIA H200 GPU-2",))))
     plan = SimpleNamespace(target="ch07:copy", device="cuda", gpus=(SimpleNamespace(name="NVIDIA H200", uuid="GPU-1", driver="580.1"),))
     machine = SimpleNamespace(root=None, project=None, packages={})
-    assert suite._begun_before([plan], folder, machine, watcher) == {}
+    sources = {"ch07:copy": {"ch07/optimized_copy.py": "1"}}
+    assert suite._begun_before([plan], folder, machine, sources, watcher) == {}
     assert watcher.notes == ["ch07:copy was begun on NVIDIA H200 GPU-2: all of its values are measured here"]
     plan.gpus[0].uuid = "GPU-2"
-    assert suite._begun_before([plan], folder, machine, watcher).keys() == {"ch07:copy"}
+    assert suite._begun_before([plan], folder, machine, sources, watcher).keys() == {"ch07:copy"}
+    folder.write_part(a_row("ch07:copy", origin=Origin(gpus=("NVIDIA H200 GPU-2",)), sources=sources["ch07:copy"]))
+    assert suite._begun_before([plan], folder, machine, sources, watcher).keys() == {"ch07:copy"}
+    edited = {"ch07:copy": {"ch07/optimized_copy.py": "2"}}
+    assert suite._begun_before([plan], folder, machine, edited, watcher) == {}
+    assert watcher.notes[1:] == ["ch07:copy is begun again: ch07/optimized_copy.py changed since"]
 
 
 def test_a_disk_that_fills_up_ends_a_run_with_all_its_rows_and_those_before_it_can_be_loaded(three, tmp_path):
@@ -414,6 +443,21 @@ def test_a_document_that_is_not_one_stops_a_resumed_run_before_anything_runs(thr
     (tmp_path / "run/run.json").write_text(text)
     assert sentence in refusal(three, tmp_path / "run", resume=True)
     assert (tmp_path / "run/run.json").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", ": line 1, column 2: Expecting property name enclosed in double quotes; expected a whole JSON document"),
+        ('{"schema_version": 1, "gpu": "h100", "pairs": {}}', ": found gpu h100; expected h200, as in its name"),
+    ],
+)
+def test_what_is_expected_on_another_gpu_is_read_before_anything_runs(three, tmp_path, text, sentence):
+    kept = three / "demo/expectations_h200.json"
+    kept.write_text(text)
+    assert refusal(three, tmp_path / "run") == f"{kept}{sentence}"
+    kept.write_text('{"schema_version": 1, "gpu": "h200", "pairs": {}}')
+    assert run_here(three, tmp_path / "run", command="verify", targets=("demo:one",)).exit_code is ExitCode.GOOD
 
 
 def test_a_run_in_which_nothing_could_be_gated_is_no_success_where_that_was_required(tmp_path):

@@ -144,6 +144,20 @@ def test_on_a_cpu_triton_is_interpreted_and_not_timed(plans, tmp_path):
     assert (plan.interpreted, plan.timed) == (True, {})
 
 
+OF_PROJECT = '"""Optimized: of the project."""\nfrom ops.rows import tri\n\n\ndef prepare(x):\n    return lambda: tri(x)\n'
+
+
+@pytest.mark.parametrize(("kernels", "interpreted"), [("import triton\n", True), ("import math\n", False)])
+def test_kernels_of_the_project_that_a_side_imports_are_its_own(plans, tmp_path, kernels, interpreted):
+    write_pair(tmp_path, optimized=OF_PROJECT)
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "ops").mkdir()
+    (tmp_path / "ops/rows.py").write_text("from .kernels import tri\n")
+    (tmp_path / "ops/kernels.py").write_text(f"{kernels}def tri(x):\n    return x * 2\n")
+    (plan,) = plans()
+    assert (plan.interpreted, plan.timed) == (interpreted, {} if interpreted else {"cpu": {"n": 512}})
+
+
 # --- in several processes
 
 RANKED = {"inputs": 'lambda rand, rank, n: {"x": rand.of_rank(rank).normal(n)}', "ranks": "(2, 4)"}
