@@ -7,10 +7,8 @@
 # proves: kernel merge
 # proves: grid in attend > baseline
 
-from shared_paged_decode import decoder, span_of
+from shared_context_parts import decoder
 
 
 def prepare(q, keys, values, table, lengths):
-    tokens = table.shape[1] * keys.shape[1]
-    programs = len(q) * keys.shape[2]  # without splitting
-    return decoder(q, keys, values, table, lengths, span=span_of(tokens, programs))  # parts that fill the GPU
+    return decoder(q, keys, values, table, lengths)  # parts that fill the GPU

@@ -4,7 +4,7 @@ import torch
 import triton
 from shared_latent_attend import attend_latent
 from shared_latent_products import between_products
-from shared_paged_attend import merge
+from shared_merge import merge
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 ROWS, TILE, WARPS, STAGES = 64, 32, 8, 4

@@ -2,7 +2,8 @@
 
 import torch
 import triton
-from shared_paged_attend import attend, merge
+from shared_merge import merge
+from shared_paged_attend import attend
 
 TILE = 64  # tokens that a program multiplies at once
 PER_SM = 4  # programs at once: shared memory and registers leave room for a fifth on an H100's SM
@@ -24,11 +25,11 @@ def starts_early(q):
     return not q.is_cuda or torch.cuda.get_device_capability(q.device) >= (9, 0)
 
 
-def decoder(q, keys, values, table, lengths, span):
+def decoder(q, keys, values, table, lengths, span, tile=TILE, warps=4):
     """A step: [sequences, heads, dim] in q's dtype. `span` is how many tokens a program attends to, in the order of the context.
 
     q [sequences, heads, dim]; keys and values [pages, page tokens, kv heads, dim]; table int32 [sequences, pages of the longest];
-    lengths int32 [sequences], at least 1 each. Where one part holds the longest sequence, nothing is merged.
+    lengths int32 [sequences], at least 1 each. Where one part holds the longest sequence, nothing is merged, and programs have `warps`.
     """
     (sequences, heads, dim), (_, page, kv_heads, _), pages = q.shape, keys.shape, table.shape[1]
     count = triton.cdiv(pages * page, span)
@@ -40,9 +41,9 @@ def decoder(q, keys, values, table, lengths, span):
     early = split and starts_early(q)
 
     def step():
-        sizes = {"DIM": dim, "GROUP": heads // kv_heads, "PAGE": page, "TILE": TILE, "EARLY": early}
+        sizes = {"DIM": dim, "GROUP": heads // kv_heads, "PAGE": page, "TILE": tile, "EARLY": early, "num_warps": 2 if split else warps}
         grid = (sequences, kv_heads, count)
-        attend[grid](q, keys, values, table, lengths, parts, sums, span, pages, unit, **sizes, num_warps=2 if split else 4, num_stages=3)
+        attend[grid](q, keys, values, table, lengths, parts, sums, span, pages, unit, **sizes, num_stages=3)
         if split:  # it starts before `attend` ends; the next step's `attend` does not, so it waits until the parts are merged
             joined = {"DIM": dim, "COUNT": triton.next_power_of_2(count), "EARLY": early}
             merge[sequences * heads,](parts, sums, y, count, **joined, num_warps=2 if count <= 64 else 4, launch_pdl=early)

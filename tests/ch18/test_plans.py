@@ -7,6 +7,7 @@ from common.python.child.sides.loader import import_file
 from common.python.project import PROJECT_ROOT
 
 batches = import_file(PROJECT_ROOT / "ch18/shared_batch_sizes.py")
+context = import_file(PROJECT_ROOT / "ch18/shared_context_parts.py")
 paged = import_file(PROJECT_ROOT / "ch18/shared_paged_decode.py")
 
 
@@ -26,6 +27,24 @@ def test_parts_of_a_context_fill_the_gpu_and_no_more(programs, sms):
     assert parts == 1 or parts * programs <= paged.PER_SM * sms  # all at once: no program waits for another's end
     finer = -(-tokens // max(span - paged.TILE, paged.TILE))
     assert span == paged.TILE or finer * programs > paged.PER_SM * sms  # a tile less a part would be too many
+
+
+@pytest.mark.parametrize(
+    "lengths", [[1], [65536], [32768] * 4, [2048, 20000, 40000, 65536], [17, 4097], [1, 1, 1], [8192] * 64, [*range(1024, 66560, 1024)]]
+)
+def test_parts_hold_each_context_once_and_none_is_longer_than_it_must_be(lengths):
+    count = max(66, len(lengths))
+    plan, starts = context.plan_of(torch.tensor(lengths, dtype=torch.int32), max(lengths) + 7, count, paged.TILE)
+    seen = [0] * len(lengths)
+    for part, (sequence, begin, end) in enumerate(plan.tolist()):
+        if end > begin:
+            assert seen[sequence] == begin  # in order: none is left out, none is read twice
+            assert starts[sequence] <= part < starts[sequence + 1]
+            seen[sequence] = end
+    assert seen == lengths
+    longest = max(end - begin for _, begin, end in plan.tolist())
+    shorter = -(-longest // paged.TILE) * paged.TILE - paged.TILE
+    assert shorter == 0 or sum(-(-length // shorter) for length in lengths) > count  # a tile less a part would be too many
 
 
 @pytest.mark.parametrize(("span", "capability", "early"), [(16, (9, 0), True), (16, (8, 9), False), (64, (9, 0), False)])

@@ -1,0 +1,50 @@
+"""Decode attention over paged keys and values by parts of contexts, as even as can be, however much the contexts' lengths differ."""
+
+import torch
+import triton
+from shared_context_attend import attend_part
+from shared_merge import merge_parts
+from shared_paged_decode import PER_SM, TILE, sm_count, starts_early
+
+
+def plan_of(lengths, longest, count, tile):
+    """Which part is what: int32 [count, 3], a part's sequence, first token and end; and int32 [sequences + 1], a sequence's first part.
+
+    lengths int32 [sequences], `longest` at most each. Parts are multiples of `tile` tokens, but for a sequence's last. The longest part is
+    as short as `count` parts allow, and a sequence's parts are as long as each other; what `count` leaves over has no token.
+    """
+    spans = torch.arange(tile, longest + tile, tile, device=lengths.device)
+    needed = ((lengths + spans[:, None] - 1) // spans[:, None]).sum(1)
+    longest_part = torch.where(needed <= count, spans, spans[-1:]).min()
+    own = (lengths + longest_part - 1) // longest_part
+    span = (lengths + own * tile - 1) // (own * tile) * tile
+    starts = torch.nn.functional.pad(own.cumsum(0), (1, 0))
+    part = torch.arange(count, device=lengths.device)
+    sequence = torch.searchsorted(starts[1:], part, right=True).clamp(max=len(lengths) - 1)
+    begin = (part - starts[sequence]) * span[sequence]
+    plan = torch.stack([sequence, begin, torch.minimum(begin + span[sequence], lengths[sequence])], 1)
+    return plan.int(), starts.int()
+
+
+def decoder(q, keys, values, table, lengths, tile=TILE, warps=2, stages=3, per_sm=PER_SM):
+    """A step: [sequences, heads, dim] in q's dtype, of as many parts as let programs of `warps` warps fill the GPU, `per_sm` on an SM.
+
+    Arguments are those of shared_paged_decode's decoder. The lengths are read here, on the GPU, and not again by a step.
+    """
+    (sequences, heads, dim), (_, page, kv_heads, _), pages = q.shape, keys.shape, table.shape[1]
+    count = max(sequences, per_sm * sm_count() // kv_heads)
+    plan, starts = plan_of(lengths, pages * page, count, tile)
+    y = torch.empty_like(q)
+    parts = torch.empty(count, heads, dim, device=q.device)
+    sums = torch.empty(count, heads, device=q.device)
+    unit = dim**-0.5 * 1.4426950408889634  # log2(e): exponentials are powers of two
+    early = starts_early(q)
+    sizes = {"DIM": dim, "GROUP": heads // kv_heads, "PAGE": page, "TILE": tile, "EARLY": early}
+    joined = {"DIM": dim, "COUNT": triton.next_power_of_2(count - sequences + 1), "EARLY": early}
+
+    def step():  # `merge_parts` starts before `attend_part` ends; the next step waits until the parts are merged
+        attend_part[count, kv_heads](q, keys, values, table, plan, parts, sums, pages, unit, **sizes, num_warps=warps, num_stages=stages)
+        merge_parts[sequences, heads](parts, sums, starts, y, heads, **joined, num_warps=2, launch_pdl=early)
+        return y
+
+    return step
