@@ -1,10 +1,12 @@
-"""Library: PyTorch's softmax, one kernel too."""
+"""Library: PyTorch's softmax, compiled: one kernel too, which Inductor writes in Triton."""
 
 import torch
 
 
-def prepare(x):
-    def step():
-        return torch.softmax(x, dim=1)
+@torch.compile(fullgraph=True, dynamic=False)
+def softmax(x):
+    return torch.softmax(x, dim=1)
 
-    return step
+
+def prepare(x):
+    return lambda: softmax(x)

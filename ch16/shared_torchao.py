@@ -1,4 +1,4 @@
-"""A product with torchao's 4-bit weights, in groups of 128: PyTorch's tinygemm kernel, which multiplies in bf16."""
+"""A product with torchao's 4-bit weights, in groups of 128: PyTorch's tinygemm kernel, which multiplies in bf16. It is compiled."""
 
 import torch
 
@@ -11,4 +11,4 @@ def linear(weight, chosen):
     layer.weight = torch.nn.Parameter(weight, requires_grad=False)
     options = {"int4_packing_format": "tile_packed_to_4d", "int4_choose_qparams_algorithm": chosen, "set_inductor_config": False}
     quantize_(layer, Int4WeightOnlyConfig(group_size=128, **options))
-    return layer
+    return torch.compile(layer, fullgraph=True, dynamic=False)  # eager, the host spends longer in torchao than the GPU in the kernel
