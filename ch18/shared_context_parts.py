@@ -4,7 +4,10 @@ import torch
 import triton
 from shared_context_attend import attend_part
 from shared_merge import merge_parts
-from shared_paged_decode import PER_SM, TILE, sm_count, starts_early
+from shared_paged_decode import sm_count, starts_early
+
+TILE = 32  # tokens that a program multiplies at once, with one warp; more tiles are on their way
+PER_SM = 3  # programs for each SM: enough to have its share of DRAM's reads on their way, where lengths are even
 
 
 def plan_of(lengths, longest, count, tile):
@@ -26,25 +29,30 @@ def plan_of(lengths, longest, count, tile):
     return plan.int(), starts.int()
 
 
-def decoder(q, keys, values, table, lengths, tile=TILE, warps=2, stages=3, per_sm=PER_SM):
-    """A step: [sequences, heads, dim] in q's dtype, of as many parts as let programs of `warps` warps fill the GPU, `per_sm` on an SM.
+def count_of(sequences, kv_heads, sms):
+    """How many parts there may be: as fill `sms` SMs, or half as many again as sequences, so that long ones are split beside short."""
+    return max(PER_SM * sms // kv_heads, sequences + sequences // 2, 1)
+
+
+def decoder(q, keys, values, table, lengths):
+    """A step: [sequences, heads, dim] in q's dtype, of parts that fill the GPU.
 
     Arguments are those of shared_paged_decode's decoder. The lengths are read here, on the GPU, and not again by a step.
     """
     (sequences, heads, dim), (_, page, kv_heads, _), pages = q.shape, keys.shape, table.shape[1]
-    count = max(sequences, per_sm * sm_count() // kv_heads)
-    plan, starts = plan_of(lengths, pages * page, count, tile)
+    count = count_of(sequences, kv_heads, sm_count())
+    plan, starts = plan_of(lengths, pages * page, count, TILE)
     y = torch.empty_like(q)
     parts = torch.empty(count, heads, dim, device=q.device)
     sums = torch.empty(count, heads, device=q.device)
     unit = dim**-0.5 * 1.4426950408889634  # log2(e): exponentials are powers of two
     early = starts_early(q)
-    sizes = {"DIM": dim, "GROUP": heads // kv_heads, "PAGE": page, "TILE": tile, "EARLY": early}
-    joined = {"DIM": dim, "COUNT": triton.next_power_of_2(count - sequences + 1), "EARLY": early}
+    sizes = {"DIM": dim, "GROUP": heads // kv_heads, "PAGE": page, "TILE": TILE, "EARLY": early, "num_warps": 1, "num_stages": 6}
+    joined = {"DIM": dim, "COUNT": triton.next_power_of_2(count - sequences + 1), "EARLY": early, "num_warps": 2}
 
     def step():  # `merge_parts` starts before `attend_part` ends; the next step waits until the parts are merged
-        attend_part[count, kv_heads](q, keys, values, table, plan, parts, sums, pages, unit, **sizes, num_warps=warps, num_stages=stages)
-        merge_parts[sequences, heads](parts, sums, starts, y, heads, **joined, num_warps=2, launch_pdl=early)
+        attend_part[count, kv_heads](q, keys, values, table, plan, parts, sums, pages, unit, **sizes)
+        merge_parts[sequences, heads](parts, sums, starts, y, heads, **joined, launch_pdl=early)
         return y
 
     return step

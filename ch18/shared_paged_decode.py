@@ -25,11 +25,12 @@ def starts_early(q):
     return not q.is_cuda or torch.cuda.get_device_capability(q.device) >= (9, 0)
 
 
-def decoder(q, keys, values, table, lengths, span, tile=TILE, warps=4):
+def decoder(q, keys, values, table, lengths, span, tile=TILE, warps=4, stages=3):
     """A step: [sequences, heads, dim] in q's dtype. `span` is how many tokens a program attends to, in the order of the context.
 
     q [sequences, heads, dim]; keys and values [pages, page tokens, kv heads, dim]; table int32 [sequences, pages of the longest];
     lengths int32 [sequences], at least 1 each. Where one part holds the longest sequence, nothing is merged, and programs have `warps`.
+    A program has loads of up to `stages` of its steps under way; a step loads page numbers, the next one keys and values.
     """
     (sequences, heads, dim), (_, page, kv_heads, _), pages = q.shape, keys.shape, table.shape[1]
     count = triton.cdiv(pages * page, span)
@@ -39,11 +40,12 @@ def decoder(q, keys, values, table, lengths, span, tile=TILE, warps=4):
     unit = dim**-0.5 * 1.4426950408889634  # log2(e): exponentials are powers of two
     split = count > 1
     early = split and starts_early(q)
+    program = {"num_warps": 2 if split else warps, "num_stages": stages}
 
     def step():
-        sizes = {"DIM": dim, "GROUP": heads // kv_heads, "PAGE": page, "TILE": tile, "EARLY": early, "num_warps": 2 if split else warps}
+        sizes = {"DIM": dim, "GROUP": heads // kv_heads, "PAGE": page, "TILE": tile, "EARLY": early}
         grid = (sequences, kv_heads, count)
-        attend[grid](q, keys, values, table, lengths, parts, sums, span, pages, unit, **sizes, num_stages=3)
+        attend[grid](q, keys, values, table, lengths, parts, sums, span, pages, unit, **sizes, **program)
         if split:  # it starts before `attend` ends; the next step's `attend` does not, so it waits until the parts are merged
             joined = {"DIM": dim, "COUNT": triton.next_power_of_2(count), "EARLY": early}
             merge[sequences * heads,](parts, sums, y, count, **joined, num_warps=2 if count <= 64 else 4, launch_pdl=early)

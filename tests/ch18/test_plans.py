@@ -33,8 +33,8 @@ def test_parts_of_a_context_fill_the_gpu_and_no_more(programs, sms):
     "lengths", [[1], [65536], [32768] * 4, [2048, 20000, 40000, 65536], [17, 4097], [1, 1, 1], [8192] * 64, [*range(1024, 66560, 1024)]]
 )
 def test_parts_hold_each_context_once_and_none_is_longer_than_it_must_be(lengths):
-    count = max(66, len(lengths))
-    plan, starts = context.plan_of(torch.tensor(lengths, dtype=torch.int32), max(lengths) + 7, count, paged.TILE)
+    count = context.count_of(len(lengths), kv_heads=8, sms=132)
+    plan, starts = context.plan_of(torch.tensor(lengths, dtype=torch.int32), max(lengths) + 7, count, context.TILE)
     seen = [0] * len(lengths)
     for part, (sequence, begin, end) in enumerate(plan.tolist()):
         if end > begin:
@@ -43,7 +43,7 @@ def test_parts_hold_each_context_once_and_none_is_longer_than_it_must_be(lengths
             seen[sequence] = end
     assert seen == lengths
     longest = max(end - begin for _, begin, end in plan.tolist())
-    shorter = -(-longest // paged.TILE) * paged.TILE - paged.TILE
+    shorter = -(-longest // context.TILE) * context.TILE - context.TILE
     assert shorter == 0 or sum(-(-length // shorter) for length in lengths) > count  # a tile less a part would be too many
 
 
