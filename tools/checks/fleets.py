@@ -1,6 +1,6 @@
 """What a chapter's README shows of its simulated fleets: gains that the simulation predicts, beside the pairs' rows on one GPU.
 
-A record is what `ch17/fleet_simulation.py --shapes --json` writes, committed as fleet_simulated_byte_lm_h100.json.
+A record is what `ch17/fleet_simulation.py --shapes --json` writes, committed as fleet_simulated_byte_lm_h200.json.
 """
 
 from __future__ import annotations

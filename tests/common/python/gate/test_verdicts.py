@@ -181,11 +181,18 @@ def test_an_undecided_row_says_what_it_would_take(accepted, tmp_path):
     assert seconds == more * 6.0 / 6
 
 
-def shares(units, ceiling_ns, key="dram"):
+def shares(units, ceiling_ns, key="dram", ceiling_mhz=None, held_mhz=1790):
     times = a_recorded_timing(units=units).time_ns
+    found = {side: ceiling_ns / time.estimate for side, time in times.items()}
     return {
-        side: Share(key=key, share=ceiling_ns / time.estimate, ceiling_ns=ceiling_ns, floor_ns=ceiling_ns / 2, at_held_clock=None)
-        for side, time in times.items()
+        side: Share(
+            key=key,
+            share=share,
+            ceiling_ns=ceiling_ns,
+            floor_ns=ceiling_ns / 2,
+            at_held_clock=ceiling_mhz and share * ceiling_mhz / held_mhz,
+        )
+        for side, share in found.items()
     }
 
 
@@ -211,6 +218,30 @@ def test_shares_accepted_on_another_gpu_are_held_to_the_wider_band_too(accepted,
         accepted(units=units, shares=shares(units, 20_000.0), provenance=a_provenance(device=device))
         found[device] = standards_for(plan).verdict(plan, "default", timing).kind
     assert list(found.values()) == [VerdictKind.REGRESSED, VerdictKind.SAME]
+
+
+@pytest.mark.parametrize(
+    ("baseline_ns", "ceiling_ns", "ceiling_mhz", "held_mhz", "elsewhere", "kind"),
+    [
+        (80_000.0, 18_870.0, 1608, 1790, True, VerdictKind.SAME),  # this GPU multiplies 6 % faster, as its power limit holds a higher clock
+        (80_000.0, 18_870.0, 1608, 1790, False, VerdictKind.REGRESSED),  # the GPU it was accepted on: its ceiling is what it was
+        (80_000.0, 18_870.0, None, 1790, True, VerdictKind.REGRESSED),  # no clock is known
+        (88_000.0, 18_870.0, 1608, 1790, True, VerdictKind.REGRESSED),  # both sides are slower at the same clock
+        (88_000.0, 20_000.0, 1517, 1627, True, VerdictKind.SAME),  # both are slower because this GPU holds a lower clock
+    ],
+)
+def test_on_another_gpu_a_share_of_products_is_compared_at_the_held_clock(
+    accepted, tmp_path, baseline_ns, ceiling_ns, ceiling_mhz, held_mhz, elsewhere, kind
+):
+    units, now = recorded_units(2.0, 80_000.0, count=12), recorded_units(2.0, baseline_ns, count=12, seed=4)
+    device = "GPU-of-another" if elsewhere else H200.uuid
+    accepted(units=units, shares=shares(units, 20_000.0, "bf16", 1517), provenance=a_provenance(device=device))
+    plan = a_plan(tmp_path)
+    timing = a_recorded_timing(units=now, shares=shares(now, ceiling_ns, "bf16", ceiling_mhz, held_mhz))
+    verdict = standards_for(plan).verdict(plan, "default", timing)
+
+    assert verdict.changes["speedup"].kind is VerdictKind.SAME
+    assert verdict.kind is kind
 
 
 @pytest.mark.parametrize(
