@@ -252,7 +252,7 @@ def harness_source() -> Source | None:
 
 
 def harness_text(source: Source | None) -> str:
-    """The harness by its version, and by the commit of the checkout that it is: `0.1.0, commit 6cb8b42039 with changes`."""
+    """The harness by its version, and by the commit of the checkout that it is: `1.0.0, commit 6cb8b42039 with changes`."""
     version = _packages([DISTRIBUTION]).get(DISTRIBUTION, "unknown version")
     if IS_CHECKOUT:  # what is installed may be another checkout
         version = tomllib.loads((PROJECT_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
