@@ -48,7 +48,8 @@ def decoder(q, keys, values, table, lengths):
     unit = dim**-0.5 * 1.4426950408889634  # log2(e): exponentials are powers of two
     early = starts_early(q)
     sizes = {"DIM": dim, "GROUP": heads // kv_heads, "PAGE": page, "TILE": TILE, "EARLY": early, "num_warps": 1, "num_stages": 6}
-    joined = {"DIM": dim, "COUNT": triton.next_power_of_2(count - sequences + 1), "EARLY": early, "num_warps": 2}
+    most = triton.next_power_of_2(count - sequences + 1)  # parts of one sequence
+    joined = {"DIM": dim, "COUNT": most, "EARLY": early, "num_warps": max(2, most // 32)}
 
     def step():  # `merge_parts` starts before `attend_part` ends; the next step waits until the parts are merged
         attend_part[count, kv_heads](q, keys, values, table, plan, parts, sums, pages, unit, **sizes)

@@ -1,7 +1,7 @@
 """Chapter 18: a query that sees nothing gets zeros, never a NaN, from the sides that can be given one.
 
 Their workloads exclude such a query, since libraries answer it each in their own way. A part of a context that has no token is
-another matter: check shapes of split_kv_decode have some.
+another matter: check shapes of batch_invariant have some.
 """
 
 import pytest

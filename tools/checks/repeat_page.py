@@ -35,6 +35,7 @@ Written by `tools/checks/pages.py` from `tools/campaign/repeats_*.json`.
 A row is accepted once, from one run. Does another run say the same? \
 `tools/campaign/again.py` draws rows at random and runs them again, mostly on another GPU of the same model. \
 Nothing is accepted by it, and every row that ran is listed, whatever became of it.
+A sentence is the gate's of that day; its rules may have changed since.
 
 SAME: the change lies within the band that counts as none. INCONCLUSIVE: the interval of the change crosses the band's edge, and the time \
 was up. See [gating in CI](gating-in-ci.md)."""

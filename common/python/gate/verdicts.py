@@ -224,10 +224,13 @@ class Standards:
         if expectation is None:
             return verdict_of(timing, changes, standard.sides, promotable=False)
         elsewhere = not self._is_of_this_device(expectation)
-        beside = _share_changes(timing, expectation, standard.least_band, at_held_clock=elsewhere) | _pace_changes(timing)
+        beside = _share_changes(timing, expectation, standard.least_band, elsewhere=elsewhere) | _pace_changes(timing)
         found = verdict_of(timing, changes, standard.sides, beside, promotable=True)
         if elsewhere:
             found = _excused(found, timing.goal)
+            if higher := [f"{name} {percent_text(each.percent)}" for name, each in beside.items() if _has_a_higher_ceiling(each)]:
+                why = "no longer and no more cycles, as this GPU's ceiling is higher"
+                found = found.model_copy(update={"sentence": f"{found.sentence}; {', '.join(higher)}: {why}"})
         if expectation.clock == "launch":
             found = _excused_by_its_host(found, timing, expectation)
         if standard.least_band > band:
@@ -319,25 +322,48 @@ def first_gpu(settings: Settings, machine: Machine) -> Gpu | None:
     return machine.gpus[0] if machine.gpus and settings.device is not Device.CPU else None
 
 
-def _share_changes(timing: PairTiming, expectation: Expectation, least_band: float, *, at_held_clock: bool) -> dict[str, Change]:
+def _share_changes(timing: PairTiming, expectation: Expectation, least_band: float, *, elsewhere: bool) -> dict[str, Change]:
     """Each side's share of the ceiling against the one accepted, where the ceilings of both machines are known.
 
-    With `at_held_clock` at the clocks that the sides held, where both are known: at its power limit each GPU of a model holds another. The
-    ceiling of bf16 was 794 TFLOP/s on one H200 and 841 on another. Eight sides that took both the same time, within 1.3 %, had shares 5.1
-    to 6.4 % lower on the second; at the held clock they were at most 1.4 % lower (2026-11-30).
+    `elsewhere`, on another GPU of the model, a share is only worse if the share at the held clock, or the time, is worse too: at its power
+    limit each GPU holds another clock. The ceiling of bf16 was 794 TFLOP/s on one H200 and 841 on another. Eight sides that took both the
+    same time, within 1.3 %, had shares 5.1 to 6.4 % lower on the second; at the held clock they were at most 1.4 % lower (2026-11-30).
     """
     changes, band = {}, max(SHARE_BAND_PERCENT, least_band)
     for side, then in _accepted_shares(expectation).items():
         share = timing.shares.get(side)
         if share is None or share.key != then.key:
             continue
-        measured = Mean.of([math.log(share.ceiling_ns / median_ns(unit, side)) for unit in timing.units])
-        expected = Mean.of([math.log(then.ceiling_ns) - log for log in expectation.sides[side].logs_ns])
-        if at_held_clock and share.at_held_clock and then.at_held_clock:
-            measured = replace(measured, value=measured.value + math.log(share.at_held_clock / share.share))
-            expected = replace(expected, value=expected.value + math.log(then.at_held_clock / then.share))
-        changes[f"share of {share.key} of {side}"] = Difference.between(measured, expected).change(band)
+        now = Mean.of([-math.log(median_ns(unit, side)) for unit in timing.units])
+        before = Mean.of([-log for log in expectation.sides[side].logs_ns])
+        found = Difference.between(_of(share.ceiling_ns, now), _of(then.ceiling_ns, before)).change(band)
+        if elsewhere and (held_ns := _held_ns(share)) and (then_held_ns := _held_ns(then)):
+            held = Difference.between(_of(held_ns, now), _of(then_held_ns, before)).change(band)
+            found = _seconded(found, [held, Difference.between(now, before).change(band)])
+        changes[f"share of {share.key} of {side}"] = found
     return changes
+
+
+def _held_ns(share: Share) -> float | None:
+    """The time at a ceiling of products at the clock that the side held."""
+    return share.at_held_clock and share.ceiling_ns * share.at_held_clock / share.share
+
+
+def _of(amount: float, mean: Mean) -> Mean:
+    """`amount` times what `mean` is the logarithm of."""
+    return replace(mean, value=mean.value + math.log(amount))
+
+
+def _has_a_higher_ceiling(change: Change) -> bool:
+    """Whether a share is lower beyond its band and counts as the same nevertheless, as `_seconded` found."""
+    return change.kind is VerdictKind.SAME and change.percent.high < -change.band_percent
+
+
+def _seconded(change: Change, others: Sequence[Change]) -> Change:
+    """A change that is only worse if one of `others` is: else it counts as none."""
+    p_worse = max(change.p_worse, min(other.p_worse for other in others))
+    agrees = change.kind is not VerdictKind.REGRESSED or any(other.kind is VerdictKind.REGRESSED for other in others)
+    return change.model_copy(update={"p_worse": p_worse, "kind": change.kind if agrees else VerdictKind.SAME})
 
 
 def _pace_changes(timing: PairTiming) -> dict[str, Change]:

@@ -227,10 +227,12 @@ def test_shares_accepted_on_another_gpu_are_held_to_the_wider_band_too(accepted,
         (80_000.0, 18_870.0, 1608, 1790, False, VerdictKind.REGRESSED),  # the GPU it was accepted on: its ceiling is what it was
         (80_000.0, 18_870.0, None, 1790, True, VerdictKind.REGRESSED),  # no clock is known
         (88_000.0, 18_870.0, 1608, 1790, True, VerdictKind.REGRESSED),  # both sides are slower at the same clock
-        (88_000.0, 20_000.0, 1517, 1627, True, VerdictKind.SAME),  # both are slower because this GPU holds a lower clock
+        (88_000.0, 20_000.0, 1517, 1627, True, VerdictKind.REGRESSED),  # both are slower at a lower clock, and the ceiling is what it was
+        (88_000.0, 22_000.0, 1379, 1627, True, VerdictKind.SAME),  # this GPU holds a lower clock, which its ceiling shows too
+        (80_000.0, 18_870.0, 1608, 1920, True, VerdictKind.REGRESSED),  # as long as there, for 7 % more cycles
     ],
 )
-def test_on_another_gpu_a_share_of_products_is_compared_at_the_held_clock(
+def test_on_another_gpu_a_worse_share_of_products_needs_more_cycles_or_a_longer_time(
     accepted, tmp_path, baseline_ns, ceiling_ns, ceiling_mhz, held_mhz, elsewhere, kind
 ):
     units, now = recorded_units(2.0, 80_000.0, count=12), recorded_units(2.0, baseline_ns, count=12, seed=4)
@@ -242,6 +244,18 @@ def test_on_another_gpu_a_share_of_products_is_compared_at_the_held_clock(
 
     assert verdict.changes["speedup"].kind is VerdictKind.SAME
     assert verdict.kind is kind
+    assert ("as this GPU's ceiling is higher" in verdict.sentence) is (elsewhere and kind is VerdictKind.SAME and ceiling_ns < 20_000.0)
+
+
+def test_a_slower_optimized_side_on_another_gpu_is_red_whatever_clock_it_held(accepted, tmp_path):
+    units, now = recorded_units(2.0, 80_000.0, count=12), recorded_units(2.0 / 1.07, 80_000.0, count=12, seed=4)
+    accepted(units=units, shares=shares(units, 20_000.0, "bf16", 1517), provenance=a_provenance(device="GPU-of-another"))
+    plan = a_plan(tmp_path)
+    timing = a_recorded_timing(units=now, shares=shares(now, 20_000.0, "bf16", 1517, held_mhz=1673))
+    verdict = standards_for(plan).verdict(plan, "default", timing)
+
+    assert verdict.kind is VerdictKind.REGRESSED
+    assert verdict.changes["share of bf16 of baseline"].kind is VerdictKind.SAME
 
 
 @pytest.mark.parametrize(
