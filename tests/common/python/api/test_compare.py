@@ -391,7 +391,9 @@ def test_slow(compare):
 
 def test_pytest_has_a_fixture_and_holds_what_was_stored(sums, tmp_path, scratch):
     (tmp_path / "test_mine.py").write_text(TESTS)
-    (tmp_path / "conftest.py").write_text("from common.python.measure import stopping\n\nstopping.BUDGET_S = 1.0\n")  # as `few_units`
+    few_units = "from common.python.measure import stopping\n\nstopping.BUDGET_S = 1.0\n"
+    noisy_host = "from common.python.api import expected\n\nexpected.WIDEST_PERCENT = 1000.0\n"
+    (tmp_path / "conftest.py").write_text(few_units + noisy_host)
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)]), "PYTEST_ADDOPTS": "", "TMPDIR": str(scratch)}
 
     def pytest_here(*arguments):
