@@ -11,4 +11,4 @@ def linear(weight, chosen):
     layer.weight = torch.nn.Parameter(weight, requires_grad=False)
     options = {"int4_packing_format": "tile_packed_to_4d", "int4_choose_qparams_algorithm": chosen, "set_inductor_config": False}
     quantize_(layer, Int4WeightOnlyConfig(group_size=128, **options))
-    return torch.compile(layer, fullgraph=True, dynamic=False)  # eager, the host spends longer in torchao than the GPU in the kernel
+    return torch.compile(layer, fullgraph=True, dynamic=False)  # as torchao's documentation advises

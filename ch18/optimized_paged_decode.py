@@ -9,4 +9,4 @@ from shared_paged_decode import decoder
 
 def prepare(q, keys, values, table, lengths):
     whole = table.shape[1] * keys.shape[1]  # one program for a whole context
-    return decoder(q, keys, values, table, lengths, span=whole, tile=32, warps=1, stages=6)  # small programs, deep in loads
+    return decoder(q, keys, values, table, lengths, span=whole, tile=32, warps=1, stages=6)  # small programs, many loads in flight

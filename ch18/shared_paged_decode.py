@@ -30,7 +30,7 @@ def decoder(q, keys, values, table, lengths, span, tile=TILE, warps=4, stages=3)
 
     q [sequences, heads, dim]; keys and values [pages, page tokens, kv heads, dim]; table int32 [sequences, pages of the longest];
     lengths int32 [sequences], at least 1 each. Where one part holds the longest sequence, nothing is merged, and programs have `warps`.
-    A program has loads of up to `stages` of its steps under way; a step loads page numbers, the next one keys and values.
+    A program keeps loads of up to `stages` tiles in flight: of their page numbers, then of their keys and values.
     """
     (sequences, heads, dim), (_, page, kv_heads, _), pages = q.shape, keys.shape, table.shape[1]
     count = triton.cdiv(pages * page, span)
