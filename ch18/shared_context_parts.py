@@ -30,8 +30,8 @@ def plan_of(lengths, longest, count, tile):
 
 
 def count_of(sequences, kv_heads, sms):
-    """How many parts there may be: as fill `sms` SMs, or half as many again as sequences, so that long ones are split beside short."""
-    return max(PER_SM * sms // kv_heads, sequences + sequences // 2, 1)
+    """How many parts there may be: as fill `sms` SMs, or three for each sequence, so that long ones are split beside short."""
+    return max(PER_SM * sms // kv_heads, 3 * sequences, 1)
 
 
 def decoder(q, keys, values, table, lengths):
@@ -48,11 +48,11 @@ def decoder(q, keys, values, table, lengths):
     unit = dim**-0.5 * 1.4426950408889634  # log2(e): exponentials are powers of two
     early = starts_early(q)
     sizes = {"DIM": dim, "GROUP": heads // kv_heads, "PAGE": page, "TILE": TILE, "EARLY": early, "num_warps": 1, "num_stages": 6}
-    most = triton.next_power_of_2(count - sequences + 1)  # parts of one sequence
-    joined = {"DIM": dim, "COUNT": most, "EARLY": early, "num_warps": max(2, most // 32)}
+    at_once = min(triton.next_power_of_2(triton.cdiv(count, sequences)), 64)  # the parts of a sequence, where lengths are equal
+    joined = {"DIM": dim, "COUNT": at_once, "EARLY": early, "num_warps": max(1, at_once // 32)}
 
     def step():  # `merge_parts` starts before `attend_part` ends; the next step waits until the parts are merged
-        attend_part[count, kv_heads](q, keys, values, table, plan, parts, sums, pages, unit, **sizes)
+        attend_part[kv_heads, count](q, keys, values, table, plan, parts, sums, pages, unit, **sizes)
         merge_parts[sequences, heads](parts, sums, starts, y, heads, **joined, launch_pdl=early)
         return y
 
