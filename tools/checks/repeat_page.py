@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 
@@ -35,7 +35,7 @@ Written by `tools/checks/pages.py` from `tools/campaign/repeats_*.json`.
 A row is accepted once, from one run. Does another run say the same? \
 `tools/campaign/again.py` draws rows at random and runs them again, mostly on another GPU of the same model. \
 Nothing is accepted by it, and every row that ran is listed, whatever became of it.
-A sentence is the gate's of that day; its rules may have changed since.
+A sentence is the gate's of that day; its rules may have changed since. What a later run of the same row said stands last.
 
 SAME: the change lies within the band that counts as none. INCONCLUSIVE: the interval of the change crosses the band's edge, and the time \
 was up. See [gating in CI](gating-in-ci.md)."""
@@ -49,11 +49,16 @@ The line is its interval, the grey bar the band. What lies beyond the axis is at
 
 def repeat_page(files: Sequence[Repeats], root: Path) -> str:
     """The whole page; its links begin at its folder."""
-    if not (found := [(file.gpu, each) for file in files for each in file.rows]):
+    if not any(file.rows for file in files):
         return f"{HEAD}\n\nNone has run again yet.\n"
     counts = rows(("GPU", "rows run again", "same", "improved", "inconclusive", "regressed", "no verdict"), map(_counts, files))
-    other = [(gpu, each) for gpu, each in found if each.kind is not VerdictKind.SAME]
-    table = rows(("pair", "GPU", "day", "outcome", "what the gate said"), (_cells(gpu, each, root) for gpu, each in other))
+    other = [
+        [*_cells(file.gpu, each, root), _since(each, file.rows)]
+        for file in files
+        for each in file.rows
+        if each.kind is not VerdictKind.SAME
+    ]
+    table = rows(("pair", "GPU", "day", "outcome", "what the gate said", "since then"), other)
     others = f"\n\n## Not the same\n\n{table}" if other else ""
     return f"{HEAD}\n\n{counts}\n\n{PICTURE_TEXT.format(picture=PICTURE.name)}{others}\n"
 
@@ -70,6 +75,12 @@ def _cells(gpu: str, each: Repeat, root: Path) -> list[str]:
     link = os.path.relpath(root / folder / README, root / PAGE.parent)
     outcome = each.kind or each.status
     return [f"[{_name(each)}]({link}#{pair})", key_text(gpu), each.origin.date[:10], str(outcome), _short(each.said)]
+
+
+def _since(each: Repeat, others: Iterable[Repeat]) -> str:
+    """What the timing's last run said, if that began later."""
+    last = max((other for other in others if (other.target, other.shape) == (each.target, each.shape)), key=lambda own: own.origin.date)
+    return "" if last.origin.date == each.origin.date else str(last.kind or last.status)
 
 
 def _name(each: Repeat) -> str:

@@ -90,6 +90,14 @@ def test_the_page_counts_all_and_lists_those_that_are_not_the_same(keep, tmp_pat
     assert "[ch01:c](../../ch01/README.md#c) | H200 | 2026-11-30 | UNPROVEN | overlap: found 33 % |" in listed
 
 
+def test_the_page_says_what_a_later_run_of_the_same_timing_said(keep, tmp_path):
+    keep(a_row(default=WORSE, long=WORSE))
+    keep(a_row(default=SAME, date="2026-12-01T01:00:00+00:00"), a_row("b", default=SAME, date="2026-12-02T01:00:00+00:00"))
+    keep(a_row(date="2026-11-29T01:00:00+00:00", long=SAME))
+    listed = repeat_page(read_repeats(tmp_path), tmp_path).partition("## Not the same")[2]
+    assert re.findall(r"\[(ch01:[^\]]*)\].* \| ([A-Z]*) \|$", listed, re.MULTILINE) == [("ch01:a", "SAME"), ("ch01:a @long", "")]
+
+
 def test_a_worse_change_lies_further_left_and_higher_and_one_beyond_the_axis_at_its_edge(keep, tmp_path):
     far = a_verdict(VerdictKind.REGRESSED, -90, -80)
     keep(a_row(default=SAME, long=WORSE, far=far))
