@@ -86,10 +86,13 @@ def typed(command: str, folder: Path) -> str:
     return f"{command}{own} --wait 3600"
 
 
-def run(command: str, root: Path, limit: float) -> tuple[str, float, str]:
-    """The exit code of a command, or OVER; its seconds; how many of its rows came out how, or else the last line that it printed."""
+def run(command: str, root: Path, limit: float, kept: Path | None = None) -> tuple[str, float, str]:
+    """The exit code of a command, or OVER; its seconds; how many of its rows came out how, or else the last line that it printed.
+
+    A run of pairs is left in the folder `kept`, if one is given.
+    """
     with tempfile.TemporaryDirectory() as scratch:
-        folder, log = Path(scratch, "run"), Path(scratch, "log")
+        folder, log = kept or Path(scratch, "run"), Path(scratch, "log")
         binaries = shlex.quote(str(Path(sys.executable).parent))
         paths = f'export PATH={binaries}:"$PATH" PYTHONPATH={shlex.quote(str(root))}"${{PYTHONPATH:+:$PYTHONPATH}}"'
         began = time.monotonic()
@@ -151,13 +154,13 @@ def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:
     parser.add_argument("--naming", default="", help="run the commands with this in them (default: all)")
     parser.add_argument("--limit", type=finite_above_0, default=600.0, help="seconds that a command may take (default: 600)")
     parser.add_argument("--again", action="store_true", help="run those too that have a line for this machine")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the folder of each run in this one, by its place: 0, 1, ...")
     options = parser.parse_args(arguments)
     machine, commit = machine_of(root)
     known = set() if options.again else {each.command for each in record_of(root) if each.machine == machine}
-    for command in dict.fromkeys(commands_in(root, options.naming)):
-        if command in known:
-            continue
-        code, seconds, said = run(command, root, options.limit)
+    left = [command for command in dict.fromkeys(commands_in(root, options.naming)) if command not in known]
+    for place, command in enumerate(left):
+        code, seconds, said = run(command, root, options.limit, options.keep and (options.keep / str(place)).absolute())
         keep(root, Done(machine, time.strftime("%Y-%m-%d", time.gmtime()), commit, code, f"{seconds:.0f}", said, command))
         print(f"{command}: {code}, {seconds:.0f} s, {said}", flush=True)
     return 0

@@ -41,6 +41,15 @@ def test_the_rows_of_a_run_are_counted(root):
     assert book_runs.run("./benchmark_cli run", root, 60.0)[::2] == ("0", "2 PASSED, 1 SKIPPED")
 
 
+def test_the_folders_of_runs_are_kept_if_that_is_asked_for(root, tmp_path, monkeypatch):
+    (root / "benchmark_cli").write_text("#!/bin/bash\nmkdir -p $5; echo $3 > $5/said\n")
+    (root / "benchmark_cli").chmod(0o755)
+    (root / COMMANDS[0]).write_text("./benchmark_cli run --targets a\n./benchmark_cli run --targets b\n")
+    monkeypatch.chdir(tmp_path)
+    main(["--naming", "benchmark_cli", "--keep", "kept"], root)
+    assert [(tmp_path / "kept" / place / "said").read_text() for place in "01"] == ["a\n", "b\n"]
+
+
 def test_a_run_gets_a_folder_and_waits_and_nothing_else_changes(tmp_path):
     assert typed("benchmark_cli run --targets ch07", tmp_path) == f"benchmark_cli run --targets ch07 --artifacts-dir {tmp_path} --wait 3600"
     assert typed("benchmark_cli run --artifacts-dir a", tmp_path) == "benchmark_cli run --artifacts-dir a --wait 3600"
