@@ -49,25 +49,46 @@ def test_parts_hold_each_context_once_and_none_is_longer_than_it_must_be(lengths
     assert shorter == 0 or sum(-(-length // shorter) for length in lengths) > count  # a tile less a part would be too many
 
 
+class Launches:
+    """In place of a module's kernels, by name: what options each is launched with."""
+
+    def __init__(self, monkeypatch, module, *names, capability):
+        self.options = {}
+        for name in names:
+            monkeypatch.setattr(module, name, self.kernel(name))
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: capability)
+        monkeypatch.setattr(torch.Tensor, "is_cuda", property(lambda _tensor: True))
+
+    def kernel(self, name):
+        launches = self.options
+
+        class Kernel:
+            def __getitem__(self, _grid):
+                return lambda *_arguments, **options: launches.update({name: options})
+
+        return Kernel()
+
+
+def a_context():
+    pages = torch.empty(4, 16, 1, 64)
+    return torch.empty(1, 4, 64), pages, pages, torch.zeros(1, 4, dtype=torch.int32), torch.ones(1, dtype=torch.int32)
+
+
 @pytest.mark.parametrize(("span", "capability", "early"), [(16, (9, 0), True), (16, (8, 9), False), (64, (9, 0), False)])
 def test_parts_are_merged_early_where_a_gpu_can(span, capability, early, monkeypatch):
     """The kernel that lets the merge start and the launch that may do so belong together: neither has a meaning before Hopper."""
-    launched = {}
-
-    class Kernel:
-        def __init__(self, name):
-            self.name = name
-
-        def __getitem__(self, _grid):
-            return lambda *_arguments, **options: launched.update({self.name: options})
-
-    for name in ("attend", "merge"):
-        monkeypatch.setattr(paged, name, Kernel(name))
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device: capability)
-    monkeypatch.setattr(torch.Tensor, "is_cuda", property(lambda _tensor: True))
-    q, pages = torch.empty(1, 4, 64), torch.empty(4, 16, 1, 64)
-    paged.decoder(q, pages, pages, torch.zeros(1, 4, dtype=torch.int32), torch.ones(1, dtype=torch.int32), span)()
+    launched = Launches(monkeypatch, paged, "attend", "merge", capability=capability).options
+    paged.decoder(*a_context(), span)()
     assert launched["attend"]["EARLY"] == early
     merged = launched.get("merge", {"EARLY": False, "launch_pdl": False})
     assert (merged["EARLY"], merged["launch_pdl"]) == (early, early)
     assert ("merge" in launched) == (span < 64)
+
+
+@pytest.mark.parametrize(("capability", "early"), [((9, 0), True), ((8, 9), False)])
+def test_parts_of_contexts_are_merged_early_where_a_gpu_can(capability, early, monkeypatch):
+    launched = Launches(monkeypatch, context, "attend_part", "merge_parts", capability=capability).options
+    monkeypatch.setattr(context, "sm_count", lambda: 132)
+    context.decoder(*a_context())()
+    assert launched["attend_part"]["EARLY"] == early
+    assert (launched["merge_parts"]["EARLY"], launched["merge_parts"]["launch_pdl"]) == (early, early)

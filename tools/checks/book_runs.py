@@ -154,8 +154,10 @@ def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:
     parser.add_argument("--naming", default="", help="run the commands with this in them (default: all)")
     parser.add_argument("--limit", type=finite_above_0, default=600.0, help="seconds that a command may take (default: 600)")
     parser.add_argument("--again", action="store_true", help="run those too that have a line for this machine")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the folder of each run in this one, by its place: 0, 1, ...")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the folder of each run in this new one, by its place: 0, 1, ...")
     options = parser.parse_args(arguments)
+    if options.keep and options.keep.exists():
+        raise BenchmarkError(f"--keep {options.keep}: found a folder or file of that name; expected none, so that no earlier run is read")
     machine, commit = machine_of(root)
     known = set() if options.again else {each.command for each in record_of(root) if each.machine == machine}
     left = [command for command in dict.fromkeys(commands_in(root, options.naming)) if command not in known]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
@@ -35,7 +35,10 @@ Written by `tools/checks/pages.py` from `tools/campaign/repeats_*.json`.
 A row is accepted once, from one run. Does another run say the same? \
 `tools/campaign/again.py` draws rows at random and runs them again, mostly on another GPU of the same model. \
 Nothing is accepted by it, and every row that ran is listed, whatever became of it.
-A sentence is the gate's of that day; its rules may have changed since. What a later run of the same row said stands last.
+A row that is not the same may run again, once the gate's rules or the code changed.
+
+A timing is a row in one shape. The counts are of each timing's last run; the picture and the list have every run. \
+A sentence is the gate's of that day. What the timing's last run said, if it is a later one, stands behind it.
 
 SAME: the change lies within the band that counts as none. INCONCLUSIVE: the interval of the change crosses the band's edge, and the time \
 was up. See [gating in CI](gating-in-ci.md)."""
@@ -51,10 +54,11 @@ def repeat_page(files: Sequence[Repeats], root: Path) -> str:
     """The whole page; its links begin at its folder."""
     if not any(file.rows for file in files):
         return f"{HEAD}\n\nNone has run again yet.\n"
-    counts = rows(("GPU", "rows run again", "same", "improved", "inconclusive", "regressed", "no verdict"), map(_counts, files))
+    counts = rows(("GPU", "runs", "timings", "same", "improved", "inconclusive", "regressed", "no verdict"), map(_counts, files))
     other = [
-        [*_cells(file.gpu, each, root), _since(each, file.rows)]
+        [*_cells(file.gpu, each, root), _since(each, last)]
         for file in files
+        for last in [_last_runs(file)]
         for each in file.rows
         if each.kind is not VerdictKind.SAME
     ]
@@ -63,11 +67,16 @@ def repeat_page(files: Sequence[Repeats], root: Path) -> str:
     return f"{HEAD}\n\n{counts}\n\n{PICTURE_TEXT.format(picture=PICTURE.name)}{others}\n"
 
 
+def _last_runs(file: Repeats) -> dict[tuple[str, str], Repeat]:
+    """The last run of each timing: a pair in one shape."""
+    return {(each.target, each.shape): each for each in sorted(file.rows, key=lambda own: own.origin.date)}
+
+
 def _counts(file: Repeats) -> list[str]:
-    kinds = Counter(each.kind for each in file.rows)
+    kinds = Counter(each.kind for each in _last_runs(file).values())
     named = (VerdictKind.SAME, VerdictKind.IMPROVED, VerdictKind.INCONCLUSIVE, VerdictKind.REGRESSED)
     without = kinds.total() - sum(kinds[kind] for kind in named)
-    return [key_text(file.gpu), str(kinds.total()), *(str(kinds[kind]) for kind in named), str(without)]
+    return [key_text(file.gpu), str(len(file.rows)), str(kinds.total()), *(str(kinds[kind]) for kind in named), str(without)]
 
 
 def _cells(gpu: str, each: Repeat, root: Path) -> list[str]:
@@ -77,10 +86,10 @@ def _cells(gpu: str, each: Repeat, root: Path) -> list[str]:
     return [f"[{_name(each)}]({link}#{pair})", key_text(gpu), each.origin.date[:10], str(outcome), _short(each.said)]
 
 
-def _since(each: Repeat, others: Iterable[Repeat]) -> str:
+def _since(each: Repeat, last: Mapping[tuple[str, str], Repeat]) -> str:
     """What the timing's last run said, if that began later."""
-    last = max((other for other in others if (other.target, other.shape) == (each.target, each.shape)), key=lambda own: own.origin.date)
-    return "" if last.origin.date == each.origin.date else str(last.kind or last.status)
+    then = last[each.target, each.shape]
+    return "" if then.origin.date == each.origin.date else str(then.kind or then.status)
 
 
 def _name(each: Repeat) -> str:

@@ -83,7 +83,7 @@ def test_the_page_counts_all_and_lists_those_that_are_not_the_same(keep, tmp_pat
     failed = a_row("c", status=Status.UNPROVEN, reason="overlap: found 33 %")
     keep(a_row(default=SAME, long=WORSE), failed)
     page = repeat_page(read_repeats(tmp_path), tmp_path)
-    assert "| H200 | 3 | 1 | 0 | 0 | 1 | 1 |" in page
+    assert "| H200 | 3 | 3 | 1 | 0 | 0 | 1 | 1 |" in page
     listed = page.partition("## Not the same")[2]
     assert re.findall(r"\[(ch01:[^\]]*)\]", listed) == ["ch01:a @long", "ch01:c"]
     assert "| REGRESSED | speedup [-20, -10] |" in listed
@@ -94,7 +94,8 @@ def test_the_page_says_what_a_later_run_of_the_same_timing_said(keep, tmp_path):
     keep(a_row(default=WORSE, long=WORSE))
     keep(a_row(default=SAME, date="2026-12-01T01:00:00+00:00"), a_row("b", default=SAME, date="2026-12-02T01:00:00+00:00"))
     keep(a_row(date="2026-11-29T01:00:00+00:00", long=SAME))
-    listed = repeat_page(read_repeats(tmp_path), tmp_path).partition("## Not the same")[2]
+    counted, _, listed = repeat_page(read_repeats(tmp_path), tmp_path).partition("## Not the same")
+    assert "| H200 | 5 | 3 | 2 | 0 | 0 | 1 | 0 |" in counted  # of the last runs
     assert re.findall(r"\[(ch01:[^\]]*)\].* \| ([A-Z]*) \|$", listed, re.MULTILINE) == [("ch01:a", "SAME"), ("ch01:a @long", "")]
 
 

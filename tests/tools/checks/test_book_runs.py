@@ -48,6 +48,10 @@ def test_the_folders_of_runs_are_kept_if_that_is_asked_for(root, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     main(["--naming", "benchmark_cli", "--keep", "kept"], root)
     assert [(tmp_path / "kept" / place / "said").read_text() for place in "01"] == ["a\n", "b\n"]
+    before = record_of(root)
+    with pytest.raises(BenchmarkError, match="--keep kept: found a folder"):
+        main(["--naming", "benchmark_cli", "--again", "--keep", "kept"], root)
+    assert record_of(root) == before
 
 
 def test_a_run_gets_a_folder_and_waits_and_nothing_else_changes(tmp_path):
