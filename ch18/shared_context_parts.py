@@ -13,7 +13,7 @@ PER_SM = 3  # programs for each SM, where sequences are few: on an H200 more gai
 def plan_of(lengths, longest, count, tile):
     """Which part is what: int32 [count, 3], a part's sequence, first token and end; and int32 [sequences + 1], a sequence's first part.
 
-    lengths int32 [sequences], each from 1 to `longest`. Parts are multiples of `tile` tokens, but for a sequence's last. The longest part is
+    lengths int32 [sequences], each 1 to `longest`. Parts are multiples of `tile` tokens, but for a sequence's last. The longest part is
     as short as `count` parts allow, and a sequence's parts are as long as each other; what `count` leaves over has no token.
     """
     spans = torch.arange(tile, longest + tile, tile, device=lengths.device)
