@@ -188,6 +188,7 @@ def test_a_refused_run_reports_nothing_of_an_earlier_one(tmp_path, monkeypatch):
     [
         ([], "found no row of labs/ultimate_moe_inference:ultimate_inference"),
         ([{**row(), "timings": {}, "status": "SKIPPED", "reason": "needs wgmma"}], "SKIPPED, needs wgmma"),
+        ([{**row(), "timings": {}, "status": "PASSED"}], "PASSED, checked here and not timed; expected a GPU"),
     ],
 )
 def test_a_run_without_times_is_refused_in_one_sentence(rows, says, tmp_path):

@@ -51,7 +51,7 @@ def row_in(folder: Path) -> dict[str, Any] | None:
 def timing_of(row: Mapping[str, Any]) -> dict[str, Any]:
     """The one timing of a row. Raises Unmeasured if it has none, as on a machine without the GPU that it needs."""
     if not row["timings"]:
-        raise Unmeasured(f"{row['target']}: {row['status']}, {row['reason'] or 'without a reason'}")
+        raise Unmeasured(f"{row['target']}: {row['status']}, {row['reason'] or 'checked here and not timed; expected a GPU'}")
     timing: dict[str, Any] = next(iter(row["timings"].values()))
     return timing
 
