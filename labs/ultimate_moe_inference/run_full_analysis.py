@@ -9,7 +9,6 @@ the folder as hta.json, stand beside ours in the next call's report.
 
 import argparse
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from common.python.errors import ExitCode
 from common.python.report.rows import machine_text
 from labs.ultimate_moe_inference import trace_breakdown
 from labs.ultimate_moe_inference.scaling_study import compare_optimizations, roofline_analyzer
-from labs.ultimate_moe_inference.scaling_study.study import ROOT, TARGET, Unmeasured, bars, command_of, times_of
+from labs.ultimate_moe_inference.scaling_study.study import ROOT, TARGET, Unmeasured, bars, command_of, run, times_of
 
 PROFILES = {"none": [], "minimal": ["minimal"], "hta": ["minimal"], "roofline": ["roofline"], "all": ["deep_dive"]}
 
@@ -110,10 +109,10 @@ def report(row, options):
 def main(arguments=None):
     """Run, then report."""
     options = options_of(arguments)
-    done = subprocess.run(command_of(options.folder, {}, flags_of(options)), cwd=ROOT, check=False)
-    if done.returncode == ExitCode.USAGE:  # such as other flags than those that made the rows in the folder
-        sys.exit(f"run_full_analysis.py: --folder {options.folder}: the run was refused, as said above; nothing was reported")
     try:
+        done = run(command_of(options.folder, {}, flags_of(options)))
+        if done.returncode == ExitCode.USAGE:  # such as other flags than those that made the rows in the folder
+            sys.exit(f"run_full_analysis.py: --folder {options.folder}: the run was refused, as said above; nothing was reported")
         text = report(compare_optimizations.row_of(options.folder), options)
     except Unmeasured as reason:
         sys.exit(f"run_full_analysis.py: {reason}")

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import xml.etree.ElementTree as ET
+from types import SimpleNamespace
 
 import pytest
 
@@ -88,6 +89,20 @@ def test_a_sweep_goes_on_where_it_ended_and_draws_all_points(tmp_path, monkeypat
     assert [len(line.get("points").split()) for line in lines] == [2, 2, 2, 2]
 
 
+def test_without_a_gpu_nothing_is_started(tmp_path, monkeypatch):
+    monkeypatch.setattr(study, "describe_machine", lambda _root: SimpleNamespace(gpus=()))
+    monkeypatch.setattr(study.subprocess, "run", lambda *_arguments, **_options: pytest.fail("a run was started"))
+    for script in (batch_size_sweep, precision_sweep, run_scaling_study, run_full_analysis):
+        with pytest.raises(SystemExit, match="found no GPU; expected one"):
+            script.main(["--folder", str(tmp_path / "new")])
+    assert not (tmp_path / "new").exists()
+
+
+def test_with_a_gpu_a_point_is_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(study, "describe_machine", lambda _root: SimpleNamespace(gpus=("H200",)))
+    assert study.run(["true"]).returncode == 0
+
+
 def test_the_study_has_batches_precisions_and_layers(tmp_path):
     left_by_a_run(tmp_path / "120b_sequences_2", [row()])
     run_scaling_study.main(["--model", "120b", "--batch-sizes", "2", "--folder", str(tmp_path)])
@@ -113,9 +128,7 @@ def test_the_roofline_of_one_side(tmp_path, capsys):
 
 def test_the_report_has_layers_and_says_that_ceilings_are_missing(tmp_path, monkeypatch):
     calls, code = [], 0
-    monkeypatch.setattr(
-        run_full_analysis.subprocess, "run", lambda command, **_options: calls.append(command) or subprocess.CompletedProcess(command, code)
-    )
+    monkeypatch.setattr(run_full_analysis, "run", lambda command: calls.append(command) or subprocess.CompletedProcess(command, code))
     left_by_a_run(tmp_path, [row(shares=False)])
     run_full_analysis.main(["--quick", "--profile", "all", "--folder", str(tmp_path)])
     text = (tmp_path / "REPORT.md").read_text()
@@ -126,9 +139,7 @@ def test_the_report_has_layers_and_says_that_ceilings_are_missing(tmp_path, monk
 
 def test_the_report_of_traced_layers_has_both_breakdowns_and_their_drawings(tmp_path, monkeypatch):
     calls = []
-    monkeypatch.setattr(
-        run_full_analysis.subprocess, "run", lambda command, **_options: calls.append(command) or subprocess.CompletedProcess(command, 0)
-    )
+    monkeypatch.setattr(run_full_analysis, "run", lambda command: calls.append(command) or subprocess.CompletedProcess(command, 0))
     left_by_a_run(tmp_path, [row()])
     place = tmp_path / study.TARGET.replace("/", "_").replace(":", "_")
     place.mkdir()
@@ -169,14 +180,14 @@ def drawing_in(folder, name):
 
 
 def test_a_report_without_traces_says_how_to_get_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(run_full_analysis.subprocess, "run", lambda command, **_options: subprocess.CompletedProcess(command, 0))
+    monkeypatch.setattr(run_full_analysis, "run", lambda command: subprocess.CompletedProcess(command, 0))
     left_by_a_run(tmp_path, [row()])
     run_full_analysis.main(["--folder", str(tmp_path)])
     assert "`--profile hta` traces one of each layer" in (tmp_path / "REPORT.md").read_text()
 
 
 def test_a_refused_run_reports_nothing_of_an_earlier_one(tmp_path, monkeypatch):
-    monkeypatch.setattr(run_full_analysis.subprocess, "run", lambda command, **_options: subprocess.CompletedProcess(command, 1))
+    monkeypatch.setattr(run_full_analysis, "run", lambda command: subprocess.CompletedProcess(command, 1))
     left_by_a_run(tmp_path, [row()])
     with pytest.raises(SystemExit, match="the run was refused"):
         run_full_analysis.main(["--folder", str(tmp_path)])

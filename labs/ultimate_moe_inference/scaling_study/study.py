@@ -11,6 +11,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from common.python.machine.description import describe_machine
+
 ROOT = Path(__file__).resolve().parents[3]
 TARGET = "labs/ultimate_moe_inference:ultimate_inference"
 BENCHMARK = [sys.executable, str(ROOT / "tools/cli/benchmark_cli.py")]
@@ -61,11 +63,18 @@ def times_of(row: Mapping[str, Any]) -> dict[str, float]:
     return {side: interval["estimate"] / 1e3 for side, interval in timing_of(row)["time_ns"].items()}
 
 
-def measured(folder: Path, shape: Mapping[str, int], run: Callable[..., Any] = subprocess.run) -> dict[str, Any]:
+def run(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[bytes]:
+    """What a command came to. Raises Unmeasured without a GPU: minutes of checks, and no time."""
+    if not describe_machine(ROOT).gpus:
+        raise Unmeasured("found no GPU; expected one: without it a run checks and times nothing")
+    return subprocess.run(command, cwd=ROOT, check=False, **options)
+
+
+def measured(folder: Path, shape: Mapping[str, int], run: Callable[..., Any] = run) -> dict[str, Any]:
     """The row of a point, from `folder` if an earlier study measured it, else measured now. Raises Unmeasured."""
     row = row_in(folder)
     if row is None:
-        run(command_of(folder, shape), cwd=ROOT, check=False, stdout=sys.stderr)
+        run(command_of(folder, shape), stdout=sys.stderr)
         row = row_in(folder)
     if row is None:
         raise Unmeasured(f"{folder}: the run left no row of {TARGET}; its output above says why")
