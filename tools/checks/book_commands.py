@@ -210,7 +210,7 @@ def rewritten(root: Path, server: ForkServer | None = None) -> dict[Path, str]:
     printed = printed_in(root / COMMANDS)
     with planner(root, server) as plans_of:
         text = page(printed, partial(resolved, root=root, plans_of=plans_of))
-    return {root / PAGE: text + book_runs.section(book_runs.record_of(root))}
+    return {root / PAGE: text + book_runs.section(root)}
 
 
 def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:

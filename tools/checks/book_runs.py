@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -131,15 +131,18 @@ def machine_of(root: Path) -> tuple[str, str]:
     return words or f"CPU, {machine.cores} cores", commit.stdout.strip()
 
 
-def section(done: Iterable[Done]) -> str:
-    """The page's table of what came of the commands; "" without any."""
+def section(root: Path) -> str:
+    """The page's table of what came of the commands below `root`, in the book's order; "" without any."""
+    place = {command: at for at, command in reversed([*enumerate(commands_in(root, ""))])}
+    done = sorted(record_of(root), key=lambda each: (place[each.command], each.machine))
     cells = [[f"`{each.command}`", f"{each.machine}, {each.day}", each.code, each.seconds, each.said] for each in done]
     if not cells:
         return ""
     return f"""
 ## What came of them
 
-Some were run one after the other. Without a GPU a pair is checked, not timed; its row has no time.
+They ran one after the other, {len({each.command for each in done})} of {len(place)} so far. Without a GPU a pair is checked, not timed; \
+its row has no time.
 `python tools/checks/book_runs.py --naming labs/` runs those that name a lab, and keeps the result for this table.
 Seconds are those of the whole command, on a machine that others used too.
 Exit code 5: nothing could be measured here. 127: a program is missing.

@@ -26,7 +26,7 @@ def test_a_command_is_run_once_and_kept(root, capsys):
         ("sleep 60 # labs/b", OVER, ""),
     ]
     assert {(each.machine, each.commit) for each in done} == {("CPU, 2 cores", "0123456789")}
-    assert "`sleep 60 # labs/b` | CPU, 2 cores" in section(done)
+    assert "`sleep 60 # labs/b` | CPU, 2 cores" in section(root)
     capsys.readouterr()
     assert main(["--naming", "labs/", "--limit", "1"], root) == 0
     assert capsys.readouterr().out == ""
@@ -72,8 +72,13 @@ def test_each_line_of_the_record_is_of_a_command_of_the_book():
     assert {each.command for each in record_of(PROJECT_ROOT)} <= known
 
 
-def test_without_a_record_there_is_no_table(tmp_path):
-    assert section(record_of(tmp_path)) == ""
+def test_the_table_is_in_the_order_of_the_book_and_there_is_none_without_a_record(root):
+    assert section(root) == ""
+    for name in ("labs/b", "labs/a"):
+        main(["--naming", name, "--limit", "1"], root)
+    text = section(root)
+    assert text.index("labs/a") < text.index("labs/b")
+    assert "2 of 3 so far" in text
 
 
 def test_a_command_finds_the_tree_first_and_what_the_caller_has(root, tmp_path, monkeypatch):
