@@ -4,7 +4,10 @@ import subprocess
 import sys
 import tomllib
 
+import pytest
+
 from tests.conftest import gpus
+from tests.support import commands
 from tests.support.commands import ROOT
 from tests.support.fake_nvml import FakeGpu, FakeNvml
 
@@ -42,3 +45,17 @@ def test_gpus_are_counted_without_torch():
     assert gpus(FakeNvml()) == 0
     assert gpus(nvml := FakeNvml(FakeGpu(), FakeGpu())) == 2
     assert nvml.sessions == 0
+
+
+def test_a_command_that_runs_on_is_ended_and_fails_its_own_test_alone(tmp_path, monkeypatch):
+    started = commands.start("list-targets", scratch=tmp_path)
+    monkeypatch.setattr(commands, "LIMIT_S", 0.01)
+    with pytest.raises(pytest.fail.Exception, match=r"still running after 0\.01 s"):
+        commands.finished(started)
+    assert started.returncode
+    assert started.stdout.closed
+    assert started.stderr.closed
+
+
+def test_a_command_that_ends_is_told_apart(tmp_path):
+    assert commands.benchmark("list-targets", "--chapter", "ch01", scratch=tmp_path).code == 0

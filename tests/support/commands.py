@@ -33,7 +33,8 @@ from tools.cli.benchmark_cli import run_command_line
 ROOT = Path(__file__).resolve().parents[2]
 ROOT_FIRST = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 CHILD_ENVIRONMENT = child_environment(ROOT, "cpu")  # before a test changes variables
-LIMIT_S = 120.0
+LIMIT_S = 240.0  # a command that takes so long hangs, beside others on a machine of two cores too
+_FAREWELL_S = 20.0
 
 BASELINE = '"""Baseline: an addition."""\n\n\ndef prepare(x):\n    return lambda: x + x\n'
 OPTIMIZED = '"""Optimized: a product."""\n\n\ndef prepare(x):\n    return lambda: x * 2\n'
@@ -69,9 +70,23 @@ class Finished:
 
 def benchmark(*arguments: object, scratch: Path, under: Sequence[str] = ()) -> Finished:
     """Run the command line with `scratch` for its temporary files, so that its lock is not the one of the user's own runs."""
-    started = start(*arguments, scratch=scratch, under=under)
-    stdout, stderr = started.communicate(timeout=LIMIT_S)
-    return Finished(started.returncode, stdout, stderr)
+    return finished(start(*arguments, scratch=scratch, under=under))
+
+
+def finished(command: subprocess.Popen[str]) -> Finished:
+    """How it ended. One that runs on after the limit is ended and fails the test: none may hold its lock and pipes in the tests behind."""
+    with command:
+        try:
+            stdout, stderr = command.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            command.terminate()  # it ends its children
+            try:
+                printed = "".join(command.communicate(timeout=_FAREWELL_S))
+            except subprocess.TimeoutExpired:
+                command.kill()
+                printed = "it had to be killed"
+            pytest.fail(f"still running after {LIMIT_S:g} s: {printed}")
+    return Finished(command.returncode, stdout, stderr)
 
 
 def start(*arguments: object, scratch: Path, under: Sequence[str] = ()) -> subprocess.Popen[str]:
@@ -91,8 +106,7 @@ def stop(command: subprocess.Popen[str], number: signal.Signals) -> tuple[Finish
     """Send `number` to a running command; how it ended, and those of its descendants that it left behind."""
     family = psutil.Process(command.pid).children(recursive=True)
     command.send_signal(number)
-    stdout, stderr = command.communicate(timeout=LIMIT_S)
-    return Finished(command.returncode, stdout, stderr), left_of(family)
+    return finished(command), left_of(family)
 
 
 def left_of(processes: Sequence[psutil.Process], seconds: float = 5.0) -> list[psutil.Process]:
