@@ -133,11 +133,11 @@ def machine_of(root: Path) -> tuple[str, str]:
 
 def section(root: Path) -> str:
     """The page's table of what came of the commands below `root`, in the book's order; "" without any."""
-    place = {command: at for at, command in reversed([*enumerate(commands_in(root, ""))])}
-    done = sorted(record_of(root), key=lambda each: (place[each.command], each.machine))
-    cells = [[f"`{each.command}`", f"{each.machine}, {each.day}", each.code, each.seconds, each.said] for each in done]
-    if not cells:
+    if not (known := record_of(root)):
         return ""
+    place = {command: at for at, command in reversed([*enumerate(commands_in(root, ""))])}
+    done = sorted(known, key=lambda each: (place[each.command], each.machine))
+    cells = [[f"`{each.command}`", f"{each.machine}, {each.day}", each.code, each.seconds, each.said] for each in done]
     return f"""
 ## What came of them
 
