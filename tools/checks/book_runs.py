@@ -136,7 +136,7 @@ def section(root: Path) -> str:
     if not (known := record_of(root)):
         return ""
     place = {command: at for at, command in reversed([*enumerate(commands_in(root, ""))])}
-    done = sorted(known, key=lambda each: (place[each.command], each.machine))
+    done = sorted(known, key=lambda each: (place.get(each.command, len(place)), each.machine))
     cells = [[f"`{each.command}`", f"{each.machine}, {each.day}", each.code, each.seconds, each.said] for each in done]
     return f"""
 ## What came of them
