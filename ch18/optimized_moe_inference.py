@@ -10,17 +10,20 @@ from shared_moe import by_expert, config_of
 
 from common.models.layers import activated
 
-ROWS, COLS, DEPTH = (16, 128), 64, 64  # slots (least, most), outputs and inputs of a tile; 16 is the least that tensor cores take
+ROWS, COLS, DEPTH = (16, 128), 128, 32  # slots (least, most), outputs and inputs of a tile; 16 is the least that tensor cores take
 
 
 @triton.jit
 def grouped_product(x, w, bias, order, ends, y, n, k, SHARED: tl.constexpr, ROWS: tl.constexpr, COLS: tl.constexpr, DEPTH: tl.constexpr):
-    """y[slot] = w[expert] x[slot // SHARED] + bias[expert] for COLS outputs of the slots order[ends[expert - 1] : ends[expert]]."""
-    col, expert = tl.program_id(0) * COLS + tl.arange(0, COLS), tl.program_id(1)
+    """y[slot] = w[expert] x[slot // SHARED] + bias[expert] for COLS outputs of the slots order[ends[expert - 1] : ends[expert]].
+
+    The programs (column, tile, expert) share an expert's tiles of ROWS slots among them, however many it has.
+    """
+    col, expert = tl.program_id(0) * COLS + tl.arange(0, COLS), tl.program_id(2)
     first = tl.load(ends + expert - 1, mask=expert > 0, other=0)
     end = tl.load(ends + expert)
     matrix = w + (expert.to(tl.int64) * n + col)[None, :] * k
-    for at in range(first, end, ROWS):
+    for at in range(first + tl.program_id(1) * ROWS, end, tl.num_programs(1) * ROWS):
         place = at + tl.arange(0, ROWS)
         slot = tl.load(order + place, mask=place < end, other=0)
         sums = tl.zeros((ROWS, COLS), tl.float32)
@@ -38,9 +41,11 @@ def grouped_product(x, w, bias, order, ends, y, n, k, SHARED: tl.constexpr, ROWS
 def multiply(x, w, bias, order, ends):
     """[slots, n] in the order of slots; x has a row a slot, or one for `SHARED` slots."""
     (experts, n, k), y = w.shape, x.new_empty(len(order), w.shape[1])
-    rows = min(ROWS[1], max(ROWS[0], triton.next_power_of_2(2 * len(order) // experts)))  # most experts' slots fit into one tile
+    room = 2 * len(order) // experts  # most experts' slots fit
+    rows = min(ROWS[1], max(ROWS[0], triton.next_power_of_2(room)))
+    grid = (triton.cdiv(n, COLS), max(1, triton.cdiv(room, rows)), experts)
     sizes = {"SHARED": len(order) // len(x), "ROWS": rows, "COLS": COLS, "DEPTH": DEPTH}
-    grouped_product[triton.cdiv(n, COLS), experts](x, w, bias, order, ends, y, n, k, **sizes, num_warps=4, num_stages=4)
+    grouped_product[grid](x, w, bias, order, ends, y, n, k, **sizes, num_warps=8, num_stages=6)
     return y
 
 
