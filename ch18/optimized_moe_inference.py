@@ -6,11 +6,11 @@
 import torch
 import triton
 import triton.language as tl
-from shared_moe import by_expert, config_of
+from shared_moe import by_expert, config_of, stages_of
 
 from common.models.layers import activated
 
-ROWS, COLS, DEPTH = (16, 128), 128, 32  # slots (least, most), outputs and inputs of a tile; 16 is the least that tensor cores take
+ROWS, COLS, DEPTH = (16, 128), 128, 64  # slots (least, most), outputs and inputs of a tile; 16 is the least that tensor cores take
 
 
 @triton.jit
@@ -20,8 +20,7 @@ def grouped_product(x, w, bias, order, ends, y, n, k, SHARED: tl.constexpr, ROWS
     The programs (column, tile, expert) share an expert's tiles of ROWS slots among them, however many it has.
     """
     col, expert = tl.program_id(0) * COLS + tl.arange(0, COLS), tl.program_id(2)
-    first = tl.load(ends + expert - 1, mask=expert > 0, other=0)
-    end = tl.load(ends + expert)
+    first, end = tl.load(ends + expert - 1, mask=expert > 0, other=0), tl.load(ends + expert)
     matrix = w + (expert.to(tl.int64) * n + col)[None, :] * k
     for at in range(first + tl.program_id(1) * ROWS, end, tl.num_programs(1) * ROWS):
         place = at + tl.arange(0, ROWS)
@@ -29,9 +28,8 @@ def grouped_product(x, w, bias, order, ends, y, n, k, SHARED: tl.constexpr, ROWS
         sums = tl.zeros((ROWS, COLS), tl.float32)
         for start in range(0, k, DEPTH):
             depth = start + tl.arange(0, DEPTH)
-            rows = tl.load(
-                x + (slot // SHARED)[:, None] * k + depth[None, :], mask=(place < end)[:, None] & (depth < k)[None, :], other=0.0
-            )
+            row = x + (slot // SHARED)[:, None] * k + depth[None, :]
+            rows = tl.load(row, mask=(place < end)[:, None] & (depth < k)[None, :], other=0.0)
             tile = tl.load(matrix + depth[:, None], mask=(col < n)[None, :] & (depth < k)[:, None], other=0.0)
             sums = tl.dot(rows, tile, sums)
         sums += tl.load(bias + expert * n + col, mask=col < n, other=0.0).to(tl.float32)[None, :]
@@ -43,9 +41,10 @@ def multiply(x, w, bias, order, ends):
     (experts, n, k), y = w.shape, x.new_empty(len(order), w.shape[1])
     room = 2 * len(order) // experts  # most experts' slots fit
     rows = min(ROWS[1], max(ROWS[0], triton.next_power_of_2(room)))
-    grid = (triton.cdiv(n, COLS), max(1, triton.cdiv(room, rows)), experts)
     sizes = {"SHARED": len(order) // len(x), "ROWS": rows, "COLS": COLS, "DEPTH": DEPTH}
-    grouped_product[grid](x, w, bias, order, ends, y, n, k, **sizes, num_warps=8, num_stages=6)
+    stages = stages_of((rows + COLS) * DEPTH * x.element_size(), x.device)
+    grid = triton.cdiv(n, COLS), max(1, triton.cdiv(room, rows)), experts
+    grouped_product[grid](x, w, bias, order, ends, y, n, k, **sizes, num_warps=8, num_stages=stages)
     return y
 
 

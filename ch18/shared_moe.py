@@ -27,3 +27,10 @@ def by_expert(chosen, numbers):
     """
     expert, order = chosen.flatten().sort(stable=True)
     return order, expert, torch.searchsorted(expert, numbers, right=True, out_int32=True)
+
+
+def stages_of(step_bytes, device):
+    """How many steps' tiles, of `step_bytes` in all, a block's shared memory holds at once: at most 4, and 4 without a GPU."""
+    if device.type != "cuda":
+        return 4
+    return min(4, torch.cuda.get_device_properties(device).shared_memory_per_block_optin // step_bytes)
