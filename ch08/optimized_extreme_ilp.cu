@@ -1,5 +1,5 @@
 // Optimized: 16 warps per SM, each with 8 to 16 loads in flight.
-// guess: 1.05x, DRAM needs 23 KB in flight per SM (4.7 TB/s * 650 ns / 132), and 32 KB nearly do
+// guess: 1.05x, DRAM needs dram_read * 650 ns / 132 = 23 KB in flight per SM, and 32 KB nearly do
 // proves: grid < baseline
 // proves: more /\bLDG\.E\.128\b/
 // scratch: float partial[264]

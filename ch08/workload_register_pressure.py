@@ -5,8 +5,8 @@ The baseline is made to spill: 256 sums per thread exceed 255 registers by desig
 Predicted: cycles of the SM's memory pipe per 8 rows of x and g, with spills ending in the L1. Measured: RESULTS.md; the gain is larger.
 
 Why: a store to local memory goes on to the L2. The 566 in the loop are 2264 bytes per thread for every 8 rows, 76 GB in all.
-At 6 TB/s, what the L2 takes of whole sectors, these are most of the baseline's time: lts__throughput is 82 %, sm__throughput 27 % (H200).
-In the optimized side they are 9 % and 69 %. Spills that miss the L1 would explain the rest; they were not counted.
+At the card's `l2_write` they take seven eighths of the baseline's time. The L2 is the baseline's busiest unit (lts__throughput, H200),
+and nearly idle in the optimized side. Hypothesis: spills that are read back and miss the L1 are the rest; they were not counted.
 
 The optimized side stays below its ceiling: registers leave room for two blocks per SM (launch__occupancy_limit_registers), and all warps of
 a block load, meet, multiply and meet again. Its pipes are 69 % busy, cuBLAS's 87 % (sm__throughput).

@@ -1,5 +1,5 @@
 // Optimized: mma.sync on tensor cores: 2048 FMAs per instruction.
-// predicts: optimized = 0.125 x baseline  (some 704 cycles of the L1 per pair of tiles instead of 5440 to issue; mma.sync takes 410)
+// predicts: optimized = 0.129 x baseline  (704 cycles of the L1 per pair of tiles instead of 5440 to issue; mma.sync takes 410)
 // proves: mma_sync_f16_bf16
 // proves: fewer ffma
 // has: ldmatrix

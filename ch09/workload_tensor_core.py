@@ -11,7 +11,6 @@ ch10:pipeline_3stage is faster: wider tiles need fewer wavefronts per product, a
 DRAM moves 205 MB in a step of cuBLAS and 225 MB here (dram__bytes.sum), where 134 MB are declared: a and b are read 2.2 and 2.5 times.
 """
 # traffic: with c, a and b are twice what the L2 holds: they are read more than twice, as by cuBLAS
-# reason: tensor cores make 16 times the FMAs of the CUDA cores in a cycle, and take no instruction to turn bf16 into float
 
 import torch
 

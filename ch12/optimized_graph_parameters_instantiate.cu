@@ -1,5 +1,5 @@
 // Optimized: a graph is captured and instantiated per request.
-// predicts: instantiate 1.60 ms = requests * (passes * (1e-6 + 1.5e-6) + 20e-6)  (capture, instantiate and destroy: assumed) on h100
+// predicts: instantiate 1.60 ms = requests * (passes * (1e-6 + 1.5e-6) + 20e-6)  (2.5 and 20 us fit an earlier row of 8 kernels) on h100
 // proves: calls cudaGraphInstantiate >= 16
 // proves: launches < 0.1 x baseline
 // scratch: float other[least * requests]
