@@ -68,8 +68,6 @@ def test_every_expert_is_chosen_and_counted():
     _, counts = workload.reference(**values_at(workload, {"tokens": 64, "dim": 64}))
     assert int(counts.sum()) == 64
     assert all(counts > 0)
-    rates = workload.metrics(**values_at(workload, {"tokens": 64, "dim": 64}))
-    assert sum(metric.value for metric in rates.values()) == pytest.approx(1)
 
 
 def test_a_search_fits_the_levels_that_launches_may_be_nested():
