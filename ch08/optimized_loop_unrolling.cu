@@ -1,6 +1,8 @@
 // Optimized: a known number of features: unrolled, x stays in registers.
 // predicts: optimized = 0.5 x baseline  (one load per feature instead of two; an SM starts one per cycle)
 // proves: fewer /\bBRA\b/ in nearest
+// proves: counter smsp__inst_executed.sum < 0.5 x baseline
+// The bound: per center 28 instructions of machine code are left of 75, which is 0.37.
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 256;
