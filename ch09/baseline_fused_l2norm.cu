@@ -1,5 +1,4 @@
-// Baseline: square, reduce, scale: three kernels, 5 passes over DRAM.
-// scratch: float squares[rows * cols]
+// Baseline: one kernel for norms, one to scale: 3 passes over DRAM.
 // scratch: float scales[rows]
 #include "common/cuda/launch.cuh"
 
@@ -15,17 +14,11 @@ __device__ float sum_over_block(float value) {
     return sum;
 }
 
-__global__ void square(const float* __restrict__ x, float* __restrict__ squares, int cols) {
-    size_t row = size_t(blockIdx.x) * cols;
-    // Per element: 4 bytes read, 4 bytes written.
-    for (int c = threadIdx.x; c < cols; c += THREADS) squares[row + c] = x[row + c] * x[row + c];
-}
-
-__global__ void reduce(const float* __restrict__ squares, float* __restrict__ scales, int cols, float eps) {
+__global__ void reduce(const float* __restrict__ x, float* __restrict__ scales, int cols, float eps) {
     size_t row = size_t(blockIdx.x) * cols;
     float sum = 0;
     // Per element: 4 bytes read.
-    for (int c = threadIdx.x; c < cols; c += THREADS) sum += squares[row + c];
+    for (int c = threadIdx.x; c < cols; c += THREADS) sum += x[row + c] * x[row + c];
     sum = sum_over_block(sum);
     if (threadIdx.x == 0) scales[blockIdx.x] = 1 / fmaxf(sqrtf(sum), eps);
 }
@@ -37,9 +30,8 @@ __global__ void scale(const float* __restrict__ x, const float* __restrict__ sca
     for (int c = threadIdx.x; c < cols; c += THREADS) y[row + c] = x[row + c] * factor;
 }
 
-LAUNCH(const float* x, float* y, float* squares, float* scales, int rows, int cols, float eps, cudaStream_t stream) {
-    square<<<rows, THREADS, 0, stream>>>(x, squares, cols);
-    reduce<<<rows, THREADS, 0, stream>>>(squares, scales, cols, eps);
+LAUNCH(const float* x, float* y, float* scales, int rows, int cols, float eps, cudaStream_t stream) {
+    reduce<<<rows, THREADS, 0, stream>>>(x, scales, cols, eps);
     scale<<<rows, THREADS, 0, stream>>>(x, scales, y, cols);
     return cudaGetLastError();
 }

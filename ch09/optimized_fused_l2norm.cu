@@ -1,8 +1,9 @@
 // Optimized: one kernel keeps the row in shared memory: 2 passes of DRAM.
-// predicts: baseline 0.312 ms = 20 * rows * cols / dram_copy  (bytes per element, in 5 passes)
-// predicts: optimized 0.125 ms = 8 * rows * cols / dram_copy  (in 2 passes)
+// predicts: baseline 0.1831 ms = 4 * rows * cols / dram_read + 8 * rows * cols / dram_copy  (bytes per element: a read, then a copy)
+// predicts: optimized 0.1248 ms = 8 * rows * cols / dram_copy  (a copy)
 // proves: launches == 1
-// proves: counter dram__bytes.sum < 0.5 x baseline
+// proves: counter dram__bytes.sum < 0.75 x baseline
+// The bound: 2 passes of 3 are 0.67.
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 256;  // one block per row
