@@ -57,7 +57,7 @@ def test_the_text_compresses_as_the_predictions_say(compression, tmp_path):
     for seed in range(3):
         rows = text_of(seed, 16 * CHUNK, tmp_path).view(16, CHUNK)
         found.append(rows.numel() / int(FORMATS.compressed(rows, compression)[2].sum()))
-    assert found == pytest.approx([TEXT.RATIOS[compression]] * 3, rel=0.03)
+    assert found == pytest.approx([TEXT.RATIOS[compression]] * 3, rel=0.04)
 
 
 def test_the_baseline_copies_what_is_ready_while_it_still_decompresses(monkeypatch, tmp_path):
