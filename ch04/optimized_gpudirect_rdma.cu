@@ -2,8 +2,8 @@
 // needs: rdma
 // instead: ch04:symmetric_memory
 // allows: sync
-// predicts: baseline 4.04 ms = 3 * 2 * sent * elements / 50e9 + 20e-6 on h100  (copy, send, copy; guesses: PCIe and card at 50 GB/s)
-// predicts: optimized 1.36 ms = 2 * sent * elements / 50e9 + 20e-6 on h100  (a guess: the card at 50 GB/s, 20 us to start all)
+// predicts: baseline 3.98 ms = 2 * sent * elements * (1 / d2h + 1 / 50e9 + 1 / h2d + 2 / dram_copy) + 20e-6 on h100  (card: a guess)
+// predicts: optimized 1.41 ms = 2 * sent * elements * (1 / 50e9 + 2 / dram_copy) + 20e-6 on h100  (card: a guess; 20 us to start)
 // proves: calls cudaMemcpyAsync == 0
 // scratch: __nv_bfloat16 packed[sent * elements]
 #include "ch04/shared_pack_blocks.cuh"

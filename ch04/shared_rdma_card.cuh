@@ -1,6 +1,7 @@
 // The first RDMA card, connected to itself: it reads memory, and writes what it read to other memory, as if that were another host's.
 // Source: libibverbs, man 3 ibv_modify_qp and ibv_post_send. The library is opened when a card is, so nothing here needs it to load.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #if !__has_include(<infiniband/verbs.h>)
@@ -28,37 +29,20 @@ class RdmaCard {
         VERB(ibv_free_device_list)(devices);
         if (!context || !(domain = VERB(ibv_alloc_pd)(context))) return false;
         if (!(queue = VERB(ibv_create_cq)(context, 2, nullptr, nullptr, 0))) return false;
-        ibv_qp_init_attr attributes{};
-        attributes.send_cq = attributes.recv_cq = queue;
-        attributes.cap = {1, 1, 1, 1, 0};
-        attributes.qp_type = IBV_QPT_RC;
-        for (ibv_qp*& end : ends) {
+        ibv_qp_init_attr attributes{nullptr, queue, queue, nullptr, {1, 1, 1, 1, 0}, IBV_QPT_RC};
+        for (ibv_qp*& end : ends)
             if (!(end = VERB(ibv_create_qp)(domain, &attributes))) return false;
-        }
         return connect(ends[0], ends[1]) && connect(ends[1], ends[0]);
     }
 
     // Copies `bytes`, of the host's memory or a GPU's, and waits until they are there. A buffer, which must not grow, is registered once.
+    // Before Hopper and over C2C a completed write may still be on its way into a GPU's memory, until a byte is read back, as NCCL does.
     bool write(const void* from, void* to, size_t bytes) {
-        ibv_mr *source = memory(const_cast<void*>(from), bytes), *target = memory(to, bytes);
-        if (!source || !target) return false;
-        for (size_t done = 0; done < bytes; done += MOST) {
-            size_t part = bytes - done < MOST ? bytes - done : MOST;
-            ibv_sge span{reinterpret_cast<uint64_t>(from) + done, static_cast<uint32_t>(part), source->lkey};
-            ibv_send_wr request{}, *refused = nullptr;
-            request.sg_list = &span;
-            request.num_sge = 1;
-            request.opcode = IBV_WR_RDMA_WRITE;
-            request.send_flags = IBV_SEND_SIGNALED;
-            request.wr.rdma.remote_addr = reinterpret_cast<uint64_t>(to) + done;
-            request.wr.rdma.rkey = target->rkey;
-            if (ibv_post_send(ends[0], &request, &refused)) return false;
-            ibv_wc completion{};
-            int found;
-            while ((found = ibv_poll_cq(queue, 1, &completion)) == 0);
-            if (found < 0 || completion.status != IBV_WC_SUCCESS) return false;
-        }
-        return true;
+        ibv_mr *source = memory(const_cast<void*>(from), bytes), *target = memory(to, bytes), *landing = memory(&last, 1);
+        bool sent = source && target && landing;
+        for (size_t done = 0; sent && done < bytes; done += MOST)
+            sent = finish(IBV_WR_RDMA_WRITE, source, done, target, done, std::min(bytes - done, MOST));
+        return sent && finish(IBV_WR_RDMA_READ, landing, 0, target, bytes - 1, 1);
     }
 
     ~RdmaCard() {
@@ -73,10 +57,25 @@ class RdmaCard {
   private:
     static constexpr size_t MOST = size_t(1) << 30;  // bytes of one request
     static constexpr uint8_t PORT = 1;
+    static constexpr int REMOTE = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ;
+
+    // Sends one request for `bytes` at these offsets, and waits for its completion.
+    bool finish(ibv_wr_opcode code, ibv_mr* here, size_t from, ibv_mr* there, size_t to, size_t bytes) {
+        ibv_sge span{reinterpret_cast<uint64_t>(here->addr) + from, static_cast<uint32_t>(bytes), here->lkey};
+        ibv_send_wr request{0, nullptr, &span, 1, code, IBV_SEND_SIGNALED}, *refused = nullptr;
+        request.wr.rdma.remote_addr = reinterpret_cast<uint64_t>(there->addr) + to;
+        request.wr.rdma.rkey = there->rkey;
+        if (ibv_post_send(ends[0], &request, &refused)) return false;
+        ibv_wc completion{};
+        int found;
+        while ((found = ibv_poll_cq(queue, 1, &completion)) == 0);
+        return found > 0 && completion.status == IBV_WC_SUCCESS;
+    }
+
     // With nvidia-peermem loaded, an address of the GPU's is registered like one of the host's.
     ibv_mr* memory(void* address, size_t bytes) {
         ibv_mr*& region = regions[address];
-        if (!region) region = VERB(ibv_reg_mr)(domain, address, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
+        if (!region) region = VERB(ibv_reg_mr)(domain, address, bytes, IBV_ACCESS_LOCAL_WRITE | REMOTE);
         return region;
     }
 
@@ -88,7 +87,7 @@ class RdmaCard {
         if (VERB(ibv_query_port)(context, PORT, as_it_was) || VERB(ibv_query_gid)(context, PORT, 0, &a.ah_attr.grh.dgid)) return false;
         a.qp_state = IBV_QPS_INIT;
         a.port_num = PORT;
-        a.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
+        a.qp_access_flags = REMOTE;
         if (VERB(ibv_modify_qp)(end, &a, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS)) return false;
         a.qp_state = IBV_QPS_RTR;
         a.path_mtu = port.active_mtu;
@@ -115,6 +114,7 @@ class RdmaCard {
     ibv_cq* queue = nullptr;
     ibv_qp* ends[2] = {};
     std::map<void*, ibv_mr*> regions;
+    char last = 0;  // where a byte that is read back lands
 };
 #undef VERB
 #endif

@@ -1,4 +1,4 @@
-"""Baseline: one blocking read a record: a single request in flight, whose latency is waited out."""
+"""Baseline: one read in flight, whose latency is waited out."""
 
 import os
 

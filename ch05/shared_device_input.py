@@ -4,11 +4,11 @@ import torch
 from shared_nvcomp import Decompressor
 
 
-def on_device(packed, starts, sizes, chunks, tokens, compression, backend):
-    """A step that returns the ids (chunks, tokens), decompressed on `backend`."""
-    ids = torch.empty(chunks, tokens, dtype=torch.int64, device="cuda")
+def on_device(packed, starts, sizes, chunks, chunk_bytes, compression, backend):
+    """A step that returns the text (chunks, chunk_bytes), decompressed on `backend`."""
+    text = torch.empty(chunks, chunk_bytes, dtype=torch.uint8, device="cuda")
     copied, offsets, lengths = (torch.empty_like(each, device="cuda") for each in (packed, starts, sizes))
-    decompress = Decompressor(compression, ids, backend)
+    decompress = Decompressor(compression, text, backend)
 
     def step():
         end = int(starts[-1] + sizes[-1])
@@ -16,6 +16,6 @@ def on_device(packed, starts, sizes, chunks, tokens, compression, backend):
         offsets.copy_(starts, non_blocking=True)
         lengths.copy_(sizes, non_blocking=True)
         decompress(offsets + copied.data_ptr(), lengths)
-        return ids
+        return text
 
     return step

@@ -1,4 +1,4 @@
-"""Compressed formats that a CPU and nvCOMP both know, and token ids cut into chunks, each of which is compressed by itself."""
+"""Compressed formats that a CPU and nvCOMP both know, and bytes cut into chunks, each of which is compressed by itself."""
 
 import numpy as np
 import torch
@@ -24,17 +24,17 @@ def codec(compression):
     }[compression]
 
 
-def compressed(ids, compression):
-    """Rows of `ids` (chunks, tokens) as compressed chunks: their bytes, and where each starts and how long it is, in bytes (chunks,).
+def compressed(rows, compression):
+    """`rows` of uint8 (chunks, bytes) as compressed chunks: their bytes, and where each starts and how long it is, in bytes (chunks,).
 
     The bytes are as many as would hold chunks that no format makes smaller; what is behind the last chunk is zero.
     """
     compress, _ = codec(compression)
-    chunks = [np.frombuffer(compress(row.tobytes()), dtype=np.uint8) for row in ids.cpu().numpy()]
+    chunks = [np.frombuffer(compress(row.tobytes()), dtype=np.uint8) for row in rows.cpu().numpy()]
     sizes = torch.tensor([len(chunk) for chunk in chunks])
     ends = (-(-sizes // ALIGNED) * ALIGNED).cumsum(0)
     starts = torch.cat([torch.zeros(1, dtype=torch.int64), ends[:-1]])
-    most = ids.shape[1] * ids.element_size()
+    most = rows.shape[1]
     packed = torch.zeros(len(chunks) * (most + most // 6 + 64), dtype=torch.uint8)  # Snappy grows what it cannot shrink by up to a sixth
     for start, chunk in zip(starts.tolist(), chunks, strict=True):
         packed[start : start + len(chunk)] = torch.from_numpy(chunk.copy())

@@ -1,51 +1,58 @@
-"""A batch of token ids for the device, from compressed chunks in pinned memory, as a reader of a compressed data set leaves them there."""
+"""A batch of text for a byte-level model, from compressed chunks in pinned memory, as a reader of a compressed data set leaves them there.
+
+Text is UTF-8 bytes, which no narrower type holds: what crosses the link is smaller only as a codec makes it so.
+"""
 # needs: package cramjam
 
 import torch
 from shared_formats import codec, compressed, require_format, views
+from shared_text import RATIOS, text
 
 from common import Metric, Spec, Workload
 
-VOCABULARY = 50257.0
 
-
-def inputs(rand, chunks, tokens, compression):
-    # Zipf's law: a text's token of rank r is about 1 / r as frequent as the first. A tokenizer returns ids as int64.
-    ids = (VOCABULARY ** rand.uniform(chunks, tokens) - 1).long()
+def inputs(rand, chunks, chunk_bytes, compression):
+    rows = text(rand, chunks * chunk_bytes).view(chunks, chunk_bytes)
     names = ("packed", "starts", "sizes")
-    return {name: rand.place(made, "pinned") for name, made in zip(names, compressed(ids, compression), strict=True)}
+    return {name: rand.place(made, "pinned") for name, made in zip(names, compressed(rows, compression), strict=True)}
 
 
-def outputs(chunks, tokens, compression):
+def outputs(chunks, chunk_bytes, compression):
     require_format(compression)
-    return {"ids": Spec((chunks, tokens), torch.int64)}
+    return {"text": Spec((chunks, chunk_bytes), torch.uint8)}
 
 
-def reference(packed, starts, sizes, chunks, tokens, compression):
+def reference(packed, starts, sizes, chunks, chunk_bytes, compression):
     _, decompress_into = codec(compression)
-    ids = torch.empty(chunks, tokens, dtype=torch.int64)
-    for chunk, row in zip(views(packed.cpu(), starts, sizes), ids.numpy().view("u1"), strict=True):
+    restored = torch.empty(chunks, chunk_bytes, dtype=torch.uint8)
+    for chunk, row in zip(views(packed.cpu(), starts, sizes), restored.numpy(), strict=True):
         decompress_into(chunk, row)
-    return ids.to(packed.device)
+    return restored.to(packed.device)
 
 
-def metrics(sizes, chunks, tokens):
-    return {"ratio": Metric(8 * chunks * tokens / int(sizes.sum()), "x", "higher")}
+def work(chunks, chunk_bytes, compression):
+    """In bytes: the chunks cross the link as they are, and the text is written."""
+    size = chunks * chunk_bytes
+    return {"h2d": size / RATIOS[compression], "dram_write": size}
+
+
+def metrics(sizes, chunks, chunk_bytes):
+    return {"ratio": Metric(chunks * chunk_bytes / int(sizes.sum()), "x", "higher")}
 
 
 WORKLOAD = Workload(
     inputs=inputs,
     outputs=outputs,
     reference=reference,
-    time_at={"chunks": 512, "tokens": 8192, "compression": "lz4"},  # 32 MiB of ids, in chunks of 64 KiB
-    cpu_at={"chunks": 64, "tokens": 8192, "compression": "lz4"},
+    time_at={"chunks": 512, "chunk_bytes": 65536, "compression": "lz4"},  # 32 MiB of text
+    cpu_at={"chunks": 64, "chunk_bytes": 65536, "compression": "lz4"},
     check_at=(
-        {"chunks": 1, "tokens": 1, "compression": "lz4"},
-        {"chunks": 65, "tokens": 1031, "compression": "lz4"},
-        {"chunks": 7, "tokens": 8192, "compression": "snappy"},
-        {"chunks": 5, "tokens": 700, "compression": "deflate"},
+        {"chunks": 1, "chunk_bytes": 1, "compression": "lz4"},
+        {"chunks": 65, "chunk_bytes": 8249, "compression": "lz4"},
+        {"chunks": 7, "chunk_bytes": 65536, "compression": "snappy"},
+        {"chunks": 5, "chunk_bytes": 5603, "compression": "deflate"},
     ),
-    work=lambda chunks, tokens, compression: {"dram_write": 8 * chunks * tokens},
+    work=work,
     rtol=0.0,  # bytes are restored
     atol=0.0,
     clock="host",

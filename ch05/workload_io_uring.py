@@ -33,4 +33,5 @@ WORKLOAD = Workload(
     place="host",
     cache="cold",  # no page of the file is in the page cache when a timed step begins
     metrics=disk,
+    ladder=("threads",),  # the queue without io_uring
 )

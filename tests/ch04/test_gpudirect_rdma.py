@@ -10,7 +10,7 @@ import pytest
 from common.python.project import PROJECT_ROOT
 
 FAKE = Path(__file__).parent / "fake_verbs"
-TOLD = ["opens 1", "writes 1", "same 1", "again 1 70", "registered 2", "beyond 0", "left 0"]
+TOLD = ["opens 1", "writes 1", "same 1", "again 1 70", "unread 0", "registered 3", "beyond 0", "left 0"]
 
 
 def built(folder: Path, *arguments: str) -> None:

@@ -16,6 +16,7 @@ _IN_MEMORY = ("tmpfs", "ramfs", "devtmpfs")
 _IO_URING_SETUP = 425  # the system call's number, the same on x86-64 and aarch64
 _PARAMS_BYTES = 120  # of struct io_uring_params
 _GDS_DRIVER = Path("/proc/driver/nvidia-fs/version")
+_GDS_FILE_SYSTEMS = ("ext4", "xfs", "nfs", "nfs4", "lustre", "wekafs", "gpfs", "beegfs", "scatefs", "virtiofs")  # that cuFile knows
 _MOUNTS = Path("/proc/self/mountinfo")
 _ALGORITHM_MASK = 136  # CU_DEVICE_ATTRIBUTE_MEM_DECOMPRESS_ALGORITHM_MASK, of cuda.h 12.8 and above
 _ASK_MASK = """
@@ -31,7 +32,7 @@ def unmet_storage(needs: Sequence[str], *, gpu: bool, folder: Path) -> list[str]
     asked: dict[str, Callable[[], str]] = {
         "disk": lambda: _no_disk(folder),
         "io_uring": _no_io_uring,
-        "gds": lambda: _no_gds(gpu=gpu),
+        "gds": lambda: _no_gds(folder, gpu=gpu),
         "decompression_engine": lambda: _no_engine(gpu=gpu),
     }
     return [reason for name in needs if name in asked and (reason := asked[name]())]
@@ -73,10 +74,14 @@ def _no_io_uring() -> str:
     return ""
 
 
-def _no_gds(*, gpu: bool) -> str:
+def _no_gds(folder: Path, *, gpu: bool) -> str:
+    """Asks for the driver and the kind of file system. The disk, ext4's journal and RDMA are cuFile's to ask, when it opens a file."""
     if not gpu:
         return "needs gds; no CUDA device"
-    return "" if _GDS_DRIVER.exists() else "needs gds; the driver of GPUDirect Storage, nvidia-fs, is not loaded"
+    if not _GDS_DRIVER.exists():
+        return "needs gds; the driver of GPUDirect Storage, nvidia-fs, is not loaded"
+    kind = filesystem_of(folder)
+    return f"needs gds; {folder} is on {kind}, which cuFile does not read directly" if kind and kind not in _GDS_FILE_SYSTEMS else ""
 
 
 def _no_engine(*, gpu: bool) -> str:

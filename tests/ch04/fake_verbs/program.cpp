@@ -11,6 +11,7 @@ int main() {
     void* library = dlopen("libibverbs.so.1", RTLD_NOW);
     post_send = reinterpret_cast<decltype(post_send)>(dlsym(library, "fake_post_send"));
     auto registered = reinterpret_cast<int (*)()>(dlsym(library, "fake_regions"));
+    auto unread = reinterpret_cast<int (*)()>(dlsym(library, "fake_unread"));
     {
         RdmaCard card;
         std::vector<int> from(100000), to(from.size(), -1);
@@ -21,6 +22,7 @@ int main() {
         from[7] = 70;
         bool again = card.write(from.data(), to.data(), from.size() * sizeof(int));
         printf("again %d %d\n", again, to[7]);
+        printf("unread %d\n", unread());
         printf("registered %d\n", registered());
         printf("beyond %d\n", card.write(from.data(), to.data(), 2 * from.size() * sizeof(int)));
     }

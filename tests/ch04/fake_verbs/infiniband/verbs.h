@@ -5,9 +5,9 @@
 
 enum ibv_qp_type { IBV_QPT_RC = 2 };
 enum ibv_qp_state { IBV_QPS_RESET, IBV_QPS_INIT, IBV_QPS_RTR, IBV_QPS_RTS };
-enum { IBV_ACCESS_LOCAL_WRITE = 1, IBV_ACCESS_REMOTE_WRITE = 2, IBV_SEND_SIGNALED = 2, IBV_LINK_LAYER_ETHERNET = 2 };
+enum { IBV_ACCESS_LOCAL_WRITE = 1, IBV_ACCESS_REMOTE_WRITE = 2, IBV_ACCESS_REMOTE_READ = 4, IBV_SEND_SIGNALED = 2, IBV_LINK_LAYER_ETHERNET = 2 };
 enum ibv_wc_status { IBV_WC_SUCCESS, IBV_WC_REM_ACCESS_ERR = 10 };
-enum ibv_wr_opcode { IBV_WR_RDMA_WRITE };
+enum ibv_wr_opcode { IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ = 4 };
 enum {
     IBV_QP_STATE = 1 << 0,
     IBV_QP_ACCESS_FLAGS = 1 << 3,
@@ -43,6 +43,7 @@ struct ibv_qp {
     ibv_qp_state state;
     uint32_t peer;
     ibv_cq* queue;
+    unsigned access;
 };
 struct ibv_qp_cap {
     uint32_t max_send_wr, max_recv_wr, max_send_sge, max_recv_sge, max_inline_data;

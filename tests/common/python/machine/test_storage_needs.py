@@ -37,7 +37,15 @@ def test_the_driver_of_gpudirect_storage_is_looked_for(monkeypatch, tmp_path):
     assert reasons("gds", gpu=False) == ["needs gds; no CUDA device"]
     assert reasons("gds") == ["needs gds; the driver of GPUDirect Storage, nvidia-fs, is not loaded"]
     (tmp_path / "version").touch()
+    monkeypatch.setattr(storage_needs, "filesystem_of", lambda _: "ext4")
     assert reasons("gds") == []
+
+
+@pytest.mark.parametrize(("kind", "told"), [("overlay", ["needs gds; /here is on overlay, which cuFile does not read directly"]), ("", [])])
+def test_gpudirect_storage_needs_a_file_system_that_cufile_knows(monkeypatch, tmp_path, kind, told):
+    monkeypatch.setattr(storage_needs, "_GDS_DRIVER", tmp_path)
+    monkeypatch.setattr(storage_needs, "filesystem_of", lambda _: kind)
+    assert reasons("gds", folder=Path("/here")) == told
 
 
 @pytest.mark.parametrize(("printed", "mask"), [("0 7", 7), ("0 0", 0), ("100 0", 0), ("", 0)])
