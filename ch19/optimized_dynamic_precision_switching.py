@@ -1,6 +1,7 @@
 """Optimized: FP8 while the model is sure; FP8 always is faster still."""
 # predicts: optimized 52.9 ms = count * (4 * (3 * 4096 * intermediate * 1.32 + 6 * 4096**2) / 3e12 + 260e-6) on h100  (68 % sure; see `fp8`)
 # proves: kernel switched_gemv
+# proves: counter dram__bytes_read.sum < 0.9 x baseline
 
 import torch
 from shared_precision_policy import Policy, entropy_of, free_share

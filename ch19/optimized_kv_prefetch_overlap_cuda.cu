@@ -1,6 +1,6 @@
 // Optimized: cp.async brings the next pages while one is multiplied.
 // predicts: baseline 219 us = context / 64 * (sequences * kv_heads * 32768 / dram_read + 0.8e-6) on h200
-// predicts: optimized 119 us = context / 64 * sequences * kv_heads * 32768 / dram_read + 2e-6 on h200
+// predicts: optimized 119 us = context / 64 * max(sequences * kv_heads * 32768 / dram_read, 0.8e-6) + 2e-6 on h200
 // proves: cp_async_16
 // proves: cp_async_wait
 // proves: shared_memory > 1.9 x baseline

@@ -1,6 +1,6 @@
 // Optimized: one thread has the TMA bring the next pages.
 // predicts: baseline 219 us = context / 64 * (sequences * kv_heads * 32768 / dram_read + 0.8e-6) on h200
-// predicts: optimized 119 us = context / 64 * sequences * kv_heads * 32768 / dram_read + 2e-6 on h200
+// predicts: optimized 119 us = context / 64 * max(sequences * kv_heads * 32768 / dram_read, 0.8e-6) + 2e-6 on h200
 // needs: tma
 // instead: ch19:kv_prefetch_overlap_cuda
 // proves: tma_load_tile

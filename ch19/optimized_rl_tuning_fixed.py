@@ -1,4 +1,4 @@
-"""A sweep's best budget, fixed: the most that tuning can reach."""
+"""The bandit's best budget, fixed: nothing is tuned."""
 # guess: 1x, in output_tokens_per_s: a finding, for whole prompts need a few per cent fewer steps than the default's chunks
 
 from common.serving.batching import Batcher

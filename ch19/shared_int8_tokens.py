@@ -1,4 +1,4 @@
-"""Tokens in INT8: how they are rounded, what tells which of them lose by it, and how a product of integers becomes BF16."""
+"""Tokens in INT8: how they are rounded, and what tells which of them lose by it."""
 
 import torch
 import triton
@@ -20,13 +20,3 @@ def quantize(x, codes, scales, peaks, K: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(codes + token * K + lane, tl.floor(value / largest * 127 + 0.5).to(tl.int8), mask=lane < K)
     tl.store(scales + token, largest / 127)
     tl.store(peaks + token, largest * largest * K / (tl.sum(value * value, 0) + 1e-30))
-
-
-@triton.jit
-def rescale(sums, scales, channel_scales, y, N: tl.constexpr, BLOCK: tl.constexpr):
-    """Integers of token program_id(0), times its scale and those of its channels."""
-    token, channel = tl.program_id(0).to(tl.int64), tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    inside = channel < N
-    scale = tl.load(scales + token) * tl.load(channel_scales + channel, mask=inside, other=0.0)
-    value = tl.load(sums + token * N + channel, mask=inside, other=0).to(tl.float32)
-    tl.store(y + token * N + channel, (value * scale).to(y.dtype.element_ty), mask=inside)

@@ -1,7 +1,8 @@
 """Baseline: a default for 16 rows: tiles of 16 x 128, K-steps of 64, four warps and three stages, whatever n is."""
 
-from shared_skinny import DEFAULT, product
+from shared_launches import DEFAULT
+from shared_skinny import product
 
 
-def prepare(a, b):
-    return product(a, b, DEFAULT)
+def prepare(a, b, used):
+    return product(a, b, used, DEFAULT)

@@ -13,7 +13,7 @@ def test_the_least_work_takes_the_request():
 
 
 def test_a_long_prompt_shuns_running_answers():
-    loads = [Load(1, 100, 0), Load(0, 0, 2)]
+    loads = [Load(1, 300, 0), Load(0, 0, 2)]
     assert choose(256, loads) == 1
     assert choose(257, loads) == 0
 

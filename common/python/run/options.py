@@ -265,7 +265,8 @@ _OPTIONS: dict[str, tuple[Any, Any, Any]] = {
         _option(
             "--artifacts-dir",
             panel=_WRITING,
-            text="This run's own folder, absent or empty unless --resume. Default: artifacts/<time> in the root, or in this project if the root lies in it.",
+            text="This run's own folder, absent or empty unless --resume. Default: artifacts/<time> in the root, "
+            "or in this project if the root lies in it.",
         ),
         None,
     ),
