@@ -56,15 +56,20 @@ def test_every_batch_is_in_memory_of_its_own(side):
 def test_pods_share_out_the_cpus(cpus, pods, expected, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(cpus))
     given = {}
-    for side in ("baseline", "optimized"):
-        module = import_file(ROOT / f"ch03/{side}_moe.py")
-        monkeypatch.setattr(module, "launched", lambda inputs, shape, cpu_sets, side=side: given.setdefault(side, cpu_sets))
+    for side in ("baseline_moe", "optimized_moe_fewer_threads", "optimized_moe"):
+        module = import_file(ROOT / f"ch03/{side}.py")
+        monkeypatch.setattr(module, "launched", lambda *arguments, side=side, threads=None: given.setdefault(side, (arguments[2], threads)))
         module.prepare(None, None, None, None, None, pods, 1, 1, 1, 1, 1)
-    assert given["optimized"] == expected
-    assert given["baseline"] == [set(cpus)] * pods
+    assert given["optimized_moe"] == (expected, None)
+    assert given["baseline_moe"] == ([set(cpus)] * pods, None)
+    assert given["optimized_moe_fewer_threads"] == ([set(cpus)] * pods, len(expected[0]))
 
 
-def test_a_pod_runs_on_its_cpus_with_a_thread_for_each_and_ends_with_its_launcher():
+CPUS = os.sched_getaffinity(0)
+
+
+@pytest.mark.parametrize(("cpus", "threads"), [({max(CPUS)}, None), (CPUS, 1)], ids=["one CPU", "all CPUs"])
+def test_a_pod_runs_on_its_cpus_with_a_thread_for_each_or_as_few_as_it_is_told_and_ends_with_its_launcher(cpus, threads):
     workload = load_workload(ROOT / "ch03/workload_moe.py")
     shape = workload.check_at[1]
     values = Inputs(workload, shape, 1, CPU, ROOT).values
@@ -72,11 +77,10 @@ def test_a_pod_runs_on_its_cpus_with_a_thread_for_each_and_ends_with_its_launche
     started = []
     pod = launcher.pod
     launcher.pod = lambda *arguments: started.append(pod(*arguments)) or started[-1]
-    core = max(os.sched_getaffinity(0))
-    launched = launcher.launched(values, shape, [[core]] * shape["pods"])
+    launched = launcher.launched(values, shape, [cpus] * shape["pods"], threads)
     next(launched)()
     for process, _, _ in started:
-        assert os.sched_getaffinity(process.pid) == {core}
+        assert os.sched_getaffinity(process.pid) == cpus
         assert len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 1
     next(launched, None)
     assert [process.returncode for process, _, _ in started] == [0] * shape["pods"]
