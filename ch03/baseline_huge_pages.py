@@ -5,5 +5,5 @@ import mmap
 from shared_batch import collated
 
 
-def prepare(dataset, order):
-    return lambda: collated(dataset, order, mmap.MADV_NORMAL)
+def prepare(dataset, order, faults):
+    return lambda: collated(dataset, order, mmap.MADV_NORMAL, faults)

@@ -1,4 +1,4 @@
-"""Baseline: pods share all CPUs, and each starts as many threads as it sees CPUs."""
+"""Baseline: pods share all CPUs; each starts a thread per CPU."""
 # allows: processes
 
 import os

@@ -7,5 +7,5 @@ import mmap
 from shared_batch import collated
 
 
-def prepare(dataset, order):
-    return lambda: collated(dataset, order, mmap.MADV_HUGEPAGE)
+def prepare(dataset, order, faults):
+    return lambda: collated(dataset, order, mmap.MADV_HUGEPAGE, faults)

@@ -1,4 +1,4 @@
-"""Optimized: each pod has a CPU set of its own, and fewer threads."""
+"""Optimized: each pod has CPUs of its own, and a thread per CPU."""
 # guess: 5x, of four pods: their threads wait by spinning, for threads that have no CPU to run on, and take the CPUs that those need
 # reason: a matrix product ends with its slowest thread, and with four threads per CPU that one waits for several time slices
 # allows: processes

@@ -14,12 +14,15 @@ THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")  # of w
 ASLEEP = {"OPENBLAS_THREAD_TIMEOUT": "4", "OMP_WAIT_POLICY": "passive"}
 
 
-def launched(inputs, shape, cpu_sets):
-    """Start a pod on each set of CPUs, and yield a step that has all of them serve their tokens at the same time."""
+def launched(inputs, shape, cpu_sets, threads=None):
+    """Start a pod on each set of CPUs, and yield a step that has all of them serve their tokens at the same time.
+
+    A pod has a thread per CPU of its set, or `threads`.
+    """
     memory = os.memfd_create("experts")
     arrays = shared(memory, **shape)
     arrays["up"][:], arrays["down"][:] = inputs["up"].numpy(), inputs["down"].numpy()
-    pods = [pod(memory, number, cpus, shape) for number, cpus in enumerate(cpu_sets)]
+    pods = [pod(memory, number, cpus, threads or len(cpus), shape) for number, cpus in enumerate(cpu_sets)]
     live = [(arrays[name], inputs[name].numpy()) for name in ("x", "chosen", "gates")]
     y = torch.from_numpy(arrays["y"])
 
@@ -41,12 +44,12 @@ def launched(inputs, shape, cpu_sets):
     os.close(memory)
 
 
-def pod(memory, number, cpus, shape):
-    """A process that serves on `cpus` with a thread for each, the pipe of its orders, and that of its answers."""
+def pod(memory, number, cpus, threads, shape):
+    """A process that serves on `cpus` with as many `threads`, the pipe of its orders, and that of its answers."""
     (read, orders), (done, write) = os.pipe(), os.pipe()
     text = START.format(cpus=set(cpus), memory=memory, pod=number, orders=read, done=write, shape=shape)
     command, folder = [sys.executable, "-c", text], Path(__file__).parent
-    environment = os.environ | ASLEEP | dict.fromkeys(THREADS, str(len(cpus)))  # the default, unless a variable says otherwise
+    environment = os.environ | ASLEEP | dict.fromkeys(THREADS, str(threads))  # the default is a thread per CPU
     process = subprocess.Popen(command, cwd=folder, env=environment, pass_fds=(memory, read, write))
     os.close(read)
     os.close(write)

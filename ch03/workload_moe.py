@@ -1,4 +1,10 @@
-"""Experts on the host, in several pods of one node: the router has chosen, each pod runs its tokens through their experts."""
+"""Experts on the host, in several pods of one node: the router has chosen, each pod runs its tokens through their experts.
+
+Two things change in the pair: how many threads a pod has, and on which CPUs they may run. The step fewer_threads changes the first alone.
+
+Predicted: the threads are the whole gain. With as many threads as CPUs none needs another's time slice, wherever it runs.
+CPU sets keep a pod's threads off other pods' CPUs when the scheduler places two threads on one. Nobody knows an equation for that.
+"""
 
 import torch
 from torch.nn.functional import silu
@@ -44,6 +50,7 @@ WORKLOAD = Workload(
     rtol=1e-4,
     atol=3e-5,
     constants=("up", "down"),
+    ladder=("fewer_threads",),
     clock="host",
     place="host",
 )

@@ -1,6 +1,6 @@
-"""Transpose a float32 matrix: y[c, r] = x[r, c].
+"""Transpose a float32 matrix: y[c, r] = x[r, c]. Swizzled instead of padded: workload_transpose_swizzled.py.
 
-Predicted: 3x for the three variants. The L2 sets the baseline's time, at 36 bytes per float: 4 read, and a 32-byte sector written.
+Predicted: 3x for both variants. The L2 sets the baseline's time, at 36 bytes per float: 4 read, and a 32-byte sector written.
 The L2 is assumed to be 1.5 times as fast as DRAM, as in copy. DRAM sets the variants' times, at 8 bytes per float.
 
 Measured: RESULTS.md. The baseline takes far longer than predicted. The variants are near their prediction.

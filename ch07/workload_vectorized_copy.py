@@ -9,7 +9,7 @@ Measured: RESULTS.md. The baseline is slower than predicted.
 
 Why: the prediction assumes that an SM's 2048 threads are always resident. But a slot is empty from a block's end to the next one's start.
 A block of the baseline copies 1 KB. It lives for 540 ns, and its slot then stays empty for 240 ns.
-sm__warps_active is 71 % for this kernel in hbm_copy and 67 % in tma_copy, so about 5.8 KB are in flight (H200).
+sm__warps_active is 71 % for this kernel in hbm_copy, so about 5.8 KB are in flight (H200).
 Blocks start 0.74 ns apart over the whole GPU. A tuning run (H200) found 0.62 ns as the least.
 """
 

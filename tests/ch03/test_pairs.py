@@ -29,15 +29,18 @@ def huge_bytes(tensor):
 @pytest.mark.skipif(not SETTING.exists() or "[madvise]" not in SETTING.read_text(), reason="huge pages are not given to who asks alone")
 @pytest.mark.parametrize(("side", "least", "most"), [("baseline", 0, 0), ("optimized", 12 * MIB, 16 * MIB)])
 def test_the_optimized_side_s_batch_is_in_huge_pages(side, least, most):
-    dataset = torch.rand(4096, 1024)
-    step = import_file(ROOT / f"ch03/{side}_huge_pages.py").prepare(dataset, torch.randperm(4096))
+    dataset, faults = torch.rand(4096, 1024), torch.zeros(1, dtype=torch.int64)
+    step = import_file(ROOT / f"ch03/{side}_huge_pages.py").prepare(dataset, torch.randperm(4096), faults)
     gc.collect()
     assert least <= huge_bytes(step()) <= most
+    pages = 16 * MIB // (2 * MIB if least else 4096)
+    assert pages - 1 <= faults.item() <= pages + 1024  # PyTorch's first call faults, too; and the ends of the mapping are small pages
 
 
 @pytest.mark.parametrize("side", ["baseline", "optimized"])
 def test_every_batch_is_in_memory_of_its_own(side):
-    step = import_file(ROOT / f"ch03/{side}_huge_pages.py").prepare(torch.rand(64, 1024), torch.randperm(64))
+    dataset, faults = torch.rand(64, 1024), torch.zeros(1, dtype=torch.int64)
+    step = import_file(ROOT / f"ch03/{side}_huge_pages.py").prepare(dataset, torch.randperm(64), faults)
     first, second = step(), step()
     assert first.data_ptr() != second.data_ptr()
 
@@ -53,15 +56,20 @@ def test_every_batch_is_in_memory_of_its_own(side):
 def test_pods_share_out_the_cpus(cpus, pods, expected, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(cpus))
     given = {}
-    for side in ("baseline", "optimized"):
-        module = import_file(ROOT / f"ch03/{side}_moe.py")
-        monkeypatch.setattr(module, "launched", lambda inputs, shape, cpu_sets, side=side: given.setdefault(side, cpu_sets))
+    for side in ("baseline_moe", "optimized_moe_fewer_threads", "optimized_moe"):
+        module = import_file(ROOT / f"ch03/{side}.py")
+        monkeypatch.setattr(module, "launched", lambda *arguments, side=side, threads=None: given.setdefault(side, (arguments[2], threads)))
         module.prepare(None, None, None, None, None, pods, 1, 1, 1, 1, 1)
-    assert given["optimized"] == expected
-    assert given["baseline"] == [set(cpus)] * pods
+    assert given["optimized_moe"] == (expected, None)
+    assert given["baseline_moe"] == ([set(cpus)] * pods, None)
+    assert given["optimized_moe_fewer_threads"] == ([set(cpus)] * pods, len(expected[0]))
 
 
-def test_a_pod_runs_on_its_cpus_with_a_thread_for_each_and_ends_with_its_launcher():
+CPUS = os.sched_getaffinity(0)
+
+
+@pytest.mark.parametrize(("cpus", "threads"), [({max(CPUS)}, None), (CPUS, 1)], ids=["one CPU", "all CPUs"])
+def test_a_pod_runs_on_its_cpus_with_a_thread_for_each_or_as_few_as_it_is_told_and_ends_with_its_launcher(cpus, threads):
     workload = load_workload(ROOT / "ch03/workload_moe.py")
     shape = workload.check_at[1]
     values = Inputs(workload, shape, 1, CPU, ROOT).values
@@ -69,11 +77,10 @@ def test_a_pod_runs_on_its_cpus_with_a_thread_for_each_and_ends_with_its_launche
     started = []
     pod = launcher.pod
     launcher.pod = lambda *arguments: started.append(pod(*arguments)) or started[-1]
-    core = max(os.sched_getaffinity(0))
-    launched = launcher.launched(values, shape, [[core]] * shape["pods"])
+    launched = launcher.launched(values, shape, [cpus] * shape["pods"], threads)
     next(launched)()
     for process, _, _ in started:
-        assert os.sched_getaffinity(process.pid) == {core}
+        assert os.sched_getaffinity(process.pid) == cpus
         assert len(list(Path(f"/proc/{process.pid}/task").iterdir())) == 1
     next(launched, None)
     assert [process.returncode for process, _, _ in started] == [0] * shape["pods"]

@@ -49,7 +49,11 @@ def test_sides_differ_in_their_idea_and_not_in_their_block(pair):
 def test_the_compiler_has_left_two_filters_and_a_branch_between_them(side):
     (kernel,) = kernels_of(CHAPTER / f"{side}_warp_divergence.cu")
     names = [text.split()[0] for text in kernel.instructions if text != "NOP"]
-    rounds = import_file(CHAPTER / "workload_warp_divergence.py").ROUNDS
-    assert sum(name in ("FFMA", "FADD", "FMUL") for name in names) > 2 * rounds
+    workload = import_file(CHAPTER / "workload_warp_divergence.py")
+    smoothing, limiting = workload.SMOOTHINGS, 7 * workload.LIMITINGS + 1
+    assert (smoothing, limiting) == (128, 127)  # as the prediction counts them
+    assert names.count("MUFU.RSQ") == workload.LIMITINGS
+    assert sum(name.split(".")[0] in ("FFMA", "FADD", "FMUL", "FSETP", "MUFU") for name in names) == smoothing + limiting
+    assert not [name for name in names if name.startswith(("SEL", "FSEL"))]
     assert names.count("BSSY") == 1
-    assert len(names) - 2 * rounds == pytest.approx(28, abs=4)  # what the expectation adds to a filter
+    assert len(names) - smoothing - limiting == pytest.approx({"baseline": 25, "optimized": 28}[side], abs=2)

@@ -15,7 +15,6 @@ from tests.support.cuda_sides import skip_without_tools
 
 # What these pairs change, no machine code and no trace shows.
 PROVES_NOTHING = {
-    "ch01:basic_benchmark",  # when the host reads a loss
     "ch03:huge_pages",  # which pages memory has
     "ch03:moe",  # which CPUs a process may use
     "ch03:numa_unaware",  # and on which node

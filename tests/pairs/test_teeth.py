@@ -81,6 +81,7 @@ STREAMS = Options(
 )
 OPTIONS = {
     "ch02:grace_coherent_memory": Options(small={("crossing", 0): "a side writes there what it measured, and no answer depends on it"}),
+    "ch03:huge_pages": Options(small={("faults", 0): "a side writes there how often it entered the kernel, and no answer depends on it"}),
     "ch04:nccl": Options(bits=4),  # each rank rounds its part to BF16, then the sum is rounded, then the residual is added
     "ch04:no_overlap": Options(bits=3),  # e4m3: gradients in BF16 are off by as much as inputs of a bit less
     "ch04:nvl72": Options(small={("crossed", 0): "the ranks count there what they send, and no answer depends on it"}),

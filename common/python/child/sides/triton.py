@@ -246,7 +246,13 @@ def _with_gradient(tensor: torch.Tensor, requires_grad: bool = True) -> torch.Te
 def _stand_in_for_cuda(capability: tuple[int, int], graph: Callable[[], StandInGraph]) -> Iterator[None]:
     """Answers of torch.cuda that a `prepare` may ask for, its graphs, and addresses of tensors that have none."""
     major, minor = capability
-    properties = SimpleNamespace(major=major, minor=minor, multi_processor_count=_SMS[capability], warp_size=_WARP)
+    properties = SimpleNamespace(
+        major=major,
+        minor=minor,
+        multi_processor_count=_SMS[capability],
+        shared_memory_per_block_optin=_SHARED_BYTES,
+        warp_size=_WARP,
+    )
     answers: dict[str, Any] = {
         "get_device_properties": lambda *_device: properties,
         "get_device_capability": lambda *_device: capability,
