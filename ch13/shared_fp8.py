@@ -16,10 +16,15 @@ def quantized(values, scale):
     return (values / scale).clamp(-LARGEST, LARGEST).to(torch.float8_e4m3fn)
 
 
+def scaled(values):
+    """`values` in e4m3 by their own scale, and that scale."""
+    scale = scale_of(values)
+    return quantized(values, scale), scale
+
+
 def packed(weights):
     """Each of `weights` in e4m3, and its scale."""
-    scales = [scale_of(w) for w in weights]
-    return [(quantized(w, scale), scale) for w, scale in zip(weights, scales, strict=True)]
+    return [scaled(w) for w in weights]
 
 
 def linear(values, scale, w, scale_w):
@@ -27,9 +32,8 @@ def linear(values, scale, w, scale_w):
     return torch._scaled_mm(values, w.T, scale, scale_w, out_dtype=torch.bfloat16, use_fast_accum=True).relu_()
 
 
-def stack(x, layers, scale_at):
-    """The stack's answer, scaled to a mean square of 1 a token; `scale_at(i, values)` is the scale of what layer i gets."""
+def stack(x, layers, scaled_at):
+    """The stack's answer, scaled to a mean square of 1 a token; `scaled_at(i, x)` is what layer i gets in e4m3, and its scale."""
     for i, (w, scale_w) in enumerate(layers):
-        scale = scale_at(i, x)
-        x = linear(quantized(x, scale), scale, w, scale_w)
+        x = linear(*scaled_at(i, x), w, scale_w)
     return F.rms_norm(x, x.shape[1:])

@@ -35,9 +35,10 @@ def reference(shards, ranks, rank):
     return torch.stack(weights), total
 
 
-def work(blocks):
-    """For two ranks, in bytes: a byte of each value that the other needs; BF16 weights and gradients read, and both results written."""
-    return {"peer": 2 * blocks * BLOCK, "dram_read": 6 * blocks * BLOCK, "dram_write": 6 * blocks * BLOCK}
+def work(ranks, blocks):
+    """In bytes: one of each value that another rank needs; BF16 weights and gradients read, and both results written."""
+    moved = 2 * (ranks + 1) * blocks * BLOCK
+    return {"peer": 2 * (ranks - 1) * blocks * BLOCK, "dram_read": moved, "dram_write": moved}
 
 
 WORKLOAD = Workload(

@@ -2,7 +2,7 @@
 # guess: 1.15x, descriptors and a program per SM, which triton_persistent's optimized side has by hand
 # proves: kernel _helion_matmul
 # proves: grid < 0.1 x baseline
-# has: tma_load_tile
+# proves: tma_load_tile
 
 import helion
 import helion.language as hl

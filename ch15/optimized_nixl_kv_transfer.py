@@ -1,6 +1,6 @@
 """Pages are written into the peer's pool; a counter tells it."""
-# predicts: baseline 51.2 ms = pages * 50e-6 on h100  (the host: a gather, a send, a receive and a scatter per block: assumed)
-# predicts: optimized 1.94 ms = 2 * layers * pages * page * (1 / 350e9 + 6 / dram_copy) on h100  (NVLink: a guess; two gathers, a scatter)
+# predicts: baseline 51.2 ms = pages * 50e-6 on h200  (the host: a gather, a send, a receive and a scatter per block: assumed)
+# predicts: optimized 1.71 ms = 2 * layers * pages * page * (1 / 350e9 + 6 / dram_copy)  (NVLink: a guess; two gathers, a scatter)
 # proves: launches in nccl == 0
 
 import torch.distributed as dist

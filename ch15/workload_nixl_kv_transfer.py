@@ -6,6 +6,7 @@ side's: ipc or nixl.
 """
 # reason: the host issues four operations per block, which take it longer than NVLink takes for the block's bytes; most of it is `layers`
 # predicts: layers = 0.052 x baseline  (48 layers of 55 us: 24 on NVLink, 21 of gathers and scatters, 10 of latency; assumed)
+# predicts: whole 1.72 ms = 2 * layers * pages * page * (1 / 350e9 + 6 / dram_copy) + 10e-6  (a gather, two scatters, one message)
 
 import torch
 
@@ -42,7 +43,7 @@ WORKLOAD = Workload(
     outputs=lambda layers, pages, page, backend: {"landed": Spec((2 * layers, pages, page), BF16)},
     reference=reference,
     ranks=(2,),
-    ladder=("layers",),
+    ladder=("layers", "whole"),
     # gpt-oss-20b: keys and values of 24 layers, pages of 16 tokens by 4 of 8 heads by 64 elements, a prompt of 16384 tokens.
     time_at={"layers": 48, "pages": 1024, "page": 4096, "backend": "ipc"},
     cpu_at={"layers": 8, "pages": 32, "page": 1024, "backend": "ipc"},

@@ -24,9 +24,9 @@ def reference(weights, tokens, sequences, steps, **model):
     return torch.stack(Decoding(config, sequences, steps, tokens.device).run(views(weights, config), tokens))
 
 
-def work(steps, **model):
-    """What a rank of two must read: half of the weights in each step."""
-    return {"dram_read": steps * elements_of(config_of(BF16, **model))}
+def work(ranks, steps, **model):
+    """What a rank must read: its part of the weights in each step, at 2 bytes each."""
+    return {"dram_read": steps * 2 * elements_of(config_of(BF16, **model)) / ranks}
 
 
 TINY = {"layers": 2, "hidden": 128, "inner": 192, "heads": 8, "kv_heads": 8, "vocabulary": 128}

@@ -15,11 +15,14 @@ from tests.support.teeth import ROOT, assert_accepts
 shared = import_file(ROOT / "ch13/shared_fp8.py")
 
 
-def test_a_side_that_says_it_needs_a_gpu_is_within_its_tolerance():
-    workload = load_workload(ROOT / "ch13/workload_precisionfp8_te.py")
+@pytest.mark.parametrize("side", ["optimized_precisionfp8_te", "baseline_fp8_static", "optimized_fp8_static"])
+def test_a_side_that_says_it_needs_a_gpu_is_within_its_tolerance(side):
+    """Uncompiled: compiling for a CPU takes minutes, and says little of what a GPU runs."""
+    workload = load_workload(ROOT / f"ch13/workload_{side.partition('_')[2]}.py")
     small, _, deep = workload.check_at
-    for shape in (small, deep):
-        assert_accepts(workload, "ch13/optimized_precisionfp8_te.py", shape)
+    with torch.compiler.set_stance("force_eager"):
+        for shape in (small,) if "samples" in workload.constants else (small, deep):  # 512 samples take minutes at the deep one
+            assert_accepts(workload, f"ch13/{side}.py", shape)
 
 
 def test_the_largest_value_is_the_largest_of_e4m3():

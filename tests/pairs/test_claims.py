@@ -38,6 +38,7 @@ PROVES_NOTHING = {
     "ch15:inference_monolithic",  # what a graph holds
     "ch15:kv_cache_management",  # which memory a request holds
     "ch15:load_balancing",  # which rank has which expert
+    "ch15:wide_ep",  # nor how many ranks share them out: from four on both sides send
     "ch18:scheduling",  # how many tokens of a prompt a step takes
     "ch15:prefix_caching",  # which tokens of a prompt are computed
     "ch15:speculative_decoding",  # how many tokens a step computes

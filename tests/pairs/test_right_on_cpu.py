@@ -60,7 +60,7 @@ def shapes_of(side):
 
 def work_of(workload, shape):
     """The flops and bytes of a step, as many as a CPU's time says."""
-    return sum(COST.get(kind, 1.0) * amount for kind, amount in workload.work(**shape).items())
+    return sum(COST.get(kind, 1.0) * amount for kind, amount in workload.work_of(shape).items())
 
 
 def name_of(side):

@@ -218,7 +218,7 @@ def _dtypes(case: Case) -> set[torch.dtype]:
 def _bits_below(workload: Workload, side: str, case: Case) -> int:
     """Bits of mantissa of the precision below the lowest of inputs and outputs, or below that of the unit where a side `changes` it."""
     if side == "optimized" and workload.changes is not None:
-        units = [bits for unit, bits in BELOW_UNITS.items() if unit in workload.work(**case.shape)]
+        units = [bits for unit, bits in BELOW_UNITS.items() if unit in workload.work_of(case.shape)]
         if not units:
             raise Untestable(
                 f"found no unit of {', '.join(BELOW_UNITS)} in `work` of a workload with `changes`; expected an entry with `bits`"

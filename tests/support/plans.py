@@ -29,7 +29,7 @@ def a_plan(folder: Path, name: str = "transpose", sides: tuple[str, ...] = ("bas
     pair = Pair(f"ch07:{name}", "ch07", name, folder / f"workload_{name}.py", files)
     conditions: dict[str, Any] = {"goal": "time", "clock": "device", "cache": "cold", "serving": False, "places": {}}
     conditions |= {key: changes.pop(key) for key in conditions if key in changes}
-    work = {"work": {"default": {}}, "cpu_at": {}, "cpu_work": {}}
+    work = {"work": {1: {"default": {}}}, "cpu_at": {}, "cpu_work": {1: {}}}
     described = Described(nonce="", place="device", timed={"default": SHAPE}, check_at=[SHAPE], mismatch="", **conditions, **work)
     fields: dict[str, Any] = {
         "selection": Selection(pair, sides),

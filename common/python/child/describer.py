@@ -62,8 +62,8 @@ class Describer:
             timed=timed,
             cpu_at=cpu_at,
             check_at=[dict(shape) for shape in workload.check_at],
-            work={name: workload.work(**shape) for name, shape in timed.items()},
-            cpu_work=workload.work(**cpu_at) if cpu_at else {},
+            work={count: {name: workload.work_of(shape, count) for name, shape in timed.items()} for count in workload.ranks or (1,)},
+            cpu_work={count: workload.work_of(cpu_at, count) if cpu_at else {} for count in workload.ranks or (1,)},
             serving=workload.serving is not None,
             assets=inputs.assets if inputs else {},
             mismatch=_mismatch(workload, inputs, [Path(side) for side in request.sides.values()]) if inputs else "",
@@ -199,8 +199,8 @@ def _try_shape(workload: Workload, shape: Shape, file: str) -> None:
     if workload.reference_rows is not None and (len(set(rows.values())) > 1 or () in rows.values()):
         found = ", ".join(f"{name} of shape {spec.shape}" for name, spec in outputs.items())
         raise BenchmarkError(f"{file}: found reference_rows and outputs {found} {where}; expected all to have as many rows")
-    work = workload.work(**shape)
-    for name, amount in work.items():
+    amounts = [each for count in workload.ranks or (1,) for each in workload.work_of(shape, count).items()]
+    for name, amount in amounts:
         if not 0 <= amount < math.inf:
             raise BenchmarkError(f"{file}: work gives {name}={amount} {where}; expected a finite amount that is not negative")
 

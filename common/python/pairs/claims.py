@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -202,7 +202,20 @@ def _unknown(text: str) -> _Unfit:
     return _Unfit(f"; expected {expected}")
 
 
+def require_countable(path: Path, claims: Iterable[Claim], ranks: Iterable[int]) -> None:
+    """Raise BenchmarkError, naming file and line, where one of the `claims` of the side at `path` is of a counter, and a row has `ranks`.
+
+    Profilers see one process, so on no machine could such a claim be shown or refuted.
+    """
+    for claim in claims:
+        if claim.measure.kind == "counter":
+            key = "proves" if claim.separates else "has"
+            found = f"found `{key}: {claim.text}` and ranks={tuple(ranks)}"
+            expected = "expected a claim that a watched step shows: profilers count on no row of several ranks"
+            raise BenchmarkError(f"{path.name}:{_line_of(path, key, claim.text)}: {found}; {expected}")
+
+
 def _line_of(path: Path, key: str, text: str) -> int:
     """The line on which the file at `path` makes the claim `text`."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return next(number for number, line in enumerate(lines, start=1) if f"{key}:" in line and line.rstrip().endswith(text))
+    lines = [" ".join(line.split()) for line in path.read_text(encoding="utf-8").splitlines()]
+    return next(number for number, line in enumerate(lines, start=1) if f"{key}:" in line and line.endswith(" ".join(text.split())))

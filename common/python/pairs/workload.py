@@ -110,7 +110,8 @@ class Workload:
     time_at                   the shape timed on a GPU, or several, named
     cpu_at                    the shape timed on a CPU; None: checked there, never timed
     check_at                  awkward shapes, checked and not timed
-    work(**shape)             the least any implementation must do, by ceiling: bytes, flops, launches
+    work(**shape)             the least any implementation must do, by ceiling: bytes, flops, launches; with a parameter `ranks`, what a
+                              process of so many must do, else what it must do however many there are
     rtol, atol                the tolerance of both sides, of each output whose Spec has none of its own
     changes                   the tolerance of the optimized side, where it lowers the precision by design
     changed_by                the sides that `changes` holds for: also "library", where the library lowers it in the same way
@@ -268,6 +269,10 @@ class Workload:
     def outputs_of(self, shape: Shape, place: Mapping[str, Any]) -> dict[str, Spec]:
         """Each output's name and Spec at `shape` for one process; `place` has what `outputs` may ask for of it, by name."""
         return self.outputs(**_asked(self.outputs, place, shape), **shape)
+
+    def work_of(self, shape: Shape, ranks: int = 1) -> dict[str, float]:
+        """The least that each process of `ranks` must do at `shape`, by ceiling."""
+        return self.work(**_asked(self.work, {RANK_NAMES[1]: ranks}, shape), **shape)
 
     @property
     def timed_shapes(self) -> dict[str, Shape]:

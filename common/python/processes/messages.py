@@ -70,7 +70,8 @@ class DeviceBytes(Message):
 class Described(Answer):
     """What the parent must know of a workload; `timed` and `cpu_at` have kwargs applied. Empty `cpu_at`: never timed there.
 
-    `work` is what any implementation must do at each of `timed`, by ceiling, and `cpu_work` at `cpu_at`.
+    `work` is what a process of any implementation must do at each of `timed`, by ceiling, and `cpu_work` at `cpu_at`; first by the number
+    of a side's processes, each of `ranks` or 1.
     `mismatch` is a sentence on the first entry point of a .cu side that does not fit the workload, or empty. `ranks` are the numbers of
     processes that a side can run in, none where it is one. `assets` are the files of the tree that inputs come from: their SHA-256 by
     name. `device_bytes` is what `timed` shapes take, where that can be told without data.
@@ -84,8 +85,8 @@ class Described(Answer):
     timed: dict[str, ShapeEntries]
     cpu_at: ShapeEntries
     check_at: list[ShapeEntries]
-    work: dict[str, dict[str, float]]
-    cpu_work: dict[str, float]
+    work: dict[int, dict[str, dict[str, float]]]
+    cpu_work: dict[int, dict[str, float]]
     mismatch: str
     assets: dict[str, str] = {}
     serving: bool = False

@@ -12,7 +12,7 @@ from typing import Literal
 from common.python.errors import BenchmarkError, SideFailure
 from common.python.machine.description import Gpu, Machine, unmet
 from common.python.machine.needs import parse_need
-from common.python.pairs.claims import Claim, read_claims
+from common.python.pairs.claims import Claim, read_claims, require_countable
 from common.python.pairs.directives import Directives, read_directives
 from common.python.pairs.discovery import LIBRARY, Pair, is_folder, with_rungs
 from common.python.pairs.goals import ENERGY, OF_A_GPU, SETUP
@@ -185,7 +185,8 @@ def _swept(
             raise BenchmarkError(str(error).replace("--kwargs", "--sweep", 1)) from error
         on_cpu, name = CPU_SHAPE in plans[0].timed, f"{key}={value}"
         timed[name] = described.cpu_at if on_cpu else next(iter(described.timed.values()))
-        work[name] = described.cpu_work if on_cpu else next(iter(described.work.values()))
+        ranks = plans[0].ranks
+        work[name] = described.cpu_work[ranks] if on_cpu else next(iter(described.work[ranks].values()))
         weighed |= dict(zip([name], described.device_bytes.values(), strict=False))
     return (_with_room(replace(plans[0], timed=timed if plans[0].timed else {}, work=work), settings, weighed),)
 
@@ -199,6 +200,14 @@ def claims_of(pair: Pair, directives: Mapping[str, Directives]) -> dict[str, tup
     borrowed = {side for side in directives if side == BASELINE or not pair.sides[side].stem.partition("_")[2].startswith(own)}
     claims = {side: read_claims(pair.sides[side], each) for side, each in directives.items()}
     return {side: tuple(claim for claim in found if not (claim.separates and side in borrowed)) for side, found in claims.items()}
+
+
+def _require_countable(pair: Pair, directives: Mapping[str, Directives], ranks: Sequence[int], root: Path) -> None:
+    for side, claims in claims_of(pair, directives).items():
+        try:
+            require_countable(pair.sides[side], claims, ranks)
+        except BenchmarkError as error:
+            raise BenchmarkError(_in_file(pair.sides[side], root, str(error))) from error
 
 
 def gpus_for(directives: Iterable[Directives], machine: Machine) -> tuple[Gpu, ...]:
@@ -233,14 +242,16 @@ def _plan(
         side_directives = {side: replace(directives, proves=()) for side, directives in side_directives.items()}
     if not (settings.kwargs or settings.sweep or settings.against):  # equations are of the pair's own shapes and sides
         require_predictions(selection.pair.workload, selection.pair.sides, described.timed)
+    if described.ranks:
+        _require_countable(selection.pair, side_directives, described.ranks, settings.root)
     here: Literal["cuda", "cpu"] = "cpu" if described.place == "host" else device
     ranks, only_checked = choose_ranks(selection.pair.workload, described.ranks, settings.ranks, here, len(machine.gpus))
     here = "cpu" if only_checked else here
-    timed, work = described.timed, described.work
+    timed, work = described.timed, described.work[ranks]
     if device == "cpu" or only_checked:
         has_cores = ranks == 1 or (machine.cores >= ranks and not only_checked)
         timed = {CPU_SHAPE: described.cpu_at} if described.cpu_at and has_cores else {}
-        work = {CPU_SHAPE: described.cpu_work}
+        work = {CPU_SHAPE: described.cpu_work[ranks]}
     usable = machine if device == "cuda" else machine.model_copy(update={"gpus": ()})
     unmet_by = partial(_skip_reason, machine=usable, device=device if only_checked else here, folder=files_folder(settings))
     skip, left_out = _lacking(selection, workload_directives, side_directives, unmet_by)

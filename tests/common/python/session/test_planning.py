@@ -1,6 +1,7 @@
 """What a row will do is known before anything runs, and so is what is wrong with a file, a directive or a flag."""
 
 import os
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -223,6 +224,43 @@ def test_ranks_that_are_stated_wrongly_are_one_sentence_with_the_file(plans, tmp
     with pytest.raises(BenchmarkError, match=sentence) as error:
         plans()
     assert str(error.value).startswith("demo/workload_double.py")
+
+
+def test_work_may_be_of_one_process_of_so_many(plans, monkeypatch, tmp_path):
+    write_pair(tmp_path, work='lambda ranks, n: {"dram_read": 8 * n / ranks}', **RANKED)
+    assert [plans(ranks=ranks)[0].work for ranks in (2, 4)] == [{"cpu": {"dram_read": 2048}}, {"cpu": {"dram_read": 1024}}]
+    monkeypatch.setattr(planning, "choose_device", lambda *_: "cuda")
+    assert plans(machine=TWO_GPUS)[0].work == {"default": {"dram_read": 16384}}
+    swept = plans(machine=TWO_GPUS, sweep={"n": ("8", "16")})[0].work
+    assert swept == {"n=8": {"dram_read": 32}, "n=16": {"dram_read": 64}}
+
+
+def test_work_that_is_less_than_nothing_on_some_number_of_processes_is_refused(plans, tmp_path):
+    write_pair(tmp_path, work='lambda ranks, n: {"dram_read": 3 - ranks}', **RANKED)
+    with pytest.raises(BenchmarkError, match=r"work gives dram_read=-1 at .*; expected a finite amount that is not negative"):
+        plans()
+
+
+UNSEEN = "counter dram__bytes_read.sum < 0.7 x baseline"
+
+
+@pytest.mark.parametrize(
+    ("side", "source", "line"),
+    [("optimized", OPTIMIZED, f"proves: {UNSEEN}"), ("baseline", BASELINE, "has: counter dram__bytes_read.sum < 4096")],
+)
+def test_a_claim_of_a_counter_is_refused_where_no_profiler_counts(plans, tmp_path, side, source, line):
+    """Unchecked on every machine, it would read as proven by somebody."""
+    write_pair(tmp_path, **{side: with_line(source, line)}, **RANKED)
+    found = re.escape(f"demo/{side}_double.py:2: found `{line}` and ranks=(2, 4); expected a claim that a watched step shows: ")
+    with pytest.raises(BenchmarkError, match=f"^{found}profilers count on no row of several ranks$"):
+        plans()
+
+
+def test_ranks_may_claim_what_a_watched_step_shows_and_one_process_may_claim_counters(plans, tmp_path):
+    write_pair(tmp_path, optimized=with_line(OPTIMIZED, "proves: kernel SendRecv"), **RANKED)
+    assert [claim.text for claim in plans()[0].claims["optimized"]] == ["kernel SendRecv"]
+    write_pair(tmp_path, optimized=with_line(OPTIMIZED, f"proves: {UNSEEN}"))
+    assert plans()[0].counters_claimed == ("dram__bytes_read.sum",)
 
 
 def test_a_half_is_named_by_its_side(plans, tmp_path):
