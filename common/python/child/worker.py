@@ -24,6 +24,7 @@ from common.python.child.device.trace import compiled_kernels, start_tracing, tr
 from common.python.child.distributed import Alone, Together, join, take_device
 from common.python.child.family import BetweenCalls, adopt_orphans, cores_in_use
 from common.python.child.outputs import dump
+from common.python.child.reported import reported_of
 from common.python.child.serving.line import Line
 from common.python.child.sides.compare import (
     changed,
@@ -303,6 +304,8 @@ class Worker:
             call, elapsed = self._checked_steps(seed, f"{request.prefix}_{position}", position > 0, seconds[-1] if held else None)
             calls.append(call)
             seconds.append(elapsed)
+        if dict(self._prepared.request.shape) in map(dict, self._loaded.workload.check_at):  # of others they may take long
+            self._reported()
         return messages.Checked(nonce=request.nonce, calls=calls, first_call_s=seconds[0], interpreted=was_interpreted())
 
     def _checked_steps(self, seed: int, prefix: str, again: bool, call_s: float | None) -> tuple[Call, float]:
@@ -425,8 +428,8 @@ class Worker:
             return {}
         inputs = self._prepared.copies[0][0]
         available = {**self._prepared.request.shape, **inputs.values, **self._together.names}
-        reported = call_by_name(workload.metrics, available, f"{request.workload}: metrics")
-        return {name: ReportedMetric(value=metric.value, unit=metric.unit, better=metric.better) for name, metric in reported.items()}
+        where = f"{Path(request.workload).name}: metrics"
+        return reported_of(call_by_name(workload.metrics, available, where), where)
 
     def _time(self, request: messages.Time) -> Answer:
         sampler = self._sampler

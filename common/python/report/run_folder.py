@@ -53,6 +53,21 @@ _FREE_ON_RESUME = {
 }
 
 
+def require_usable(settings: Settings) -> None:
+    """See that the folder that `--artifacts-dir` names, if any, can be a run's, and make it where nothing is there.
+
+    Raises BenchmarkError if it cannot be made or written, if `--resume` finds none, or if it is not empty and `--resume` is not given.
+    """
+    if settings.artifacts_dir is None:
+        return
+    if settings.resume and not settings.artifacts_dir.exists():
+        raise BenchmarkError(f"--resume: {settings.artifacts_dir} does not exist; expected the folder of the run to resume")
+    make_folder(settings.artifacts_dir)
+    path = settings.artifacts_dir.resolve()
+    if not settings.resume and any(path.iterdir()):
+        raise BenchmarkError(f"--artifacts-dir {path} is not empty; expected an absent or empty folder, or --resume")
+
+
 class RunFolder:
     """artifacts/<run>/: documents of the run at the top, one folder a target, in it one folder a side."""
 
@@ -76,12 +91,10 @@ class RunFolder:
         if settings.artifacts_dir is None:
             path = _fresh_folder(base or runs_folder(settings.root), run_id)
             return cls(path, path.name)
-        make_folder(settings.artifacts_dir)
+        require_usable(settings)
         path = settings.artifacts_dir.resolve()
         if not any(path.iterdir()):
             return cls(path, run_id)
-        if not settings.resume:
-            raise BenchmarkError(f"--artifacts-dir {path} is not empty; expected an absent or empty folder, or --resume")
         saved, rows = load(path)
         return cls(path, saved.run_id, saved, rows)
 

@@ -15,7 +15,7 @@ from common.python.pairs.scaffold import new_pair
 from common.python.pairs.targets import select
 from common.python.processes.messages import Probed
 from common.python.session import planning
-from common.python.session.planning import choose_device, make_plans
+from common.python.session.planning import choose_device, make_plans, require_gpu
 from common.python.settings import Device, Settings
 from tests.common.python.pairs.test_revisions import git
 from tests.support.commands import BASELINE, FIELDS, OPTIMIZED, write_pair
@@ -354,6 +354,10 @@ def test_the_device_is_the_gpu_where_torch_and_the_driver_have_one():
     assert choose_device(Settings(device="cuda"), WITH_GPU, can) == "cuda"
     with pytest.raises(BenchmarkError, match=r"^--device cuda: found 1 GPUs, and torch 2.13 cannot use CUDA; expected both$"):
         choose_device(Settings(device="cuda"), WITH_GPU, cannot)
+    for settings, machine in ((Settings(), WITHOUT_GPU), (Settings(device="cpu"), WITHOUT_GPU), (Settings(device="cuda"), WITH_GPU)):
+        require_gpu(settings, machine)
+    with pytest.raises(BenchmarkError, match=r"^--device cuda: found 0 GPUs; expected one, or --device cpu$"):
+        require_gpu(Settings(device="cuda"), WITHOUT_GPU)
 
 
 # --- what is wrong is told before anything runs
