@@ -282,7 +282,7 @@ def _in_one_process(
                 torch.set_num_threads(1)  # as a side has one core
             timed = time_here(sides, question, device, secrets.randbits(48))
     except SideFailure as failure:
-        raise NotMeasured(failure.status, failure.reason) from None
+        raise NotMeasured(failure.status, _without_step(failure.reason)) from None
     finally:
         torch.set_num_threads(threads)
     floor = max(gate, floor_percent(timed, device))
@@ -388,7 +388,12 @@ def _of_functions(reason: str, names: tuple[str, ...]) -> str:
     reason = reason.partition("; repeat: ")[0].replace(" at _=0", "")
     for side, name in zip(_SIDES, names, strict=False):
         reason = reason.replace(f"{side}_{PAIR}.py", name)
-    return reason
+    return _without_step(reason)
+
+
+def _without_step(reason: str) -> str:
+    """A reason, as it is of functions: what is called there has no step."""
+    return reason.replace(": step returned ", " returned ")
 
 
 def _noise(run: Run, step: str) -> float:

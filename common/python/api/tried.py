@@ -1,4 +1,4 @@
-"""What is asked of functions, tried once before anything is timed, so that what is wrong in it is one sentence without the harness's frames."""
+"""What is asked of functions, tried once before anything is timed: what is wrong in it is one sentence without the harness's frames."""
 
 from __future__ import annotations
 

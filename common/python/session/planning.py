@@ -386,11 +386,13 @@ def _directives_of(path: Path, root: Path) -> Directives:
 
 
 def _in_file(path: Path, root: Path, sentence: str) -> str:
-    # A sentence that starts with the file's name gets its folder; one about a flag, or about another file of the root, is not about it.
+    # A sentence that starts with the file's name gets its folder; one about a flag, or that starts with a side's, is not about it.
     shown = str(path.relative_to(root) if path.is_relative_to(root) else path)
     for name in (str(path), path.name):
         if sentence.startswith(name):
             return f"{shown}{sentence.removeprefix(name)}"
-    if (of_another := re.match(r"[^\s:]+\.(py|cu)(?=:)", sentence)) and (other := path.parent / of_another[0]).is_file():
+    if (of_another := re.match(r"([^\s:]*/)?(baseline|optimized|library)_[^\s:/]*\.(py|cu)(?=:)", sentence)) and (
+        other := path.parent / of_another[0]
+    ).is_file():
         return f"{other.relative_to(root) if other.is_relative_to(root) else other}{sentence[of_another.end() :]}"
     return sentence if sentence.startswith("--") else f"{shown}: {sentence}"

@@ -149,3 +149,11 @@ def test_an_error_outside_the_default_tolerance_names_what_allows_for_rounding()
         compare(*functions, rtol=1e-7, **DRAWN)
     assert "the defaults" not in caught.value.reason
     assert compare(*functions, rtol=1e-4, atol=1e-4, **DRAWN).how == "one process"
+
+
+@pytest.mark.parametrize("by_name", [True, False])
+def test_of_a_function_no_step_is_told(sums, by_name):
+    second = sums.as_dict if by_name else lambda x: {"y": x.sum(dim=1)}
+    with pytest.raises(NotMeasured, match=r"(as_dict|<lambda>).* returned a dict; expected 1 tensor: out") as caught:
+        compare(sums.slow, second, inputs=sums.draw, device="cpu", rtol=1e-4, atol=1e-4)
+    assert "step" not in caught.value.reason

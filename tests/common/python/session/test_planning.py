@@ -467,6 +467,12 @@ def test_a_need_that_is_none_is_told_with_its_file(plans, tmp_path):
         plans()
 
 
+def test_of_a_side_in_cuda_no_other_file_is_named(plans, tmp_path):
+    write_pair(tmp_path, baseline=CUDA, optimized=CUDA.replace("\n", "\n// need: wgmma\n", 1))
+    with pytest.raises(BenchmarkError, match=r"^demo/optimized_double\.cu:2: found directive 'need'; expected 'needs'$"):
+        plans()
+
+
 def test_a_misspelt_directive_is_told_with_its_line(plans, tmp_path):
     write_pair(tmp_path, baseline=with_line(BASELINE, "need: wgmma"))
     with pytest.raises(BenchmarkError, match=r"baseline_double\.py:2: found directive 'need'; expected 'needs'$"):
