@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from common.python.child.reported import reported_of
+from common.python.child.reported import metrics_of
 from common.python.child.sides.cuda import Names, check_source
 from common.python.child.sides.inputs import Inputs, leaves, require_named, require_repeatable, tensor_digest
 from common.python.child.sides.loader import load_workload
@@ -167,7 +167,7 @@ def _require_metric(workload: Workload, available: Mapping[str, Any], file: str)
     """Raise BenchmarkError for a goal that neither the harness measures nor `metrics` returns."""
     if workload.goal in GOALS or workload.metrics is None or workload.serving is not None:
         return
-    found = reported_of(call_by_name(workload.metrics, available, f"{file}: metrics"), f"{file}: metrics")
+    found = metrics_of(call_by_name(workload.metrics, available, f"{file}: metrics"), f"{file}: metrics")
     if workload.goal not in found:
         raise BenchmarkError(f"{file}: goal={workload.goal!r} and metrics return {', '.join(found) or 'nothing'}; expected the goal there")
 

@@ -172,6 +172,9 @@ def test_what_holds_is_counted_and_listed_where_that_is_asked_for():
     assert "\nproofs: 2 proven, 2 unchecked (24 in optimized_x.so)\n" in text
     assert "UTCHMMA" not in text
     assert "SAME: speedup" not in text
+    other = a_proof("unchecked", "launches < 2").model_copy(update={"detail": "seen on a GPU"})
+    text = shown([rows[0].model_copy(update={"proofs": (*rows[0].proofs, other)})], 140)
+    assert "\nproofs: 1 proven, 3 unchecked (24 in optimized_x.so; -v tells 1 other reason)\n" in text
 
     listed = shown(rows, 140, verbose=True)
     assert "ch07:copy: proven: UTCHMMA present in optimized: 24 in optimized_x.so\n" in listed
