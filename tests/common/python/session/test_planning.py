@@ -391,6 +391,14 @@ BROKEN = {
         "{W}: output y has shape (3, 0) at {'n': 3}; expected no extent below 1, or nothing is checked",
     ),
     "negative work": ({"work": 'lambda n: {"dram_read": -n}'}, "{W}: work gives dram_read=-3 at {'n': 3}; expected a finite amount"),
+    "misspelt work": (
+        {"work": 'lambda n: {"dram_raed": n}'},
+        "{W}: work names 'dram_raed' at {'n': 3}, which is no ceiling; expected dram_read",
+    ),
+    "drawn elsewhere": (
+        {"inputs": 'lambda rand, n: {"x": torch.randn(n)}'},
+        "{W}: inputs gave 'x' other values for the same seed; expected it drawn with rand, as rand.normal(...), and not by a generator",
+    ),
     "no such constant": ({"constants": '("w",)'}, "{W}: constants or in_place name 'w'; expected some of the inputs ['x']"),
     "state is a number": (
         {"inputs": 'lambda rand, n: {"x": rand.normal(n), "s": {"t": 0.5}}', "in_place": '("s",)', "state": '"evolves"', "steps": "2"},
