@@ -146,7 +146,8 @@ def test_what_no_wait_could_mend_is_told_before_the_wait_for_the_machine(three, 
         with pytest.raises(BenchmarkError, match=told):
             suite.run_suite(Settings(root=three, device="cpu", **settings), Watcher())
     with pytest.raises(AssertionError, match="waited"):
-        suite.run_suite(Settings(root=three, device="cpu", artifacts_dir=tmp_path / "new"), Watcher())
+        suite.run_suite(Settings(root=three, device="cpu", artifacts_dir=tmp_path / "new/run"), Watcher())
+    assert not (tmp_path / "new").exists()
 
 
 # --- building
