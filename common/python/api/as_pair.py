@@ -27,7 +27,7 @@ from common.python.api.functions import (
     specs_of,
 )
 from common.python.api.interpreted import interpreted_launches, may_interpret
-from common.python.child.sides.inputs import Inputs
+from common.python.api.tried import require_callable_with, tried_inputs
 from common.python.child.sides.loader import look_also_in
 from common.python.errors import BenchmarkError
 from common.python.machine.description import child_environment
@@ -137,8 +137,9 @@ def note_outputs(folder: str, path: Sequence[str], device: str) -> None:
     question = _question(Path(folder))
     functions = {name: found(place) for name, place in stated["functions"].items()}
     name, first = next(iter(functions.items()))
+    require_callable_with(question.inputs, question.shape)
     workload = question.workload(first, {"out": Spec((1,), torch.float32)})
-    inputs = Inputs(workload, workload.timed_shapes["default"], 1, torch.device(device), Path(folder))
+    inputs = tried_inputs(workload, workload.timed_shapes["default"], 1, torch.device(device), Path(folder))
     noted = described(inputs.values)
     steps = {each: bound(function, inputs.values, question.shape, each) for each, function in functions.items()}
     with interpreted_launches() as launches:

@@ -231,7 +231,16 @@ def _asked(functions: list[Function], choices: Choices) -> Result:
         reference = _default_reference(sides, question)
         if failure.status is not Status.WRONG_RESULT or not reference:
             raise
-        raise NotMeasured(failure.status, f"{failure.reason}; {reference}, as none was given") from None
+        raise NotMeasured(
+            failure.status, f"{failure.reason}{_of_rounding(failure.reason, question)}; {reference}, as none was given"
+        ) from None
+
+
+def _of_rounding(reason: str, question: Question) -> str:
+    """What to do where the tolerance was not chosen, and what it does not allow may be rounding."""
+    if "outside rtol=" not in reason or question.rtol is not None or question.atol is not None:
+        return ""
+    return "; these are the defaults: where the error is rounding, rtol= and atol= allow for it"
 
 
 def _timed(functions: Mapping[str, Function], question: Question, chosen: Literal["cuda", "cpu"], gate: float, wait: float) -> Result:
@@ -273,7 +282,7 @@ def _in_one_process(
                 torch.set_num_threads(1)  # as a side has one core
             timed = time_here(sides, question, device, secrets.randbits(48))
     except SideFailure as failure:
-        raise NotMeasured(failure.status, failure.reason) from None
+        raise NotMeasured(failure.status, _without_step(failure.reason)) from None
     finally:
         torch.set_num_threads(threads)
     floor = max(gate, floor_percent(timed, device))
@@ -282,7 +291,9 @@ def _in_one_process(
     caveats: tuple[str, ...] = (f"timed in one process, as {why}: intervals and band are wider by {floor:g} %",)
     if chosen == "cuda" and timed.workload.clock == "device" and not timed.held:
         caveats = (*caveats, "the stream could not be held: the host's launch latency is in the times")
-    caveats = (*caveats, *_caveats(functions, question))
+    caveats = (*caveats, *timed.unseen, *_caveats(functions, question))
+    if question.work is not None:
+        caveats = (*caveats, "work gives no shares of the ceiling: those are of functions timed in fresh processes")
     return Result(
         names,
         times,
@@ -377,7 +388,12 @@ def _of_functions(reason: str, names: tuple[str, ...]) -> str:
     reason = reason.partition("; repeat: ")[0].replace(" at _=0", "")
     for side, name in zip(_SIDES, names, strict=False):
         reason = reason.replace(f"{side}_{PAIR}.py", name)
-    return reason
+    return _without_step(reason)
+
+
+def _without_step(reason: str) -> str:
+    """A reason, as it is of functions: what is called there has no step."""
+    return reason.replace(": step returned ", " returned ")
 
 
 def _noise(run: Run, step: str) -> float:

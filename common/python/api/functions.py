@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from common.python.api.tried import told
 from common.python.child.sides.inputs import leaves
 from common.python.errors import BenchmarkError
 from common.python.pairs.workload import Cache, Clock, ReferenceIn, Shape, Spec, Workload
@@ -133,6 +134,8 @@ def bound(function: Callable[..., Any], inputs: Mapping[str, Any], shape: Shape,
     named = [each for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)]
     available = {**shape, **inputs}
     others = [each for each in parameters if each not in named and each.kind is not each.VAR_KEYWORD]
+    if not others and any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return partial(function, **{name: value for name, value in available.items() if name in inputs or name in signature.parameters})
     if not others and all(each.name in available or each.default is not each.empty for each in named):
         return partial(function, **{each.name: available[each.name] for each in named if each.name in available})
     try:
@@ -187,9 +190,13 @@ class Question:
         dtypes = [spec.dtype for spec in outputs.values()]
         answer = self.reference or first
         inputs = given_inputs(self.inputs)
+        called = "reference" if self.reference else f"{label_of(first)}, called in {self.reference_in} as the reference"
+        other = "reference=" if self.reference_in == "float32" else "reference=, or reference_in='float32'"
+        expected = "no exception" if self.reference else f"{other}, as where a function holds tensors of its own"
 
         def reference(**values: Any) -> Any:
-            return bound(answer, only_inputs(values, self.shape), self.shape)()
+            with told(called, expected):
+                return bound(answer, only_inputs(values, self.shape), self.shape)()
 
         return Workload(
             inputs=inputs,
@@ -249,7 +256,11 @@ def specs_of(returned: Any, name: str) -> dict[str, Spec]:
         found = "None" if returned is None else type(returned).__name__
         raise BenchmarkError(f"{name} returned {found}; expected a tensor, or a tuple of tensors")
     names = ["out"] if len(tensors) == 1 else [f"out{position}" for position in range(len(tensors))]
-    return {key: Spec(tuple(each.shape), each.dtype) for key, each in zip(names, tensors, strict=True)}
+    specs = {key: Spec(tuple(each.shape), each.dtype) for key, each in zip(names, tensors, strict=True)}
+    for key, spec in specs.items():
+        if spec.elements == 0:
+            raise BenchmarkError(f"{name} returned {key} of shape {spec.shape}; expected no extent below 1, or nothing is checked")
+    return specs
 
 
 def search_path() -> list[str]:

@@ -18,6 +18,7 @@ import torch
 
 from common.python.api.functions import Question, bound, described, only_inputs, specs_of
 from common.python.api.interpreted import interpreted_launches
+from common.python.api.tried import answer_of, failing, require_callable_with, tried_inputs
 from common.python.child.device.sampler import Sampler
 from common.python.child.sides.compare import changed, check_placement, compare, poison_free_blocks, snapshot, take_outputs, upcast
 from common.python.child.sides.earlier import live_names, sentence_of, why_wrong
@@ -37,16 +38,26 @@ _BLOCK_NS = 50e6
 _FEWEST, _MOST = 3, 25  # samples of a block
 _SHORT_NS, _BATCH = 20e3, 8
 _WARM_S = 2.0
+_DRAWS = 7  # beside the first: one of a few values, as a count of rare events, comes again by chance
 
 
 @dataclass(frozen=True)
 class Timed:
-    """The rounds, whether the stream was held over all of them, and what the functions were called with, in words."""
+    """The rounds, whether the stream was held over all of them, what the functions were called with, in words, and what no check saw."""
 
     units: tuple[Unit, ...]
     held: bool
     workload: Workload
     inputs: Mapping[str, str]
+    unseen: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Answered:
+    """Inputs, and what they were answered with."""
+
+    answers: Mapping[str, torch.Tensor]
+    inputs: Mapping[str, torch.Tensor]
 
 
 @dataclass
@@ -62,6 +73,8 @@ class _Function:
     copies: int = 1
     per_sample: int = 0
     is_interpreted: bool = False
+    is_reference: bool = False  # none was given, and this function is the first
+    remembers_unseen: bool = False
 
     @property
     def shape(self) -> Shape:
@@ -95,12 +108,15 @@ class _Function:
         """Hold a call on the inputs of `seed` against the reference. Raises SideFailure."""
         inputs = Inputs(self.workload, self.shape, seed, self.device, self.folder)
         self.pairs = [(inputs, bound(self.function, inputs.values, dict(self.question.shape) or dict(self.shape), self.name))]
+        first: _Answered | None = None
         for again in (seed, mix(seed, 1)):
             inputs.rewrite(again)
             before = snapshot({name: tensor for name, tensor in inputs.tensors() if not self.workload.may_change(name)})
             expected = self._expected(inputs)
+            if self.is_reference:
+                first = self._require_another(first, expected, inputs)
             poison_free_blocks(inputs.answers(), self.device)
-            with interpreted_launches() as launches:
+            with interpreted_launches() as launches, failing(self.name):
                 returned = self.pairs[0][1]()
             self.is_interpreted |= bool(launches)
             taken = self.take(returned)
@@ -108,6 +124,30 @@ class _Function:
             if edited := changed(before, inputs.tensors()):
                 raise SideFailure(Status.INPUT_MODIFIED, f"{self.name}: changed input {edited[0]}; expected it as it was, or in in_place")
         inputs.remove_files()
+
+    def _require_another(self, first: _Answered | None, expected: Mapping[str, torch.Tensor], inputs: Inputs) -> _Answered:
+        """Raises SideFailure if inputs of several draws have one answer, as of a function that remembers it.
+
+        What it answers is what it is held against, so nothing else would tell. Of answers that may well be one, as `True` may, it is noted.
+        """
+        if first is None:
+            return _Answered(snapshot(expected), snapshot(dict(inputs.tensors())))
+        seed = inputs.seed
+        for draw in range(_DRAWS):
+            if not changed(first.inputs, inputs.tensors()) or changed(first.answers, expected.items()):
+                inputs.rewrite(seed)
+                return first
+            inputs.rewrite(mix(seed, draw))
+            expected = self._expected(inputs)
+        inputs.rewrite(seed)
+        if any(map(_tells, first.answers.values())):
+            found = (
+                f"{self.name}: gave the same answer to {_DRAWS + 1} draws of its inputs, as a function that remembers its first answer does"
+            )
+            wanted = "expected answers that change with the inputs, or reference=, which says that this one is right"
+            raise SideFailure(Status.WRONG_RESULT, f"{found}; {wanted}")
+        self.remembers_unseen = True
+        return first
 
     def check_timed(self, sampler: Sampler, seed: int) -> None:
         """Hold the last timed call, on the inputs of `seed`, against the reference; where steps change them those are gone."""
@@ -145,6 +185,14 @@ class _Function:
             yield sentence_of(seed, live_names(self.workload, inputs)), other
 
 
+def _tells(tensor: torch.Tensor) -> bool:
+    """Whether no other inputs are likely to have this very answer: it is neither one value everywhere nor a whole number alone."""
+    flat = tensor.reshape(-1)
+    if flat.numel() > 1:
+        return not bool((flat == flat[0]).all() | flat.isnan().all())
+    return bool((flat != flat.round()).all()) if flat.is_floating_point() else False
+
+
 def shape_here(workload: Workload, device: torch.device) -> Shape:
     """The shape that is timed on `device`."""
     if device.type == "cpu" and workload.cpu_at is not None:
@@ -161,8 +209,14 @@ def time_here(functions: Mapping[str, tuple[str, Callable[..., Any]]], question:
         folder = Path(scratch)
         workload = _workload(*next(iter(functions.values())), question, device, seed, folder)
         sides = {side: _Function(name, each, question, workload, device, folder) for side, (name, each) in functions.items()}
+        if question.reference is None and not isinstance(question.inputs, Workload):
+            next(iter(sides.values())).is_reference = True
         for side in sides.values():
             side.check(seed)
+        remembering = [side.name for side in sides.values() if side.remembers_unseen]
+        unseen = [
+            f"{name} gave the same answer to all draws: one remembered from an earlier call would not be seen" for name in remembering
+        ]
         if interpreted := [side.name for side in sides.values() if side.is_interpreted]:
             raise SideFailure(Status.SKIPPED, untimed(interpreted))
         inputs = described(next(iter(sides.values())).pairs[0][0].values)
@@ -175,7 +229,7 @@ def time_here(functions: Mapping[str, tuple[str, Callable[..., Any]]], question:
             spent_ns += 1e9 * (time.monotonic() - begin)
             held &= unit_held
             units.append(unit)
-    return Timed(tuple(units), held, workload, inputs)
+    return Timed(tuple(units), held, workload, inputs, tuple(unseen))
 
 
 def untimed(interpreted: Iterable[str]) -> str:
@@ -184,11 +238,12 @@ def untimed(interpreted: Iterable[str]) -> str:
 
 
 def _workload(name: str, first: Callable[..., Any], question: Question, device: torch.device, seed: int, folder: Path) -> Workload:
+    require_callable_with(question.inputs, question.shape)
+    drafted = question.workload(first, {"out": Spec((1,), torch.float32)})
+    inputs = tried_inputs(drafted, shape_here(drafted, device), seed, device, folder)
     if isinstance(question.inputs, Workload):
         return question.inputs
-    drafted = question.workload(first, {"out": Spec((1,), torch.float32)})
-    inputs = Inputs(drafted, shape_here(drafted, device), seed, device, folder)
-    returned = bound(first, only_inputs(inputs.values, {}), question.shape, name)()
+    returned = answer_of(bound(first, only_inputs(inputs.values, {}), question.shape, name), name)
     return question.workload(first, specs_of(returned, name))
 
 

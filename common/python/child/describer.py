@@ -11,11 +11,13 @@ from typing import Any
 
 import torch
 
+from common.python.child.reported import metrics_of
 from common.python.child.sides.cuda import Names, check_source
-from common.python.child.sides.inputs import Inputs, leaves, tensor_digest
+from common.python.child.sides.inputs import Inputs, leaves, require_named, require_repeatable, tensor_digest
 from common.python.child.sides.loader import load_workload
 from common.python.child.sides.no_data import device_bytes
 from common.python.errors import BenchmarkError, SideFailure
+from common.python.machine.ceilings import require_work
 from common.python.machine.needs import unmet_packages
 from common.python.pairs.directives import read_directives
 from common.python.pairs.goals import GOALS
@@ -81,15 +83,21 @@ def _weighed(workload: Workload, timed: Mapping[str, Shape]) -> dict[str, messag
 def _try_inputs(workload: Workload, file: str) -> Inputs:
     _try_shards(workload, file)
     shape = workload.check_at[0]
-    with tempfile.TemporaryDirectory() as folder:
-        inputs = Inputs(workload, shape, 0, torch.device("cpu"), Path(folder), _first_place(workload))
+
+    def again() -> Inputs:
+        with tempfile.TemporaryDirectory() as folder:
+            return Inputs(workload, shape, 0, torch.device("cpu"), Path(folder), _first_place(workload))
+
+    inputs = again()
     if not isinstance(inputs.values, dict):
         raise BenchmarkError(f"{file}: inputs returned a {type(inputs.values).__name__}; expected a dict of names to values")
     if both := sorted(inputs.values.keys() & shape.keys()):
         raise BenchmarkError(f"{file}: {both[0]!r} is an input and a shape entry; expected a name to mean one thing")
-    for name in (*workload.constants, *workload.in_place):
-        if name not in inputs.values:
-            raise BenchmarkError(f"{file}: constants or in_place name {name!r}; expected some of the inputs {sorted(inputs.values)}")
+    try:
+        require_named(workload, inputs)
+        require_repeatable(workload, inputs, again)
+    except BenchmarkError as error:
+        raise BenchmarkError(f"{file}: {error}") from error
     for name, leaf in leaves(inputs.values):
         if workload.evolves and workload.may_change(name) and not isinstance(leaf, torch.Tensor):
             raise BenchmarkError(f"{file}: {name} is state and a {type(leaf).__name__}; expected tensors, which can be compared")
@@ -159,7 +167,7 @@ def _require_metric(workload: Workload, available: Mapping[str, Any], file: str)
     """Raise BenchmarkError for a goal that neither the harness measures nor `metrics` returns."""
     if workload.goal in GOALS or workload.metrics is None or workload.serving is not None:
         return
-    found = call_by_name(workload.metrics, available, f"{file}: metrics")
+    found = metrics_of(call_by_name(workload.metrics, available, f"{file}: metrics"), f"{file}: metrics")
     if workload.goal not in found:
         raise BenchmarkError(f"{file}: goal={workload.goal!r} and metrics return {', '.join(found) or 'nothing'}; expected the goal there")
 
@@ -199,10 +207,11 @@ def _try_shape(workload: Workload, shape: Shape, file: str) -> None:
     if workload.reference_rows is not None and (len(set(rows.values())) > 1 or () in rows.values()):
         found = ", ".join(f"{name} of shape {spec.shape}" for name, spec in outputs.items())
         raise BenchmarkError(f"{file}: found reference_rows and outputs {found} {where}; expected all to have as many rows")
-    amounts = [each for count in workload.ranks or (1,) for each in workload.work_of(shape, count).items()]
-    for name, amount in amounts:
-        if not 0 <= amount < math.inf:
-            raise BenchmarkError(f"{file}: work gives {name}={amount} {where}; expected a finite amount that is not negative")
+    try:
+        for count in workload.ranks or (1,):
+            require_work(workload.work_of(shape, count), f" {where}")
+    except BenchmarkError as error:
+        raise BenchmarkError(f"{file}: {error}") from error
 
 
 def distinct(shapes: Mapping[str, ShapeEntries]) -> dict[str, ShapeEntries]:

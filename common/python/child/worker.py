@@ -24,6 +24,7 @@ from common.python.child.device.trace import compiled_kernels, start_tracing, tr
 from common.python.child.distributed import Alone, Together, join, take_device
 from common.python.child.family import BetweenCalls, adopt_orphans, cores_in_use
 from common.python.child.outputs import dump
+from common.python.child.reported import metrics_of, reported_of
 from common.python.child.serving.line import Line
 from common.python.child.sides.compare import (
     changed,
@@ -52,7 +53,7 @@ from common.python.machine.description import profiler_attached, set_compile_env
 from common.python.machine.numa import nodes_of_this_core
 from common.python.pairs.directives import read_directives
 from common.python.pairs.sources import cubins_of, digest_of
-from common.python.pairs.workload import Workload, call_by_name
+from common.python.pairs.workload import Metric, Workload, call_by_name
 from common.python.processes import messages
 from common.python.processes.messages import Answer, AnyRequest, Call
 from common.python.results import WARM_FILES, ReportedMetric
@@ -303,6 +304,8 @@ class Worker:
             call, elapsed = self._checked_steps(seed, f"{request.prefix}_{position}", position > 0, seconds[-1] if held else None)
             calls.append(call)
             seconds.append(elapsed)
+        if dict(self._prepared.request.shape) in map(dict, self._loaded.workload.check_at):  # of others they may take long
+            self._metrics()
         return messages.Checked(nonce=request.nonce, calls=calls, first_call_s=seconds[0], interpreted=was_interpreted())
 
     def _checked_steps(self, seed: int, prefix: str, again: bool, call_s: float | None) -> tuple[Call, float]:
@@ -420,13 +423,19 @@ class Worker:
         return messages.Weighed(nonce=request.nonce, allocated_bytes=found.allocated, outside_bytes=found.outside)
 
     def _reported(self) -> dict[str, ReportedMetric]:
-        workload, request = self._loaded.workload, self._loaded.request
+        return reported_of(self._metrics(), self._of_metrics)
+
+    @property
+    def _of_metrics(self) -> str:
+        return f"{Path(self._loaded.request.workload).name}: metrics"
+
+    def _metrics(self) -> dict[str, Metric]:
+        workload = self._loaded.workload
         if workload.metrics is None:
             return {}
         inputs = self._prepared.copies[0][0]
         available = {**self._prepared.request.shape, **inputs.values, **self._together.names}
-        reported = call_by_name(workload.metrics, available, f"{request.workload}: metrics")
-        return {name: ReportedMetric(value=metric.value, unit=metric.unit, better=metric.better) for name, metric in reported.items()}
+        return metrics_of(call_by_name(workload.metrics, available, self._of_metrics), self._of_metrics)
 
     def _time(self, request: messages.Time) -> Answer:
         sampler = self._sampler

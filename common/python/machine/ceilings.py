@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import hashlib
+import math
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal, Self, SupportsFloat
 
 from pydantic import ValidationError, model_validator
 
@@ -18,6 +21,14 @@ from common.python.storage import ARTIFACTS, document_text, read_document, write
 DeviceName = Literal["cuda", "cpu"]
 ALL_REDUCE = "all_reduce"
 """The ceiling that it takes a process a GPU to measure."""
+
+WORK_KEYS = (
+    *("dram_read", "dram_write", "dram_copy", "dram_triad", "l2_read", "l2_write", "l2_copy", "shared"),
+    *("fp32", "fp32_fma", "fp64", "tf32", "bf16", "bf16_mma_sync", "fp16", "fp8", "fp4"),
+    *("h2d", "h2d_pageable", "d2h", "d2h_pageable", "peer", "peer_out", "peer_in", "peer_both", ALL_REDUCE),
+    *("launch", "graph_launch", "graph_node", "storage_read"),
+)
+"""What `work` may name: every ceiling that `peak` measures on some machine, and `peer`, which is the faster of two."""
 
 Unit = Literal["bytes/s", "flop/s", "s"]
 Mode = Literal["burst", "sustained"]
@@ -73,6 +84,19 @@ class MachineCeilings(Document):
 
 MACHINES = (ARTIFACTS if IS_CHECKOUT else cache_folder()) / "machines"
 """An installed wheel may lie where its user cannot write, and its folder goes with the next version."""
+
+
+def require_work(work: object, where: str = "") -> None:
+    """Raise BenchmarkError unless `work` has amounts, finite and not negative, of what `peak` measures; `where` ends what was found."""
+    if not isinstance(work, Mapping):
+        raise BenchmarkError(f"work gives a {type(work).__name__}{where}; expected a dict of ceilings to amounts")
+    for name, amount in work.items():
+        if isinstance(amount, bool) or not isinstance(amount, SupportsFloat) or not 0 <= float(amount) < math.inf:
+            raise BenchmarkError(f"work gives {name}={amount!r}{where}; expected a finite amount that is not negative")
+        if name not in WORK_KEYS:
+            near = difflib.get_close_matches(str(name), WORK_KEYS, n=1)
+            expected = near[0] if near else f"one of {', '.join(WORK_KEYS)}"
+            raise BenchmarkError(f"work names {name!r}{where}, which is no ceiling; expected {expected}")
 
 
 def machine_key(machine: Machine, gpu: Gpu | None) -> str:

@@ -128,7 +128,7 @@ def read_claims(path: Path, directives: Directives) -> tuple[Claim, ...]:
         for text in texts:
             try:
                 if role == "workload" or (key == "proves" and role in ("baseline", "library")):
-                    raise _Unfit(f"in a {role}; expected {'a claim' if role == 'workload' else 'it'} in an optimized side")
+                    raise _Unfit(f" in a {role}; expected {'a claim' if role == 'workload' else 'it'} in an optimized side")
                 claims.append(parse_claim(text, separates=key == "proves"))
             except _Unfit as unfit:
                 raise BenchmarkError(f"{path.name}:{_line_of(path, key, text)}: found `{key}: {text}`{unfit}") from None

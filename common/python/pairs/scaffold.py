@@ -16,6 +16,7 @@ PAGE = PROJECT_ROOT / "common/docs/writing-a-pair.md"
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _TARGET = re.compile(r"^(?P<directory>\w[\w-]*(/\w[\w-]*)?):(?P<name>\w+)$")
+_OF_A_SIDE = re.compile(r"^(baseline|optimized|library)_|_(baseline|optimized)$")
 _LONGEST = 255  # bytes of a file's name
 _FILES = {
     False: {"workload": "workload.py", "baseline": "baseline.py", "optimized": "optimized.py"},
@@ -29,8 +30,8 @@ def new_pair(tree: Tree, target: str, *, cuda: bool) -> tuple[Path, ...]:
     Raises BenchmarkError if the name is not `directory:name`, would not be found under that name, or if any of the files exists.
     """
     match = _TARGET.match(canonical(target))
-    if match is None or re.search(r"^(baseline|optimized|library)_|_(baseline|optimized)$", match["name"]):
-        raise BenchmarkError(f"new {target}: found no directory:name; expected for example ch07:row_sum, without baseline or optimized")
+    if match is None or _OF_A_SIDE.search(match["name"]):
+        raise BenchmarkError(f"new {target}: found {_unfit_in(target)}")
     folder = (
         tree.root
         if match["directory"] == tree.root.name and not (tree.root / match["directory"]).is_dir()
@@ -47,6 +48,20 @@ def new_pair(tree: Tree, target: str, *, cuda: bool) -> tuple[Path, ...]:
     for role, template in _FILES[cuda].items():
         write_whole(paths[role], (_TEMPLATES / template).read_text(encoding="utf-8"))
     return tuple(paths.values())
+
+
+def _unfit_in(target: str) -> str:
+    """What of `target` is no directory:name, and what was expected there."""
+    directory, colon, name = target.partition(":")
+    if not (colon and directory and name):
+        return "no directory:name; expected for example ch07:row_sum"
+    if unfit := re.search(r"[^\w/-]|^-|(?<=/)-", directory):
+        return f"{unfit[0]!r} in the directory {directory!r}; expected letters, digits, _ and -, which is not first, as in ch07:row_sum"
+    if unfit := re.search(r"\W", name):
+        return f"{unfit[0]!r} in the name {name!r}; expected letters, digits and _, as in ch07:row_sum"
+    if not re.fullmatch(r"[^/]+(/[^/]+)?", directory):
+        return f"the directory {directory!r}; expected one folder, or two as in labs/moe:row_sum"
+    return f"the name {name!r}, which is of a side; expected that of the pair, as in ch07:row_sum, without baseline or optimized"
 
 
 def _is_found(tree: Tree, target: str, paths: list[Path]) -> bool:

@@ -25,6 +25,7 @@ Place = Literal["device", "host"]
 Where = Literal["device", "pinned", "pageable"]
 ReferenceIn = Literal["float64", "float32"]
 State = Literal["refreshed", "evolves"]
+Better = Literal["higher", "lower"]
 _CHOICES = {
     "clock": get_args(Clock),
     "cache": get_args(Cache),
@@ -83,7 +84,7 @@ class Metric:
 
     value: float
     unit: str
-    better: Literal["higher", "lower"]
+    better: Better
 
 
 def _no_outputs(**_: ShapeValue) -> dict[str, Spec]:
@@ -191,7 +192,10 @@ class Workload:
             raise BenchmarkError(f"goal={self.goal!r} is a figure of served requests; expected serving=Serving(...) beside it")
         for name, left_out in (("outputs", _no_outputs), ("work", _no_work)):
             if vars(self)[name] is left_out:
-                raise BenchmarkError(f"found no {name}; expected them, or serving=Serving(...)")
+                raise BenchmarkError(f"found no {name}; expected {name}=lambda ..., or serving=Serving(...)")
+        for name in ("rtol", "atol"):
+            if math.isnan(vars(self)[name]):
+                raise BenchmarkError(f"found no {name}; expected a finite bound that is not negative")
         lowered = {} if self.changes is None else {"changes.rtol": self.changes.rtol, "changes.atol": self.changes.atol}
         _require_bounds({"rtol": self.rtol, "atol": self.atol, **lowered})
         self._require_goal()

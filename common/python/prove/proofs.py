@@ -176,7 +176,7 @@ def _instructions(technique: Technique, part: str, seen: Seen, *, own: bool) -> 
     kernels = [kernel for kernel in seen.launched_kernels if part in kernel.name]
     counts = [(kernel, _count(technique, kernel)) for kernel in kernels if _count(technique, kernel)]
     low = sum(count for kernel, count in counts if _is_evidence(technique, kernel))
-    places = ", ".join(f"{count} in {base_name(kernel.name)}" for kernel, count in counts)
+    places = ", ".join(f"{count} instruction{'' if count == 1 else 's'} in {base_name(kernel.name)}" for kernel, count in counts)
     if not all(_is_evidence(technique, kernel) for kernel, _ in counts):
         return Amount(low, math.inf, f"{places}, which may mean something else: {technique.trap}")
     if counts:

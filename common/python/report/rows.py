@@ -225,8 +225,8 @@ def proofs_summary(rows: Iterable[PairResult]) -> str:
     counts = [f"{count} {state}" for state in ("proven", "failed") if (count := sum(proof.state == state for proof in proofs))]
     if unchecked:
         most, _ = unchecked.most_common(1)[0]
-        others = f" and {len(unchecked) - 1} other reasons" if len(unchecked) > 2 else " and another reason" if len(unchecked) > 1 else ""
-        counts.append(f"{unchecked.total()} unchecked ({most}{others})")
+        others = f"{len(unchecked) - 1} other reason{'s' if len(unchecked) > 2 else ''}"
+        counts.append(f"{unchecked.total()} unchecked ({most}{f'; -v tells {others}' if len(unchecked) > 1 else ''})")
     return f"proofs: {', '.join(counts)}" if counts else ""
 
 

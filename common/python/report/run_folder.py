@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from itertools import chain, count
 from pathlib import Path
 from typing import Self
@@ -53,6 +54,25 @@ _FREE_ON_RESUME = {
 }
 
 
+def require_usable(settings: Settings) -> None:
+    """See that the folder that `--artifacts-dir` names, if any, can be a run's; nothing new is left behind.
+
+    Raises BenchmarkError if it cannot be made or written, if `--resume` finds none, or if it is not empty and `--resume` is not given.
+    """
+    if settings.artifacts_dir is None:
+        return
+    if settings.resume and not settings.artifacts_dir.exists():
+        raise BenchmarkError(f"--resume: {settings.artifacts_dir} does not exist; expected the folder of the run to resume")
+    path = settings.artifacts_dir.resolve()
+    absent = [each for each in (path, *path.parents) if not each.exists()]
+    make_folder(settings.artifacts_dir)
+    if not settings.resume and any(path.iterdir()):
+        raise BenchmarkError(f"--artifacts-dir {path} is not empty; expected an absent or empty folder, or --resume")
+    with suppress(OSError):  # another run may have put something there
+        for each in absent:
+            each.rmdir()
+
+
 class RunFolder:
     """artifacts/<run>/: documents of the run at the top, one folder a target, in it one folder a side."""
 
@@ -76,12 +96,11 @@ class RunFolder:
         if settings.artifacts_dir is None:
             path = _fresh_folder(base or runs_folder(settings.root), run_id)
             return cls(path, path.name)
+        require_usable(settings)
         make_folder(settings.artifacts_dir)
         path = settings.artifacts_dir.resolve()
         if not any(path.iterdir()):
             return cls(path, run_id)
-        if not settings.resume:
-            raise BenchmarkError(f"--artifacts-dir {path} is not empty; expected an absent or empty folder, or --resume")
         saved, rows = load(path)
         return cls(path, saved.run_id, saved, rows)
 

@@ -76,7 +76,7 @@ class Progress:
             Live(console=console, auto_refresh=False, transient=True, redirect_stdout=False, redirect_stderr=False) if animated else None
         )
         self._place = ""
-        self._began = 0.0
+        self._began = time.monotonic()  # until the first row begins: sides are built before it
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -102,7 +102,8 @@ class Progress:
     def phase(self, target: str, text: str) -> None:
         """What is being done to `target` now, or its running estimate: the live line's text."""
         if self._live is None and self._verbose:
-            _say(self._console, Text(f"{self._place} {target} {time.monotonic() - self._began:.1f} s: {one_line(text)}"))
+            who = " ".join(filter(None, (self._place, target)))  # neither is known of what is built before the first row
+            _say(self._console, Text(f"{who} {time.monotonic() - self._began:.1f} s: {one_line(text)}".lstrip()))
         self._draw(target, text)
 
     def finished(self, row: PairResult) -> None:

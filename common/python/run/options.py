@@ -369,8 +369,9 @@ def _with_flags(options: Mapping[str, tuple[Any, Any, Any]], run: Callable[[dict
 
 
 def repeat_command(settings: Settings, row: PairResult, seed: int) -> str:
-    """The command line that repeats the failure of `row`: `verify`, or the run where a timed call failed or `verify` has no such sides."""
-    command = settings.command if _IN_TIMED_CALL in row.reason or settings.against else "verify"
+    """The command line that repeats the failure of `row`: `verify`, or the run where its timing failed or `verify` has no such sides."""
+    while_timed = _IN_TIMED_CALL in row.reason or "measure" in row.phases
+    command = settings.command if while_timed or settings.against else "verify"
     usual = Settings()
     words = [command, "--targets", row.target, "--seed", str(seed)]
     for field in _RUNNING if command == "run" else _VERIFYING:

@@ -33,14 +33,14 @@ from common.python.profile.sanitizers import sanitize
 from common.python.project import PROJECT_ROOT, import_folders
 from common.python.prove.collect import compile_ahead
 from common.python.report.llm import Analysis, analyse
-from common.python.report.run_folder import RUN_FILE, RunFolder
+from common.python.report.run_folder import RUN_FILE, RunFolder, require_usable
 from common.python.results import PairResult, Run
 from common.python.run.emulating import emulated
 from common.python.run.interruption import Interruption, interruptible
 from common.python.run.options import repeat_command
 from common.python.run.resuming import edited_since, of_other_gpus, origin_of, require_same_baseline, require_same_place, sources_of
 from common.python.session.builds import build_ahead
-from common.python.session.planning import Plan, make_plans
+from common.python.session.planning import Plan, make_plans, require_gpu
 from common.python.session.session import Session
 from common.python.settings import Device, Settings
 from common.python.storage import fills_disk
@@ -99,6 +99,8 @@ def run_suite(settings: Settings, watcher: Watcher) -> Outcome:
         machine = describe_machine(settings.root)
         for note in request.notes:
             watcher.note(note)
+        require_usable(settings)  # before the wait for the machine, as nothing that it brings could mend these
+        require_gpu(settings, machine)
         if settings.measures:  # what only verifies spoils no time of its own; it has to be left out of nobody's
             gpu = first_gpu(settings, machine)
             purpose = f"benchmark_cli {settings.command}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -221,6 +222,12 @@ def _climbed(selection: Selection, root: Path) -> Selection:
     return selection if pair is selection.pair else Selection(pair, tuple(pair.sides))
 
 
+def require_gpu(settings: Settings, machine: Machine) -> None:
+    """Raise BenchmarkError if CUDA is asked for where there is no GPU; whether torch can use one is only known by asking it."""
+    if settings.device is Device.CUDA and not machine.gpus:
+        raise BenchmarkError("--device cuda: found 0 GPUs; expected one, or --device cpu")
+
+
 def choose_device(settings: Settings, machine: Machine, probed: messages.Probed) -> Literal["cuda", "cpu"]:
     """The device that `--device` and the machine allow. Raises BenchmarkError if CUDA is asked for and not usable."""
     if settings.device is Device.CPU:
@@ -390,9 +397,13 @@ def _directives_of(path: Path, root: Path) -> Directives:
 
 
 def _in_file(path: Path, root: Path, sentence: str) -> str:
-    # A sentence that starts with the file's name gets its folder; one about a flag is about no file.
+    # A sentence that starts with the file's name gets its folder; one about a flag, or that starts with a side's, is not about it.
     shown = str(path.relative_to(root) if path.is_relative_to(root) else path)
     for name in (str(path), path.name):
         if sentence.startswith(name):
             return f"{shown}{sentence.removeprefix(name)}"
+    if (of_another := re.match(r"([^\s:]*/)?(baseline|optimized|library)_[^\s:/]*\.(py|cu)(?=:)", sentence)) and (
+        other := path.parent / of_another[0]
+    ).is_file():
+        return f"{other.relative_to(root) if other.is_relative_to(root) else other}{sentence[of_another.end() :]}"
     return sentence if sentence.startswith("--") else f"{shown}: {sentence}"

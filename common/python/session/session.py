@@ -311,8 +311,9 @@ class SideAtWork:
         try:
             answer = self._group.finish(request, expected, seconds)
         except SideFailure as failure:
-            name = self._plan.file(self._side).name
-            reason = failure.reason if name in failure.reason else f"{name}: {failure.reason}"
+            name, of_both = self._plan.file(self._side).name, f"{self._plan.selection.pair.workload.name}: metrics"
+            is_told = name in failure.reason or failure.reason.startswith(of_both)
+            reason = failure.reason if is_told else f"{name}: {failure.reason}"
             raise SideFailure(failure.status, reason) from failure
         self._session.imported.setdefault(self._side, set()).update(map(Path, answer.imported))
         if answer.compiler:

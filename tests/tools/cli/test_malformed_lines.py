@@ -97,7 +97,7 @@ LINES = {
     "history demo:none --runs {}/run": "target 'demo:none': found no time of it in {}/run; expected one of ch07:transpose",
     f"new demo:{LONG} --root {{}}/root": f"new demo:{LONG}: found a name too long for a file; expected a shorter one",
     f"new {LONG}:sum --root {{}}/root": f"new {LONG}:sum: found a name too long for a file; expected a shorter one",
-    "new ../up:sum --root {}/root": "new ../up:sum: found no directory:name; expected for example ch07:row_sum",
+    "new ../up:sum --root {}/root": "new ../up:sum: found '.' in the directory '../up'; expected letters, digits, _ and -",
     "new '' --root {}/root": "new : found no directory:name; expected for example ch07:row_sum",
     "new tests:sum --root {}/root": "new tests:sum: targets are not looked for in {}/root/tests",
     # --- numbers and words that no flag takes

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 
+from common.python.child.reported import reported_of
 from common.python.child.serving.ring import Ring
 from common.python.errors import SideFailure, Status
 from common.python.pairs.serving import Request
@@ -102,7 +103,7 @@ class Line:
 
     def report(self, name: str, metric: Metric) -> None:
         """A figure of the side's own, self-reported; of a trace the last of a name counts."""
-        self._reported[name] = ReportedMetric(value=metric.value, unit=metric.unit, better=metric.better)
+        self._reported |= reported_of({name: metric}, f"{self._file}: report")
 
     def emit(self, requests: Sequence[Request], tokens: torch.Tensor | Sequence[int], logits: torch.Tensor) -> set[int]:
         """Send a token for each of `requests`, with the rows of `logits` that they were chosen from; who is complete now, by id."""

@@ -78,8 +78,13 @@ def take_outputs(returned: object, outputs: Mapping[str, Spec], in_place: Mappin
     # Not a subclass of either: it could make its elements when the harness asks for them.
     plain = type(tensors) in (tuple, list)
     if not isinstance(tensors, (tuple, list)) or not plain or len(tensors) != len(names):
-        found = f"{len(tensors)} values" if isinstance(tensors, (tuple, list)) and plain else f"a {type(returned).__name__}"
-        raise SideFailure(Status.WRONG_RESULT, f"{file}: step returned {found}; expected {len(names)} tensors: {', '.join(names)}")
+        found = (
+            f"{len(tensors)} value{'' if len(tensors) == 1 else 's'}"
+            if isinstance(tensors, (tuple, list)) and plain
+            else f"a {type(returned).__name__}"
+        )
+        expected = f"{len(names)} tensor{'' if len(names) == 1 else 's'}: {', '.join(names)}" if names else "None"
+        raise SideFailure(Status.WRONG_RESULT, f"{file}: step returned {found}; expected {expected}")
     taken = dict(zip(names, tensors, strict=True))
     for name, tensor in taken.items():
         problem = _structure_problem(tensor, outputs[name])
@@ -95,8 +100,10 @@ def _structure_problem(tensor: object, spec: Spec) -> str:
         return f"a tensor with its own {own[0]}; expected that of torch.Tensor"
     if tensor.dtype != spec.dtype or tuple(tensor.shape) != tuple(spec.shape):
         return f"{tensor.dtype} of shape {tuple(tensor.shape)}; expected {spec.dtype} of shape {tuple(spec.shape)}"
-    if tensor.layout != torch.strided or not tensor.is_contiguous() or tensor.is_conj() or tensor.is_neg():
-        return f"of stride {tensor.stride() if tensor.layout == torch.strided else tensor.layout}; expected contiguous values"
+    if tensor.layout != torch.strided:
+        return f"of layout {tensor.layout}; expected torch.strided, of contiguous values"
+    if not tensor.is_contiguous() or tensor.is_conj() or tensor.is_neg():
+        return f"of stride {tensor.stride()}; expected contiguous values"
     return ""
 
 

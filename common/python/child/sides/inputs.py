@@ -325,6 +325,11 @@ class Inputs:
         self._rand.wait()
 
     @property
+    def seed(self) -> int:
+        """That of the values which the live inputs have now."""
+        return self._has
+
+    @property
     def earlier(self) -> list[int]:
         """Seeds, other than that of now, whose values the live inputs have had: the first, which `prepare` saw, and the latest."""
         return [seed for seed in dict.fromkeys(self._had) if seed != self._has]
@@ -412,6 +417,27 @@ class Inputs:
         """Delete the input files."""
         for file in self._rand.files:
             file.path.unlink(missing_ok=True)
+
+
+def require_named(workload: Workload, inputs: Inputs) -> None:
+    """Raise BenchmarkError for a name of `constants` or `in_place` that is no input."""
+    for name in (*workload.constants, *workload.in_place):
+        if name not in inputs.values:
+            raise BenchmarkError(f"constants or in_place name {name!r}; expected some of the inputs {sorted(inputs.values)}")
+
+
+def require_repeatable(workload: Workload, inputs: Inputs, again: Callable[[], Inputs]) -> None:
+    """Raise BenchmarkError unless inputs that are made `again`, of the same seed, have the same values, as other processes need them."""
+    of_same = again()
+    before, now = dict(leaves(inputs.values)), dict(leaves(of_same.values))
+    for name, leaf in now.items():
+        earlier = before.get(name)
+        if not isinstance(leaf, torch.Tensor) or not isinstance(earlier, torch.Tensor) or workload.may_change(name):
+            continue
+        if tensor_digest(leaf) != tensor_digest(earlier):
+            wanted = "expected it drawn with rand, as rand.normal(...), and not by a generator that goes on between calls"
+            raise BenchmarkError(f"inputs gave {name!r} other values for the same seed; {wanted}")
+    of_same.remove_files()
 
 
 class DeviceInputs(Inputs):

@@ -194,7 +194,7 @@ def _observe_somehow(request: messages.Ahead, harness: Collection[str]) -> Obser
             raise
     # A side that slices its tensors cannot stand on a GPU that PyTorch was not built for; what it does on a CPU may be less.
     return _observe(
-        request, harness, torch.device("cpu"), "its step was made as on a CPU, for this PyTorch knows no CUDA; the rest is seen on a GPU"
+        request, harness, torch.device("cpu"), "this PyTorch has no CUDA, so its step was tried on a CPU; a GPU may see it launch more"
     )
 
 

@@ -48,3 +48,22 @@ def fails(x):
 
 def work(rows=32):
     return {"dram_read": 4 * 64 * rows}
+
+
+def drawn_elsewhere(rand):
+    return {"x": torch.randn(32, 64)}
+
+
+def misspelt(rand):
+    return {"x": rand.nromal(32, 64)}
+
+
+WEIGHTS = torch.ones(64, 64)
+
+
+def weighted(x):
+    return x @ WEIGHTS
+
+
+def as_dict(x):
+    return {"y": x.sum(dim=1)}

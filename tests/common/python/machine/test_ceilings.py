@@ -1,12 +1,14 @@
 """Ceilings are kept a machine at a time, found again, and not used where they no longer hold."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from common.python.errors import BenchmarkError
 from common.python.machine import ceilings
-from common.python.machine.ceilings import ceilings_path, keep_ceilings, kept_ceilings, machine_key
+from common.python.machine.ceilings import WORK_KEYS, ceilings_path, keep_ceilings, kept_ceilings, machine_key, require_work
 from common.python.machine.description import Gpu, Machine
 from tests.support.synthetic_ceilings import CEILINGS, a_ceiling, synthetic_ceilings
 
@@ -113,3 +115,28 @@ def test_a_ceiling_of_nothing_cannot_be_written_down():
 
 def test_the_synthetic_machine_has_a_ceiling_a_name():
     assert len({ceiling.name for ceiling in CEILINGS}) == len(CEILINGS)
+
+
+WRONG_WORK = {
+    "work gives a list at n; expected a dict of ceilings to amounts": ["dram_read"],
+    "work gives fp32='many' at n; expected a finite amount that is not negative": {"fp32": "many"},
+    "work gives fp32=True at n; expected a finite amount": {"fp32": True},
+    "work gives fp32=inf at n; expected a finite amount": {"fp32": float("inf")},
+    "work names 'dram_raed' at n, which is no ceiling; expected dram_read": {"fp32": 1, "dram_raed": 4},
+    "work names 'fp23' at n, which is no ceiling; expected fp32": {"fp23": 1},
+    "work names 'xyz' at n, which is no ceiling; expected one of dram_read, dram_write, ": {"xyz": 1},
+}
+
+
+@pytest.mark.parametrize(("told", "work"), WRONG_WORK.items())
+def test_work_that_no_ceiling_could_be_held_against_is_one_sentence(told, work):
+    with pytest.raises(BenchmarkError, match=f"^{re.escape(told)}"):
+        require_work(work, " at n")
+
+
+def test_work_may_name_every_ceiling_that_peak_measures():
+    require_work({})
+    require_work({**dict.fromkeys(WORK_KEYS, 1.5), "fp32": 0, "peer": 7})
+    run = json.loads((Path(__file__).parents[3] / "data/run_h200_slower/run.json").read_text())
+    names = {ceiling["name"] for kept in run["ceilings"].values() for ceiling in kept["ceilings"]}
+    assert {"dram_read", "bf16", "h2d"} < names <= {*WORK_KEYS}

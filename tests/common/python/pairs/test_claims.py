@@ -110,7 +110,8 @@ def test_what_cannot_be_read_is_named_with_its_line(tmp_path, line, expected):
     ],
 )
 def test_a_claim_stands_in_the_side_that_keeps_it(tmp_path, name, line):
-    assert "in an optimized side" in error_of(tmp_path, line, name)
+    assert f"found `{line[2:]}` in a {name.partition('_')[0]}; expected " in (error := error_of(tmp_path, line, name))
+    assert "in an optimized side" in error
 
 
 def test_a_baseline_may_say_what_it_has(tmp_path):

@@ -1,5 +1,6 @@
 """A new pair is found under the name it was given, is right as it is, and never takes the place of a file."""
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -75,13 +76,25 @@ def test_a_file_that_is_there_stays_as_it_is(tmp_path, taken, cuda):
     assert (tmp_path / "ch07" / taken).read_text() == "mine"
 
 
-ODD = ["row_sum", "ch07:", ":row_sum", "ch07:row sum", "ch07:row-sum", "ch07:a:b", "../ch07:x", "ch07/../../x:y", "/tmp:x", "ch07:x.py", ""]
-HALVES = ["ch07:baseline_x", "ch07:x_baseline", "ch07:optimized_x", "ch07:x_optimized", "ch07:library_x"]
+ODD = {
+    **dict.fromkeys(["row_sum", "ch07:", ":row_sum", ""], "no directory:name; expected for example ch07:row_sum"),
+    "ch07:row sum": "' ' in the name 'row sum'; expected letters, digits and _, as in ch07:row_sum",
+    "ch07:row-sum": "'-' in the name 'row-sum'; expected letters, digits and _, as in ch07:row_sum",
+    "ch07:a:b": "':' in the name 'a:b'; expected letters, digits and _",
+    "ch07:x.py": "'.' in the name 'x.py'; expected letters, digits and _",
+    "../ch07:x": "'.' in the directory '../ch07'; expected letters, digits, _ and -",
+    "ch07/../../x:y": "'.' in the directory 'ch07/../../x'; expected letters, digits, _ and -",
+    "-a:x": "'-' in the directory '-a'; expected letters, digits, _ and -, which is not first",
+    "/tmp:x": "the directory '/tmp'; expected one folder, or two as in labs/moe:row_sum",
+    "a/b/c:x": "the directory 'a/b/c'; expected one folder, or two as in labs/moe:row_sum",
+}
+NAMES = ("baseline_x", "x_baseline", "optimized_x", "x_optimized", "library_x")
+HALVES = {f"ch07:{name}": f"the name '{name}', which is of a side; expected that of the pair" for name in NAMES}
 
 
-@pytest.mark.parametrize("target", [*ODD, *HALVES])
-def test_a_name_that_means_something_else_is_refused(tmp_path, target):
-    with pytest.raises(BenchmarkError, match=r"^new .*: found no directory:name; expected for example ch07:row_sum, "):
+@pytest.mark.parametrize(("target", "told"), (ODD | HALVES).items())
+def test_a_name_that_means_something_else_is_refused(tmp_path, target, told):
+    with pytest.raises(BenchmarkError, match=f"^new {re.escape(target)}: found {re.escape(told)}"):
         made(tmp_path, target)
     assert files_of(tmp_path) == []
 
@@ -96,7 +109,7 @@ def test_a_folder_that_is_not_looked_into_is_refused(tmp_path, target):
 
 
 def test_three_levels_are_too_deep(tmp_path):
-    with pytest.raises(BenchmarkError, match="found no directory:name"):
+    with pytest.raises(BenchmarkError, match=r"found the directory 'labs/moe/deep'; expected one folder, or two"):
         made(tmp_path, "labs/moe/deep:x")
 
 

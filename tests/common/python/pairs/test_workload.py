@@ -37,7 +37,7 @@ REFUSED = {
     "shape large has keys ['m']; expected ['n']": {"time_at": {"small": {"n": 1}, "large": {"m": 1}}},
     "rtol=-1e-06": {"rtol": -1e-6},
     "rtol=inf": {"rtol": float("inf")},
-    "atol=nan": {"atol": float("nan")},
+    "found no atol; expected a finite bound that is not negative": {"atol": float("nan")},
     "changes.rtol=-1; expected a finite bound that is not negative": {"changes": Precision(-1, 0)},
     "clock='gpu'; expected device or launch or host": {"clock": "gpu"},
     "cache='warm'; expected cold or hot": {"cache": "warm"},

@@ -63,7 +63,7 @@ def test_a_technique_that_is_not_there_is_unproven(verified):
 def test_a_technique_that_the_baseline_has_too_is_unproven(verified):
     row = verified[1]["twice"]
     assert row["reason"] == (
-        "optimized_twice.cu: found the same in the baseline: 1 in copy_tile (sm_90a, sm_100a); expected `tma_load_tile`"
+        "optimized_twice.cu: found the same in the baseline: 1 instruction in copy_tile (sm_90a, sm_100a); expected `tma_load_tile`"
     )
     # The borrowed baseline's own claims against its own baseline are none of this row's; what it has is.
     assert "tma_load_tile in copy_tile" not in proofs_of(row, "baseline")
@@ -135,7 +135,7 @@ def bring_cubin(side):
 @pytest.mark.parametrize(
     ("claim", "brings", "code", "state", "detail"),
     [
-        ("ld_128bit", True, 0, "proven", "8 in quantized_norm, built and not seen to run (sm_90a)"),
+        ("ld_128bit", True, 0, "proven", "8 instructions in quantized_norm, built and not seen to run (sm_90a)"),
         ("tma_load_tile", True, 4, "failed", "none in quantized_norm (sm_90a)"),
         ("ld_128bit", False, 0, "unchecked", "what PyTorch launches is seen on a GPU"),
     ],

@@ -37,9 +37,9 @@ def state(*arguments, **options):
 def test_a_technique_in_the_side_and_not_in_the_baseline_is_proven():
     assert verdict("tma_load_tile", built(a_kernel(code=TMA))) == (
         "proven",
-        "1 in gemm, built and not seen to run; baseline: none in plain (sm_90a)",
+        "1 instruction in gemm, built and not seen to run; baseline: none in plain (sm_90a)",
     )
-    assert verdict("tma_load_tile", ran(a_kernel(code=TMA)))[1].startswith("1 in gemm; baseline")
+    assert verdict("tma_load_tile", ran(a_kernel(code=TMA)))[1].startswith("1 instruction in gemm; baseline")
 
 
 def test_a_technique_that_is_nowhere_is_not():
@@ -48,7 +48,7 @@ def test_a_technique_that_is_nowhere_is_not():
 
 def test_a_technique_that_the_baseline_has_too_is_not():
     found = verdict("tma_load_tile", built(a_kernel(code=TMA)), built(a_kernel("plain", TMA)))
-    assert found == ("failed", "the same in the baseline: 1 in plain (sm_90a)")
+    assert found == ("failed", "the same in the baseline: 1 instruction in plain (sm_90a)")
     assert state("tma_load_tile", built(a_kernel(code=TMA)), built(a_kernel("plain", TMA)), proves=False) == "proven"
 
 

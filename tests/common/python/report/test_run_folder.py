@@ -466,7 +466,15 @@ def test_every_setting_is_either_compared_or_free_on_resume(folder):
     assert Settings.model_fields.keys() > run_folder._FREE_ON_RESUME
 
 
+def test_resuming_where_no_folder_is_is_refused(tmp_path):
+    with pytest.raises(BenchmarkError, match=r"^--resume: .*/fresh does not exist; expected the folder of the run to resume$"):
+        resume(tmp_path / "fresh")
+
+    assert not (tmp_path / "fresh").exists()
+
+
 def test_resuming_in_an_empty_folder_starts_a_run(tmp_path):
+    (tmp_path / "fresh").mkdir()
     folder = resume(tmp_path / "fresh")
 
     assert folder.saved is None

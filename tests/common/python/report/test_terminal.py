@@ -172,6 +172,9 @@ def test_what_holds_is_counted_and_listed_where_that_is_asked_for():
     assert "\nproofs: 2 proven, 2 unchecked (24 in optimized_x.so)\n" in text
     assert "UTCHMMA" not in text
     assert "SAME: speedup" not in text
+    other = a_proof("unchecked", "launches < 2").model_copy(update={"detail": "seen on a GPU"})
+    text = shown([rows[0].model_copy(update={"proofs": (*rows[0].proofs, other)})], 140)
+    assert "\nproofs: 1 proven, 3 unchecked (24 in optimized_x.so; -v tells 1 other reason)\n" in text
 
     listed = shown(rows, 140, verbose=True)
     assert "ch07:copy: proven: UTCHMMA present in optimized: 24 in optimized_x.so\n" in listed
@@ -253,11 +256,16 @@ def test_a_pipe_is_told_of_skips_beginnings_and_steps_where_that_is_asked_for():
     for verbose in (False, True):
         console = a_console()
         with Progress(console, verbose=verbose) as progress:
+            progress.phase("", "built 1 of 2 sides")
             progress.started("ch07:broken", 1, 2)
             progress.phase("ch07:broken", "building")
             progress.finished(a_failure(Status.SKIPPED))
+        assert not re.search(r"[1-9]\d* s: ", console.file.getvalue()), "since the run or its row began, not the machine"
         said[verbose] = re.sub(r"\d+\.\d s", "N s", console.file.getvalue())
-    assert said == {False: "", True: "[1/2] ch07:broken\n[1/2] ch07:broken N s: building\n[1/2] SKIPPED ch07:broken\n"}
+    assert said == {
+        False: "",
+        True: "N s: built 1 of 2 sides\n[1/2] ch07:broken\n[1/2] ch07:broken N s: building\n[1/2] SKIPPED ch07:broken\n",
+    }
 
 
 def test_a_terminal_shows_the_running_estimate_on_one_line_that_goes_away():

@@ -221,6 +221,14 @@ def test_a_failure_is_repeated_by_the_program_as_it_was_called(monkeypatch):
     assert repeated() == "/opt/venv/bin/benchmark_cli verify --targets ch07:x --seed 123"
 
 
+def test_a_failure_while_it_was_measured_is_repeated_by_the_run():
+    reason = "workload_x.py: metrics: q: better='sideways'; expected higher or lower"
+    row = a_failure(target="ch07:x", reason=reason)
+    measured = row.model_copy(update={"phases": {"verify": 1.0, "measure": 0.1}})
+    assert repeat_command(Settings(), measured, 123) == "benchmark_cli run --targets ch07:x --seed 123"
+    assert repeat_command(Settings(), row, 123) == "benchmark_cli verify --targets ch07:x --seed 123"
+
+
 def test_a_failure_in_a_timed_call_is_repeated_by_the_run_that_timed_it():
     timed = repeated("wrong.py at n=3, input seed 5, in a timed call: y", sustained=True, iterations=3, sweep={"n": ("1", "2")})
     assert timed == "benchmark_cli run --targets ch07:x --seed 123 --iterations 3 --sustained --sweep n=1,2"

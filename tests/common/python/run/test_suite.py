@@ -67,6 +67,12 @@ PAIRS = {
         "baseline_hungry.py:5: raised RuntimeError",
     ),
     "demo:reference": ({"reference": "lambda x: x[99]"}, "CRASHED", "workload_reference.py:10: raised IndexError: "),
+    "demo:sideways": (
+        {"metrics": "lambda x: {'q': Metric(1.0, 'furlongs', 'sideways')}"},
+        "CRASHED",
+        "workload_sideways.py: metrics: q: better='sideways'; expected higher or lower",
+    ),
+    "demo:reports": ({"metrics": "lambda x: {'q': Metric(1.0, 'furlongs', 'higher')}"}, "PASSED", ""),
     "demo:shapeless": (
         {"reference": "lambda x: x[:1]"},
         "CRASHED",
@@ -122,6 +128,26 @@ def test_a_row_goes_on_without_a_library_that_cannot_run_here_and_says_why(tmp_p
     assert (row.status, list(row.sides), outcome.exit_code) == (Status.PASSED, ["baseline", "optimized"], ExitCode.GOOD)
     why = "needs the Python package no_such_package; not installed; needs 1 GPU; this machine has 0"
     assert f"library_double.py is left out: {why}" in row.notes
+
+
+def test_what_no_wait_could_mend_is_told_before_the_wait_for_the_machine(three, tmp_path, monkeypatch):
+    def waits(*_):
+        raise AssertionError("waited")
+
+    monkeypatch.setattr("common.python.run.suite.lock", waits)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/thesis.txt").write_text("all of it")
+    usage = {
+        "full is not empty; expected an absent or empty folder": {"artifacts_dir": tmp_path / "full"},
+        "thesis.txt/x: .*; expected a folder that can be made": {"artifacts_dir": tmp_path / "full/thesis.txt/x"},
+        "^--resume: .*/none does not exist; expected the folder of the run to resume": {"artifacts_dir": tmp_path / "none", "resume": True},
+    }
+    for told, settings in usage.items():
+        with pytest.raises(BenchmarkError, match=told):
+            suite.run_suite(Settings(root=three, device="cpu", **settings), Watcher())
+    with pytest.raises(AssertionError, match="waited"):
+        suite.run_suite(Settings(root=three, device="cpu", artifacts_dir=tmp_path / "new/run"), Watcher())
+    assert not (tmp_path / "new").exists()
 
 
 # --- building

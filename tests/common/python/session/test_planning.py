@@ -16,7 +16,7 @@ from common.python.pairs.scaffold import new_pair
 from common.python.pairs.targets import select
 from common.python.processes.messages import Probed
 from common.python.session import planning
-from common.python.session.planning import choose_device, make_plans
+from common.python.session.planning import choose_device, make_plans, require_gpu
 from common.python.settings import Device, Settings
 from tests.common.python.pairs.test_revisions import git
 from tests.support.commands import BASELINE, FIELDS, OPTIMIZED, write_pair
@@ -392,6 +392,10 @@ def test_the_device_is_the_gpu_where_torch_and_the_driver_have_one():
     assert choose_device(Settings(device="cuda"), WITH_GPU, can) == "cuda"
     with pytest.raises(BenchmarkError, match=r"^--device cuda: found 1 GPUs, and torch 2.13 cannot use CUDA; expected both$"):
         choose_device(Settings(device="cuda"), WITH_GPU, cannot)
+    for settings, machine in ((Settings(), WITHOUT_GPU), (Settings(device="cpu"), WITHOUT_GPU), (Settings(device="cuda"), WITH_GPU)):
+        require_gpu(settings, machine)
+    with pytest.raises(BenchmarkError, match=r"^--device cuda: found 0 GPUs; expected one, or --device cpu$"):
+        require_gpu(Settings(device="cuda"), WITHOUT_GPU)
 
 
 # --- what is wrong is told before anything runs
@@ -425,6 +429,14 @@ BROKEN = {
         "{W}: output y has shape (3, 0) at {'n': 3}; expected no extent below 1, or nothing is checked",
     ),
     "negative work": ({"work": 'lambda n: {"dram_read": -n}'}, "{W}: work gives dram_read=-3 at {'n': 3}; expected a finite amount"),
+    "misspelt work": (
+        {"work": 'lambda n: {"dram_raed": n}'},
+        "{W}: work names 'dram_raed' at {'n': 3}, which is no ceiling; expected dram_read",
+    ),
+    "drawn elsewhere": (
+        {"inputs": 'lambda rand, n: {"x": torch.randn(n)}'},
+        "{W}: inputs gave 'x' other values for the same seed; expected it drawn with rand, as rand.normal(...), and not by a generator",
+    ),
     "no such constant": ({"constants": '("w",)'}, "{W}: constants or in_place name 'w'; expected some of the inputs ['x']"),
     "state is a number": (
         {"inputs": 'lambda rand, n: {"x": rand.normal(n), "s": {"t": 0.5}}', "in_place": '("s",)', "state": '"evolves"', "steps": "2"},
@@ -498,6 +510,12 @@ def test_a_workload_that_hangs_is_given_up_at_the_limit_of_preparing(plans, tmp_
 def test_a_need_that_is_none_is_told_with_its_file(plans, tmp_path):
     write_pair(tmp_path, optimized=with_line(OPTIMIZED, "needs: wgmm"))
     with pytest.raises(BenchmarkError, match=r"^demo/optimized_double\.py: needs: found 'wgmm'; expected wgmma$"):
+        plans()
+
+
+def test_of_a_side_in_cuda_no_other_file_is_named(plans, tmp_path):
+    write_pair(tmp_path, baseline=CUDA, optimized=CUDA.replace("\n", "\n// need: wgmma\n", 1))
+    with pytest.raises(BenchmarkError, match=r"^demo/optimized_double\.cu:2: found directive 'need'; expected 'needs'$"):
         plans()
 
 

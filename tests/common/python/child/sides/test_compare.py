@@ -187,14 +187,14 @@ class Subclass(torch.Tensor):
 Y, COUNTS = torch.zeros(2, 3), torch.zeros(2, dtype=torch.int64)
 STRUCTURES = {
     "side.py: step returned a NoneType; expected 2 tensors: y, i": None,
-    "side.py: step returned 1 values; expected 2 tensors: y, i": (Y,),
+    "side.py: step returned 1 value; expected 2 tensors: y, i": (Y,),
     "side.py: step returned a dict; expected 2 tensors: y, i": {"y": Y, "i": COUNTS},
     "side.py: output y is a list; expected a plain torch.Tensor": ([[0.0]], COUNTS),
     "side.py: output y is a Subclass; expected a plain torch.Tensor": (Y.as_subclass(Subclass), COUNTS),
     "side.py: output y is torch.float64 of shape (2, 3); expected torch.float32 of shape (2, 3)": (Y.double(), COUNTS),
     "side.py: output y is torch.float32 of shape (3, 2); expected torch.float32 of shape (2, 3)": (torch.zeros(3, 2), COUNTS),
     "side.py: output y is of stride (1, 2); expected contiguous values": (torch.zeros(3, 2).t(), COUNTS),
-    "side.py: output y is of stride torch.sparse_coo; expected contiguous values": (Y.to_sparse(), COUNTS),
+    "side.py: output y is of layout torch.sparse_coo; expected torch.strided, of contiguous values": (Y.to_sparse(), COUNTS),
 }
 
 
