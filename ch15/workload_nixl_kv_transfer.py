@@ -5,7 +5,7 @@ layer's keys or values, a block those of all layers. `table` has the sender's pa
 side's: ipc or nixl.
 """
 # reason: the host issues four operations per block, which take it longer than NVLink takes for the block's bytes; most of it is `layers`
-# predicts: layers = 0.052 x baseline  (48 layers of 55 us: 24 on NVLink, 21 of gathers and scatters, 10 of latency; assumed)
+# predicts: layers 2.38 ms = 2 * layers * pages * page * (1 / 350e9 + 8 / dram_copy) + layers * 10e-6  (2 gathers, 2 scatters, 48 messages)
 # predicts: whole 1.72 ms = 2 * layers * pages * page * (1 / 350e9 + 6 / dram_copy) + 10e-6  (a gather, two scatters, one message)
 
 import torch
