@@ -33,7 +33,10 @@ def scaled_int8(
 
 
 def product(a, b, a_scale, b_scale, y):
-    """A step that fills y: a INT8 [m, k], b INT8 [n, k], scales float32 of the rows of each, y BF16 [m, n]; k and n multiples of 16."""
+    """A step that fills y: a INT8 [m, k], b INT8 [n, k], scales float32 of the rows of each, y BF16 [m, n].
+
+    k is a multiple of 16 and at most 133144, as sums have 32 bits; n is a multiple of 8.
+    """
     (m, k), n = a.shape, b.shape[0]
     from_a, from_b = TensorDescriptor.from_tensor(a, [ROWS, DEPTH]), TensorDescriptor.from_tensor(b, [COLS, DEPTH])
     to = TensorDescriptor.from_tensor(y, [ROWS, COLS])
