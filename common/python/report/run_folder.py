@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
@@ -61,11 +62,12 @@ def require_usable(settings: Settings) -> None:
     """
     if settings.artifacts_dir is None:
         return
-    if settings.resume and not settings.artifacts_dir.exists():
+    if settings.resume and not os.path.exists(settings.artifacts_dir):
         raise BenchmarkError(f"--resume: {settings.artifacts_dir} does not exist; expected the folder of the run to resume")
-    path = settings.artifacts_dir.resolve()
-    absent = [each for each in (path, *path.parents) if not each.exists()]
+    given = settings.artifacts_dir.absolute()
+    absent = [each for each in (given, *given.parents) if not os.path.exists(each)]  # which tells of a name that is too long, too
     make_folder(settings.artifacts_dir)
+    path = settings.artifacts_dir.resolve()
     if not settings.resume and any(path.iterdir()):
         raise BenchmarkError(f"--artifacts-dir {path} is not empty; expected an absent or empty folder, or --resume")
     with suppress(OSError):  # another run may have put something there
