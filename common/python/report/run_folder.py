@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
@@ -55,6 +54,13 @@ _FREE_ON_RESUME = {
 }
 
 
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that is too long, which `make_folder` tells
+        return False
+
+
 def require_usable(settings: Settings) -> None:
     """See that the folder that `--artifacts-dir` names, if any, can be a run's; nothing new is left behind.
 
@@ -62,10 +68,10 @@ def require_usable(settings: Settings) -> None:
     """
     if settings.artifacts_dir is None:
         return
-    if settings.resume and not os.path.exists(settings.artifacts_dir):
+    if settings.resume and not _is_there(settings.artifacts_dir):
         raise BenchmarkError(f"--resume: {settings.artifacts_dir} does not exist; expected the folder of the run to resume")
     given = settings.artifacts_dir.absolute()
-    absent = [each for each in (given, *given.parents) if not os.path.exists(each)]  # which tells of a name that is too long, too
+    absent = [each for each in (given, *given.parents) if not _is_there(each)]
     make_folder(settings.artifacts_dir)
     path = settings.artifacts_dir.resolve()
     if not settings.resume and any(path.iterdir()):
