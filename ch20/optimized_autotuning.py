@@ -6,13 +6,12 @@
 from shared_launches import SPACE
 from shared_skinny import product
 
-from common.race import fastest, milliseconds
+from common.race import fastest, stopwatch
 
 
 def prepare(a, b, used):
     steps = {launch: product(a, b, used, launch) for launch in SPACE}
     if not a.is_cuda:  # the interpreter does not race
         return steps[SPACE[-1]]  # one that splits k
-    for step in steps.values():
-        step()  # compiles
-    return steps[fastest(steps, lambda launch: milliseconds(steps[launch]))]
+    clocks = {launch: stopwatch(step) for launch, step in steps.items()}
+    return steps[fastest(clocks, lambda launch: clocks[launch]())]

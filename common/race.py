@@ -7,6 +7,8 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
+import torch
+
 Candidate = TypeVar("Candidate")
 
 T_95 = 2.8  # Student's t at 95 % for four degrees of freedom; with more samples it is on the safe side
@@ -43,8 +45,16 @@ def _best(samples: dict[Candidate, list[float]]) -> Candidate:
     return min(samples, key=lambda each: statistics.fmean(samples[each]))
 
 
-def milliseconds(step: Callable[[], Any]) -> float:
-    """What a call of `step` takes the GPU: a mean of several, each with a cold L2."""
+def stopwatch(step: Callable[[], Any]) -> Callable[[], float]:
+    """A function that says how many milliseconds a call of `step` takes the GPU: a mean of several, each with a cold L2.
+
+    Each call replays a CUDA graph, which the host launches at once. Otherwise a step of two short kernels would be timed by how long
+    the host takes to launch the second.
+    """
     from triton.testing import do_bench
 
-    return float(do_bench(step, warmup=1, rep=1, return_mode="mean"))
+    step()  # compiles, which a graph may not
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return lambda: float(do_bench(graph.replay, warmup=1, rep=1, return_mode="mean"))

@@ -3,6 +3,7 @@
 import random
 
 import pytest
+import torch
 
 from common import race
 
@@ -47,3 +48,17 @@ def test_a_race_of_one_is_not_run_and_of_none_is_refused():
     assert race.fastest("a", lambda each: pytest.fail("timed")) == "a"
     with pytest.raises(ValueError, match="found no candidate"):
         race.fastest("", lambda each: 1.0)
+
+
+@pytest.mark.gpu
+def test_a_host_that_is_slow_between_two_kernels_is_not_timed():
+    x = torch.zeros(1, device="cuda")
+    slow = torch.zeros(1 << 14, dtype=torch.float64)
+
+    def step():
+        x.add_(1)
+        slow.sin().sum().item()  # the host is at work for longer than both kernels
+        x.add_(1)
+
+    direct, replayed = race.stopwatch(lambda: x.add_(1).add_(1)), race.stopwatch(step)
+    assert replayed() == pytest.approx(direct(), rel=0.5)
