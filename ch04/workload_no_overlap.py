@@ -21,8 +21,8 @@ def outputs(tokens, width, layers, loss_scale):
 
 
 def work(tokens, width, layers, loss_scale):
-    """A product of 16 width^2 flops a token in each layer, twice as many for its two gradients; all gradients cross once."""
-    return {"bf16": 48 * width * width * tokens * layers, "peer": 16 * width * width * layers}
+    """Per token and layer 16 width^2 flops, 32 backward, but no gradient of x, 8 in the first layer; all gradients cross once."""
+    return {"bf16": 8 * width * width * tokens * (6 * layers - 1), "peer": 16 * width * width * layers}
 
 
 WORKLOAD = Workload(

@@ -6,12 +6,11 @@
 from shared_launches import SPACE
 from shared_skinny import product
 
-from common.race import fastest, stopwatch
+from common.race import fastest, gpu_clock
 
 
 def prepare(a, b, used):
     steps = {launch: product(a, b, used, launch) for launch in SPACE}
     if not a.is_cuda:  # the interpreter does not race
         return steps[SPACE[-1]]  # one that splits k
-    clocks = {launch: stopwatch(step) for launch, step in steps.items()}
-    return steps[fastest(clocks, lambda launch: clocks[launch]())]
+    return steps[fastest(steps, gpu_clock(steps))]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import torch
 
 Candidate = TypeVar("Candidate")
 
+CALLS = 10
 T_95 = 2.8  # Student's t at 95 % for four degrees of freedom; with more samples it is on the safe side
 
 
@@ -45,16 +46,28 @@ def _best(samples: dict[Candidate, list[float]]) -> Candidate:
     return min(samples, key=lambda each: statistics.fmean(samples[each]))
 
 
-def stopwatch(step: Callable[[], Any]) -> Callable[[], float]:
-    """A function that says how many milliseconds a call of `step` takes the GPU: a mean of several, each with a cold L2.
+def gpu_clock(steps: Mapping[Candidate, Callable[[], Any]]) -> Callable[[Candidate], float]:
+    """A function of a candidate: how many milliseconds a call of its step takes the GPU, a mean of CALLS, each with a cold L2.
 
-    Each call replays a CUDA graph, which the host launches at once. Otherwise a step of two short kernels would be timed by how long
-    the host takes to launch the second.
+    A call replays a CUDA graph, which the host launches at once. Otherwise a step of two short kernels would be timed by how long the
+    host takes to launch the second. The L2 is filled by reading: what a write left there would first have to go back to memory.
     """
-    from triton.testing import do_bench
+    graphs = {}
+    for candidate, step in steps.items():
+        step()  # compiles, which a graph may not
+        graphs[candidate] = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graphs[candidate]):
+            step()
+    other = torch.zeros(torch.cuda.get_device_properties().L2_cache_size, device="cuda")  # four times the L2
 
-    step()  # compiles, which a graph may not
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
-    return lambda: float(do_bench(graph.replay, warmup=1, rep=1, return_mode="mean"))
+    def milliseconds(candidate: Candidate) -> float:
+        times = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)) for _ in range(CALLS)]
+        for start, end in times:
+            other.amax()
+            start.record()
+            graphs[candidate].replay()
+            end.record()
+        torch.cuda.synchronize()
+        return statistics.fmean(start.elapsed_time(end) for start, end in times)
+
+    return milliseconds

@@ -52,13 +52,14 @@ def test_a_race_of_one_is_not_run_and_of_none_is_refused():
 
 @pytest.mark.gpu
 def test_a_host_that_is_slow_between_two_kernels_is_not_timed():
-    x = torch.zeros(1, device="cuda")
-    slow = torch.zeros(1 << 14, dtype=torch.float64)
+    x, more = torch.zeros(1, device="cuda"), torch.zeros(1 << 22, device="cuda")
+    numbers = torch.zeros(1 << 14, dtype=torch.float64)
 
-    def step():
+    def slow_host():
         x.add_(1)
-        slow.sin().sum().item()  # the host is at work for longer than both kernels
+        numbers.sin().sum().item()  # the host is at work for longer than both kernels
         x.add_(1)
 
-    direct, replayed = race.stopwatch(lambda: x.add_(1).add_(1)), race.stopwatch(step)
-    assert replayed() == pytest.approx(direct(), rel=0.5)
+    clock = race.gpu_clock({"plain": lambda: x.add_(1).add_(1), "slow host": slow_host, "slow GPU": lambda: more.add_(1).add_(1)})
+    assert clock("slow host") == pytest.approx(clock("plain"), rel=0.5)
+    assert clock("slow GPU") > 1.5 * clock("plain")
