@@ -1,4 +1,4 @@
-// Baseline: the host waits for the router's choice of each token, then launches the layers of that expert.
+// Baseline: the host waits for each choice, then launches that expert.
 // allows: grid, sync
 // scratch: int8_t state_a[dim]
 // scratch: int8_t state_b[dim]

@@ -5,8 +5,8 @@ Inside the graph a SWITCH node reads the choice, so only the device's own time i
 
 Measured: RESULTS.md. The output `counts` is how often each branch ran; the referee checks it against its own routing.
 
-Why: the expert of token t is not known before token t - 1 is done, so the host cannot launch that expert ahead. It could launch eight
-layers per token, whose kernels return at once where the expert is shallower. Nobody has timed such a plain graph.
+Why: the expert of token t is not known before token t - 1 is done, so the host cannot launch that expert ahead. The step `all_layers`
+launches eight layers per token ahead, in a plain graph; those that the expert lacks return at once.
 """
 # traffic: a call reads the layers of the experts that were chosen, and reads them again for other tokens from the L2
 
@@ -52,4 +52,5 @@ WORKLOAD = Workload(
     rtol=0.0,  # integers are exact
     atol=0.0,
     clock="launch",
+    ladder=("all_layers",),
 )
