@@ -1,5 +1,5 @@
 // Optimized: one float4 per thread fills DRAM; more is slower.
-// predicts: baseline 0.323 ms = 4 * n * 650e-9 / (sm_count * 8192) on h200  (8 KB in flight on each of 132 SMs; loaded latency 650 ns)
+// predicts: baseline 0.323 ms = max(4 * n * 650e-9 / (sm_count * 8192), 8 * n / dram_copy) on h200  (8 KB in flight per SM; 650 ns)
 // predicts: optimized 0.250 ms = 8 * n / dram_copy
 // proves: ld_128bit
 // proves: st_128bit

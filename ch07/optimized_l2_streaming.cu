@@ -17,7 +17,7 @@ constexpr int STEPS = 2;               // steps per block
 // The L2's priority lies in the upper bits of an access's descriptor: createpolicy writes 0x12F for evict-first, 0x14F for evict-last.
 // Tuning run on an H200, table of 16 MiB: streams marked 304 us, rows marked 319 us, neither marked 317 us.
 // Rows marked evict-last outlive the kernel and take room from the next one, until cudaCtxResetPersistingL2Cache releases them.
-// The harness calls it before each timed call.
+// The harness does not call it: its flush before each timed call overwrites the L2 with lines that are themselves marked evict-last.
 __device__ uint64_t evict_first() {
     uint64_t policy;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));

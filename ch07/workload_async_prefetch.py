@@ -12,6 +12,7 @@ Measured: RESULTS.md. All three sides are slower than predicted, by factors that
 
 Why: DRAM answers later than after the 1000 cycles that were assumed (all counters: H200).
 long_scoreboard is 4.13 cycles per instruction at 343 instructions per tile: the baseline waits 1420 of 2460 cycles for loads.
+Its other 1040 cycles were predicted as 730, so the latency is about half of the error. The start and the end of the kernel are the rest.
 cp.async still waits 1020 of 1800 cycles (3.04 at 336 instructions): one tile ahead is less than the latency.
 Bulk copies wait 690 cycles, but take 520 instructions per tile (smsp__inst_executed): 1970 cycles. One lane issues most of the added ones.
 """

@@ -7,7 +7,7 @@ Measured: RESULTS.md. Both times and their ratio are near the prediction.
 
 Why: the wavefronts are as counted: 139 million and 8.6 million.
 (l1tex__data_pipe_lsu_wavefronts_mem_shared.sum, H200.)
-The optimized side misses its ceiling since an SM holds 5 of its blocks (launch__occupancy_limit_registers).
+Hypothesis: the optimized side misses its ceiling since an SM holds 5 of its blocks (launch__occupancy_limit_registers).
 A block loads nothing while it sums and stores: of 15.9 cycles per instruction a warp waits 11.0 for loads (long_scoreboard, same profile).
 """
 

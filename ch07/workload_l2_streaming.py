@@ -6,7 +6,7 @@ Measured: RESULTS.md. The gain is as guessed.
 
 Why: the L2 keeps more of the table, so fewer of its rows come from DRAM again (dram__bytes_read.sum in expectations_h200.json).
 The least is 570 MB: x, kind and the table, once each. Each 17 MB beyond that are the table once more.
-DRAM traffic no longer sets the pace: the L2 is the busiest unit (lts__throughput in expectations_h200.json).
+Hypothesis: the L2 sets the pace of both sides. It is the busiest unit in either (lts__throughput in expectations_h200.json).
 It serves the table's rows beside the streams: 72 million sectors, where hbm_copy has 52 million for streams as long.
 (lts__t_sectors.sum, H200.)
 """

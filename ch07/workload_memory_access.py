@@ -12,6 +12,7 @@ Why: DRAM delivers two sectors per float, 64 bytes, of which 4 are used: the rat
 DRAM is also less busy than for the optimized side (gpu__dram_throughput in expectations_h200.json), although all warps wait for loads.
 sm__warps_active is 95 %, and long_scoreboard is 188 of 194 cycles per instruction (H200).
 Hypothesis, not tested: each 64 bytes open another DRAM page, which no counter of the profile shows.
+The L2 is busier than DRAM then (lts__throughput in expectations_h200.json); nothing tells whether it is the limit.
 The optimized side misses its ceiling since a warp waits for its token's index before it asks for 512 bytes.
 Half of its load requests are for indices (l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum, H200).
 """

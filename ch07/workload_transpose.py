@@ -12,7 +12,7 @@ The L2's input from the crossbar is full: lts__xbar2lts_cycles_active is 81.5 % 
 It takes a cycle per request and a cycle per partial sector: 2 cycles per float here, 0.8 in copy.
 DRAM does not set the pace, although half of y's sectors are written twice: gpu__dram_throughput is low (expectations_h200.json).
 
-The variants miss their ceiling by the size of the pieces in which blocks that run together access DRAM.
+Hypothesis: the variants miss their ceiling by the size of the pieces in which blocks that run together access DRAM.
 A row of a 32-float tile is 128 bytes, read and written. The vectorized side reads 256 bytes, and writes whole rows of y.
 The padded tile moves no byte twice (dram__bytes.sum in expectations_h200.json).
 Its warps are resident and wait for loads: sm__warps_active is 96 %.
