@@ -1,4 +1,4 @@
-// Baseline: a warp reads along a row of x and writes down a column of y: 32 sectors per store request.
+// Baseline: a warp reads along a row of x and writes down a column.
 #include "common/cuda/launch.cuh"
 
 constexpr int TILE = 32;

@@ -4,6 +4,7 @@
 // proves: cp_async_16
 // proves: cp_async_commit
 // proves: cp_async_wait
+// proves: counter smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio < 0.9 x baseline
 #include <cuda_pipeline.h>
 
 #include "common/cuda/aligned.cuh"

@@ -10,6 +10,6 @@ Measured: RESULTS.md.
 """
 # baseline: ch07/optimized_transpose.cu
 
-from workload_transpose import WORKLOAD as OF_TRANSPOSE
+from shared_transpose import TRANSPOSE
 
-WORKLOAD = OF_TRANSPOSE
+WORKLOAD = TRANSPOSE

@@ -4,6 +4,7 @@
 // proves: more ffma
 // proves: ld_128bit
 // proves: registers > 2 x baseline
+// proves: counter l1tex__data_pipe_lsu_wavefronts_mem_shared.sum < 0.25 x baseline
 // has: lds_128bit
 // has: spills == 0
 //

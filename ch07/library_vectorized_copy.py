@@ -1,0 +1,5 @@
+"""Library: PyTorch's copy_ between tensors: the driver's device-to-device copy."""
+
+from library_copy import prepare
+
+__all__ = ["prepare"]
