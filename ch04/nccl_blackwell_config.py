@@ -22,7 +22,7 @@ SIZES = tuple(1 << power for power in range(12, 29, 4))  # bytes
 
 
 def on_device(buffer, group):
-    """Seconds of an all-reduce between two events, so without the host's time to launch it and to wait."""
+    """Seconds of an all-reduce between two events. The stream is empty at the first, so the host's time to launch counts, its wait not."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
     dist.all_reduce(buffer, group=group)

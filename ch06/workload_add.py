@@ -4,7 +4,8 @@ Predicted: one thread waits 600 ns for DRAM once in 8 elements, a sector, and 20
 
 Measured: RESULTS.md. The baseline is faster than predicted, and all threads together are slower.
 
-Why: 600 ns is the latency of a loaded memory, and one thread loads nothing. That a request brings the next sector along is a hypothesis.
+Why: a hypothesis is that 600 ns is the latency of a loaded memory, and one thread loads nothing. No request brings the next sector along:
+the loads miss 262 144 sectors in the L1 and as many in the L2, each once (both hit rates; expectations_h200.json).
 The optimized side is one wave (launch__waves_per_multiprocessor is 1), and each thread waits for 4 elements one after the other.
 DRAM is 32 % busy then (gpu__dram_throughput; H200), the L2 50 % (lts__throughput).
 """

@@ -8,7 +8,7 @@ Why: the L2 takes a cycle per request and a cycle per partial sector. Here a req
 In ch07:copy neighbouring sectors share a request: 0.8 cycles per float.
 lts__throughput is 90 % here (H200; ch07:transpose has the other counters).
 The optimized side copies 1 KB per block, as the baseline of ch07:hbm_copy does. There over a quarter of the warp slots are empty
-(sm__warps_active is 71 %). Nothing is full: DRAM is 55 % busy (gpu__dram_throughput), the L2 65 % (lts__throughput).
+(sm__warps_active is 71 %). Nothing is full: DRAM is 51 % busy (gpu__dram_throughput), the L2 62 % (lts__throughput).
 """
 
 import torch
