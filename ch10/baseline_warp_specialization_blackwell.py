@@ -1,4 +1,4 @@
-"""Baseline: each warp multiplies a tile, drains it, and goes on."""
+"""Baseline: all warps of a block multiply a tile, drain it, and go on."""
 
 import torch
 import triton

@@ -1,6 +1,6 @@
 // Optimized: stream-K: the tail wave is split by K-steps over all SMs.
 // predicts: optimized = 0.971 x persistent_matmul  (15.5 waves instead of 16)
-// predicts@medium: optimized = 1 x persistent_matmul  (handing partial sums on costs the 8 K-steps that would be idle)
+// predicts@medium: optimized = 1 x persistent_matmul  (8 K-steps would be idle, fewer than WORTH, so no tile is split)
 // predicts@awkward: optimized = 0.847 x persistent_matmul  (4.1 waves instead of 5, less 8 K-steps to hand partial sums on)
 // predicts: baseline 148 ms = m * n * k * 18 / 256 / (sm_count * sm_clock)  (18 cache lines, a cycle each in the L1, per 256 products)
 // predicts: optimized 1.41 ms = 1.03 * m * n * k / (0.75 * 2048 * sm_count * sm_clock)  (at 3/4 of the clock; 105x was written, not 108x)

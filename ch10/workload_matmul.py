@@ -5,7 +5,7 @@ Tiles are 128 x 256 from the first tensor-core step on. A K-step of a tile, 64 d
 Predicted: each step over the step before it. A borrowed side's own file predicts over its own baseline, so its step is predicted here.
 Ping-pong (`wgmma_triple_overlap`) hides the 2400 cycles that draining a tile takes, and is still slower. A warpgroup that drains needs a
 tile of its own, and registers hold sums for 192 columns only. For those, shared memory takes 832 cycles per K-step and the products 768.
-The last step divides what 66 clusters leave of 15.5, 3.9 and 4.1 waves. Handing partial sums on takes as long as 8 K-steps.
+The last step divides what 66 clusters leave of 15.5 and 4.1 waves, and nothing of 3.9. Partial sums take as long as 8 K-steps.
 
 Measured: RESULTS.md. The ladder gains far more than predicted with powers of two, and far less at the awkward shape.
 

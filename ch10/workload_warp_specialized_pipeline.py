@@ -7,9 +7,10 @@ last one leaves under the next tile's products.
 
 Measured: RESULTS.md. All four times are near their predictions.
 
-Why three ideas are one pair: two of them gain nothing until the third is there. A loader alone, in blocks of one tile, gained nothing. With
-a walk over tiles, but stores from registers, the pair gained little: such a store took 5 us, nearly two cycles for each of its 4096
-half-sector pieces, and both warpgroups stored at once while nothing multiplied. The ladder of `matmul` takes the ideas one by one.
+Why three ideas are one pair: roles and the walk gain nothing until the TMA stores. What its stores gain alone was not measured.
+A loader alone, in blocks of one tile, gained nothing. With a walk over tiles, but stores from registers, the pair gained little: such
+a store took 5 us, nearly two cycles for each of its 4096 half-sector pieces, and both warpgroups stored at once while nothing
+multiplied. The ladder of `matmul` takes the ideas one by one.
 """
 
 # traffic: a, b and c are 134 MB each at k = 8192, and the L2 holds 60 MB: a and b are read several times, as by torch.mm
