@@ -5,7 +5,8 @@ Inside the graph a round costs only its three kernels, whose launch the host doe
 
 Measured: RESULTS.md.
 
-Why: the host cannot launch round k + 1 before it has read whether round k changed anything, so the GPU idles for that long.
+Why: the baseline's host reads whether round k changed anything before it launches round k + 1, and the GPU idles for that long.
+A round after the last changes nothing but the count, so a host could also launch several before it reads; neither side does.
 """
 # traffic: both label arrays of 1 MB stay in the L2, so DRAM gives x once
 
