@@ -1,4 +1,4 @@
-// Baseline: a warp reads along a row of x and writes down a column.
+// Baseline: a warp reads along rows and writes down columns.
 #include "common/cuda/launch.cuh"
 
 constexpr int TILE = 32;
