@@ -1,4 +1,4 @@
-// Optimized: a warp reads down a column of x and writes along a row of y.
+// Optimized: a warp reads down columns and writes along rows.
 // predicts: strided_reads 1.16 ms = rows * cols / (sm_count * 1.75e9) on h200  (32 lines per load request, a line per cycle: assumed)
 // proves: counter l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum < 0.2 x baseline
 #include "common/cuda/launch.cuh"
