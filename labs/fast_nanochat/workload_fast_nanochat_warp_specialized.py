@@ -1,6 +1,6 @@
 """nanochat's head at batch 1, logits[65536] = W[65536, 1280] x, from two stages: refilled after a barrier of all warps, or by a warp.
 
-A finding: DRAM is busy already, so a warp that only copies gains nothing here.
+A finding: a warp that only copies gains nothing here.
 """
 # needs: tma
 # instead: ch10:double_buffered_pipeline

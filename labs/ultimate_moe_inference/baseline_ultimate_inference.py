@@ -1,4 +1,4 @@
-"""Baseline: eager, expert after expert, as in transformers."""
+"""Baseline: eager, expert after expert; the host waits for each."""
 # allows: alloc, sync
 
 from shared_attention import caches_of, repeated
