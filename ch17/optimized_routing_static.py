@@ -5,7 +5,7 @@
 from shared_router import routed
 
 LONG = 256  # tokens: the home engine of longer prompts is the second
-DECODE = 64  # what a running answer costs until it ends, in tokens of a prompt
+DECODE = 64  # a guess of what a running answer costs until it ends, in tokens of a prompt; byte_lm_h200's times say 288
 
 
 def cost(load):
