@@ -37,7 +37,7 @@ def mxfp8_grouped(x, x_scales, w, w_scales, ends, y, cols, k, ROWS: tl.constexpr
 
 
 def product(x, held, ends):
-    """[rows, cols] for x [rows, k] and `held`, MXFP8 weights and scales of [experts, cols, k]."""
+    """[rows, cols] for x [rows, k], which PyTorch's operators quantize, and `held`, MXFP8 weights and scales of [experts, cols, k]."""
     (count, cols, k), (values, scales) = held[0].shape, mxfp8(x, up=True)
     y = x.new_empty(len(x), cols)
     grid = (count, triton.cdiv(len(x), ROWS), triton.cdiv(cols, COLS))  # an expert may have all rows; tiles beyond its own end at once
