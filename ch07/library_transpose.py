@@ -1,4 +1,4 @@
-"""Library: torch.compile of a transposed copy: Inductor generates it in tiles; PyTorch's own kernel has none."""
+"""Library: torch.compile, whose generated kernel has tiles."""
 
 import torch
 
