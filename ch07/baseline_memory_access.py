@@ -1,4 +1,4 @@
-"""Baseline: gathers columns of the weight as it is stored: 4 bytes used per 32-byte sector."""
+"""Baseline: gathers columns: 4 bytes used per 32-byte sector."""
 
 import torch
 

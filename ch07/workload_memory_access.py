@@ -45,4 +45,5 @@ WORKLOAD = Workload(
     constants=("weight",),  # weights do not change between calls, so prepare may repack them
     rtol=0.0,  # a copy is exact
     atol=0.0,
+    ladder=("along_rows",),
 )
