@@ -1,4 +1,4 @@
-// Baseline: the host copies the flag back after each round and decides whether to launch another.
+// Baseline: the host reads the flag after each round, then goes on.
 // allows: grid, sync
 // scratch: int other[rows * cols]
 // scratch: int changed[1]

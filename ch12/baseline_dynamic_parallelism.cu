@@ -1,4 +1,4 @@
-// Baseline: the host copies the size of each level's frontier back, to launch the next level with as many threads.
+// Baseline: the host reads each level's size, then launches that level.
 // allows: sync
 // scratch: int frontier[2 * nodes]
 // scratch: int size[24]

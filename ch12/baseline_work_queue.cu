@@ -1,4 +1,4 @@
-// Baseline: one persistent block per SM takes every sms-th task: the table is loaded once, and each block's share is fixed.
+// Baseline: one persistent block per SM takes every sms-th task.
 #include "common/cuda/launch.cuh"
 
 constexpr int STATES = 8192, WALKERS = 1024;

@@ -3,6 +3,7 @@
 // predicts: optimized 0.57 ms = 57 * (3 * 2e-6 + 4e-6)  (a kernel of the graph 2 us, an iteration 4 us, both assumed) on h100
 // proves: launches <= 2
 // proves: calls cudaStreamSynchronize == 0
+// proves: /\bCALL\.ABS\.NOINC\b/ in decide
 // scratch: int other[rows * cols]
 // scratch: int changed[1]
 #include "common/cuda/launch.cuh"

@@ -49,6 +49,44 @@ def test_sides_share_every_kernel_but_those_of_the_idea(pair):
     assert constants[0] == constants[1]
 
 
+DIFFERENT_IN_STEPS = {  # the kernels in which a step differs from the baseline
+    "cuda_graphs_conditional_eight_rounds": {"begin", "decide"},
+    "cuda_graphs_router_all_layers": {"layer"},
+    "dynamic_parallelism_fixed_grid": {"expand"},
+    "work_queue_block_per_task": set(),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT_IN_STEPS)
+def test_a_step_changes_the_kernels_of_its_idea_alone(name):
+    (pair,) = (pair for pair in DIFFERENT if name.startswith(f"{pair}_"))
+    baseline, step = (kernels(side(file)) for file in (f"baseline_{pair}.cu", f"optimized_{name}.cu"))
+    assert load_workload(CHAPTER / f"workload_{pair}.py").ladder == (name.removeprefix(f"{pair}_"),)
+    assert baseline.keys() == step.keys()
+    assert {kernel for kernel, body in baseline.items() if step[kernel] != body} == DIFFERENT_IN_STEPS[name]
+
+
+@pytest.mark.parametrize("graphs", [1, 2, 3])
+def test_eight_rounds_counts_up_to_the_first_that_changes_nothing(graphs):
+    """`decide`, read as Python, for every number of rounds that this many graphs have."""
+    body = kernels(side("optimized_cuda_graphs_conditional_eight_rounds.cu"))["decide"].replace("*", "").replace(";", "")
+    for needed in range(8 * (graphs - 1) + 1, 8 * graphs + 1):
+        flags, launched = {"again": 1, "rounds": 0}, 0
+        while flags["again"]:
+            launched += 1
+            for done in range(8 * (launched - 1) + 1, 8 * launched + 1):
+                flags["changed"] = int(done < needed)
+                exec("\n".join(line.strip() for line in body.splitlines()), flags)
+        assert (flags["rounds"], launched) == (needed, graphs)
+
+
+@pytest.mark.parametrize("architecture", ["90a", "100a"])
+def test_the_condition_is_set_by_a_call_on_the_device(architecture):
+    names = ("optimized_cuda_graphs_conditional", "optimized_cuda_graphs_conditional_eight_rounds")
+    found = [kernel for name in names for kernel in kernels_of(CHAPTER / f"{name}.cu", architecture) if "decide" in kernel.name]
+    assert [sum("CALL.ABS.NOINC" in text for text in kernel.instructions) for kernel in found] == [1, 0]
+
+
 @pytest.mark.parametrize("architecture", ["90a", "100a"])
 def test_weights_are_loaded_before_the_wait_and_activations_behind_it(architecture):
     (layer,) = kernels_of(CHAPTER / "optimized_programmatic_dependent_launch.cu", architecture)
@@ -86,6 +124,29 @@ def test_a_queue_leaves_five_percent_of_imbalance_and_gains_although_each_ticket
     mean, fixed = sum(steps) / SMS, max(sum(steps[block::SMS]) for block in range(SMS))
     assert queued(steps, ticket=0) < 1.07 * mean
     assert fixed > 1.2 * queued(steps, ticket=6)
+
+
+def test_two_blocks_at_an_sm_leave_nine_percent_of_imbalance():
+    workload = load_workload(CHAPTER / "workload_work_queue.py")
+    steps = values_at(workload, workload.time_at)["steps"].tolist()
+    assert 1.07 < shared_by_two(steps) / (sum(steps) / SMS) < 1.11
+
+
+def shared_by_two(steps):
+    """Steps until the last SM is done, if each halves its speed between two tasks, of which it takes the next when one ends."""
+    waiting = iter(steps)
+    running = [[next(waiting), next(waiting)] for _ in range(SMS)]
+    ends = [(2 * min(two), sm) for sm, two in enumerate(running)]
+    heapq.heapify(ends)
+    while ends:
+        now, sm = heapq.heappop(ends)
+        done = min(running[sm])
+        running[sm] = [left - done for left in running[sm] if left > done] + [
+            step for left in running[sm] if left == done for step in itertools.islice(waiting, 1)
+        ]
+        if running[sm]:
+            heapq.heappush(ends, (now + len(running[sm]) * min(running[sm]), sm))
+    return now
 
 
 def queued(steps, ticket):

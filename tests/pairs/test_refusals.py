@@ -33,6 +33,7 @@ TOO_LARGE = [
     ("ch10/optimized_matmul.cu", {"m": 1408, "n": 3328, "k": 1 << 22, "clusterDim": 1}),
     *((f"ch12/{side}_batch_atomics.cu", {"n": MOST - 1000}) for side in ("baseline", "optimized")),
     *((f"ch12/{side}_dynamic_parallelism.cu", {"nodes": 1 << 29}) for side in ("baseline", "optimized")),
+    ("ch12/optimized_dynamic_parallelism_fixed_grid.cu", {"nodes": 1 << 29}),
     *((f"ch12/{side}_programmatic_dependent_launch.cu", {"layers": 1, "dim": 1028}) for side in ("baseline", "optimized")),
 ]
 OF_VECTORS = [
