@@ -1,6 +1,6 @@
 """Optimized: fully_shard (FSDP2): a rank keeps its shard of every weight."""
-# predicts: baseline 8.05 GB = (64 + 2 * 32 / 4) * width**2 * layers on h100  (four GPUs: all weights and gradients, its shard, the answer)
-# predicts: optimized 2.42 GB = 3 * 32 / 4 * width**2 * layers on h100  (four GPUs: shards of weights, gradients and the answer)
+# predicts: baseline 9.66 GB = (64 + 2 * 32 / 2) * width**2 * layers on h100  (two GPUs: all weights and gradients, its shard, the answer)
+# predicts: optimized 4.83 GB = 3 * 32 / 2 * width**2 * layers on h100  (two GPUs: shards of weights, gradients and the answer)
 # proves: kernel ReduceScatter
 
 from shared_mlp_stack import HIDDEN, named, stack

@@ -1,4 +1,4 @@
-"""Baseline: no eviction policy: tokens that nobody needs again push rows of the table out of the L2."""
+"""Baseline: no eviction policy: tokens push table rows out of the L2."""
 
 from shared_l2_bypass import adder
 

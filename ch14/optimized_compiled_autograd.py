@@ -1,7 +1,7 @@
 """Optimized: compiled autograd: hooks and sums fuse into one kernel."""
 # predicts: baseline 31.5 ms = 4 * width**2 * layers * (5 * batches + 3 * (batches - 1) + 2) / dram_copy  (passes over a weight's size)
 # predicts: optimized 24.5 ms = 4 * width**2 * layers * (3 * batches + 3 * (batches - 1) + 4) / dram_copy  (clamped while added)
-# proves: launches < baseline
+# proves: kernels in elementwise_kernel < 0.5 x baseline
 
 import torch
 from shared_hooked import hooked, loss_of

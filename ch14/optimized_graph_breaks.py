@@ -1,7 +1,8 @@
-"""Optimized: torch.where for the branch: one graph, no wait for a value."""
+"""Optimized: no log line: fullgraph=True has one graph of all layers."""
 # predicts: baseline 1.9 ms = layers * (3 * 25e-6 + 15e-6 + 6 * 1.3 * launch)  (25 us a graph, 15 us a wait: assumed)
 # predicts: optimized 0.404 ms = layers * 4 * 1.3 * launch + 0.1e-3  (one graph's guards and call: assumed)
 # proves: calls cudaStreamSynchronize == 0
+# proves: launches < 0.9 x baseline
 
 import torch
 from torch.nn.functional import silu

@@ -1,4 +1,4 @@
-"""Optimized: tokens evicted first: the L2 keeps more of the table."""
+"""Optimized: the table evicted last too: the L2 keeps more of it."""
 # guess: 1.14x, as in the search for the size of the table on an H100; no equation says how many rows the L2 keeps
 # proves: /\bLDG\.E\.EF\b/
 # proves: /\bLDG\.E\.EL\b/

@@ -1,4 +1,4 @@
-"""The matrix product with tiles loaded by pointers, one program a tile: what the sides of triton_matmul launch."""
+"""The matrix product with tiles loaded by pointers, one program a tile: what triton_matmul's sides and triton_tma's baseline launch."""
 
 import torch
 import triton

@@ -44,6 +44,7 @@ WORKLOAD = Workload(
         "fp32": sum(4 * n * width * width for n in lengths_of(lengths, longest)),
         "dram_read": 4 * (sum(lengths_of(lengths, longest)) * width + 2 * width * width),
     },
+    ladder=("default",),
     goal="setup",
     metrics=metrics,
     rtol=1e-4,  # products sum up to 512 float32 terms in another order than float64's

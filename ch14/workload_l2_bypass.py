@@ -26,4 +26,5 @@ WORKLOAD = Workload(
     },
     rtol=2.0**-23,
     atol=0.0,
+    ladder=("evict_first",),
 )

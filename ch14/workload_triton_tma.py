@@ -1,6 +1,8 @@
-"""A matrix product in Triton with a program an SM: tiles loaded by pointers, or by tensor descriptors."""
+"""A matrix product in Triton: tiles loaded by pointers, by tensor descriptors, and by descriptors with a program an SM."""
 # needs: tma
 
-from workload_triton_persistent import WORKLOAD
+from dataclasses import replace
 
-__all__ = ["WORKLOAD"]
+from workload_triton_persistent import WORKLOAD as PERSISTENT
+
+WORKLOAD = replace(PERSISTENT, ladder=("tiles",))
