@@ -1,6 +1,7 @@
 // Optimized: stage 2's stream waits for an event, and no host waits.
 // predicts: baseline 0.822 ms = chunks * (4 * degree / sm_clock + 2 * launch + 6e-6)  (6 us until the host knows that the device is done)
 // predicts: optimized 0.459 ms = (chunks + 1) * (4 * degree / sm_clock + 1.5e-6)  (the stages overlap, one chunk apart)
+// proves: calls cudaDeviceSynchronize < 0.2 x baseline
 // scratch: float u[chunks * points]
 #include "ch11/shared_branches.cuh"
 #include "ch11/shared_chebyshev.cuh"

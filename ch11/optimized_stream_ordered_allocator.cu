@@ -2,6 +2,7 @@
 // predicts: baseline 1.19 ms = rounds * (20 * points / dram_copy + 2 * launch + 250e-6)  (a guess: 250 us for cudaMalloc and cudaFree)
 // predicts: optimized 0.164 ms = rounds * (20 * points / dram_copy + 2e-6)  (20 bytes per point; 1 us from kernel to kernel)
 // reason: cudaMalloc and cudaFree map and unmap memory while the device waits; the pool only hands a block out again
+// proves: calls cudaMallocAsync >= 4
 // allows: alloc
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 """Four experts of a mixture: expert i sends its tokens through its own layers, x = relu(x w), in float32; y has the tokens of all in order.
 
-The experts have different numbers of tokens, so one batched product fits them only if all are padded to the largest.
+The experts have different numbers of tokens, so one batched product fits them only if all are padded to the largest, as the library does.
 They do not need each other.
 At the average of 128 tokens, a layer's product has 64 tiles of 64 x 64, for half of a Hopper's SMs; at the larger two, 96.
 """

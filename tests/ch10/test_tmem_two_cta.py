@@ -11,7 +11,7 @@ from tests.support.cuda_sides import constants_of
 
 pytestmark = pytest.mark.slow
 
-WORKLOAD = load_workload(CHAPTER / "workload_tmem_triple_overlap.py")
+WORKLOAD = load_workload(CHAPTER / "workload_tmem_triple_overlap_two_cta.py")
 SIDE = "optimized_tmem_triple_overlap_two_cta.cu"
 MULTIPROCESSORS = 3  # one pair, and one that finds no other
 ROUNDS = {"m": 200, "n": 776, "k": 200}  # 4 tiles of 4 steps for the pair: ring and accumulators go round

@@ -25,8 +25,6 @@ PROVES_NOTHING = {
     "ch05:io_uring",  # how many reads are in flight
     "ch05:sequential_io",  # how the host reads a file
     "ch05:storage_cpu",  # and when
-    "ch11:event_sync",  # whether the host waits for the device between two launches
-    "ch11:stream_ordered_allocator",  # which call gives it memory
     "ch13:custom_allocator",  # and how free memory is joined
     "ch13:dataloader",  # which process counts words
     "ch13:fp8_per_channel",  # how many scales a product has
