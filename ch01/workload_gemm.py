@@ -33,6 +33,7 @@ WORKLOAD = Workload(
     inputs=inputs,
     outputs=outputs,
     reference=lambda a, b: a @ b,
+    ladder=("graph",),
     time_at={"batch": 32, "m": 256, "n": 256, "k": 256},
     cpu_at={"batch": 256, "m": 32, "n": 32, "k": 32},
     check_at=({"batch": 1, "m": 1, "n": 1, "k": 1}, {"batch": 3, "m": 17, "n": 33, "k": 65}, {"batch": 5, "m": 64, "n": 48, "k": 256}),

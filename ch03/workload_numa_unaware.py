@@ -1,5 +1,7 @@
 """A batch in ordinary memory of the host, brought to the device through a pinned buffer and scaled by column."""
 
+import os
+
 import torch
 from shared_numa import cpus_by_node
 
@@ -8,7 +10,10 @@ from common import Metric, Spec, Workload
 
 def metrics():
     nodes = sum(bool(cpus) for cpus in cpus_by_node().values())
-    return {"numa_nodes": Metric(nodes, "nodes with CPUs", "higher")}  # with 1, both sides do the same
+    return {
+        "numa_nodes": Metric(nodes, "nodes with CPUs", "higher"),  # with 1, both sides do the same
+        "cpus": Metric(len(os.sched_getaffinity(0)), "CPUs that the process may use", "higher"),  # fewer where a side bound itself
+    }
 
 
 WORKLOAD = Workload(

@@ -6,11 +6,11 @@ import torch.distributed as dist
 
 def prepare(grads, tensors, elements):
     reduced = torch.empty(tensors, elements, dtype=grads[0].dtype, device=grads[0].device)
-    flat = reduced.view(-1)
+    flat, gradients = reduced.view(-1), list(reduced)
 
     def step():
         torch.cat(grads, out=flat)
-        for gradient in reduced:
+        for gradient in gradients:
             dist.all_reduce(gradient)
         return reduced
 

@@ -2,8 +2,8 @@
 
 # needs: nvshmem
 # instead: ch04:symmetric_memory
-# predicts: baseline 1.17 ms = (microbatches + 1) * (16 * width**2 / 3.0e12 + 10e-6 + 30e-6) on h100  (two GPUs; a hand-off is guessed)
-# predicts: optimized 0.986 ms = (microbatches + 1) * (16 * width**2 / 3.0e12 + 10e-6 + 10e-6) on h100  (two GPUs; a hand-off is guessed)
+# predicts: baseline 1.17 ms = (microbatches + 1) * (16 * width**2 / (0.93 * dram_read) + 10e-6 + 30e-6) on h100  (a hand-off is guessed)
+# predicts: optimized 0.990 ms = (microbatches + 1) * (16 * width**2 / (0.93 * dram_read) + 10e-6 + 10e-6) on h100  (a hand-off is guessed)
 # proves: kernel hand_off
 # proves: launches in nccl == 0
 import torch

@@ -26,6 +26,7 @@ WORKLOAD = Workload(
     outputs=lambda messages, tokens, width: {"total": Spec((messages, tokens, width), torch.bfloat16)},
     reference=reference,
     ranks=(2, 4, 8),
+    ladder=("graph",),
     time_at={"messages": 160, "tokens": 8, "width": 8192},  # 128 KB a message
     cpu_at={"messages": 8, "tokens": 4, "width": 256},
     check_at=(

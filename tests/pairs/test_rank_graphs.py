@@ -15,6 +15,7 @@ from tests.support.chapters import modules_of
 
 # How many ranks each pair needs, and which of its sides capture collectives.
 PAIRS = {
+    "ch04:symmetric_memory": (2, ("graph",)),
     "ch13:tp_fsdp": (2, ("baseline", "optimized")),
     "ch16:inference_serving": (1, ("optimized",)),
     "ch16:symmetric_memory_inference": (1, ()),
@@ -70,16 +71,19 @@ def mesh(**dims):
 
 
 @pytest.mark.filterwarnings("ignore:.*_autograd:FutureWarning")  # the names of the oldest torch that is supported
-@pytest.mark.parametrize("side", ["baseline", "optimized"])
-@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize(
+    ("pair", "side"),
+    [(pair, side) for pair, (_, capturing) in PAIRS.items() for side in (capturing if "graph" in capturing else ("baseline", "optimized"))],
+)
 def test_a_graph_with_collectives_is_destroyed_with_its_side(pair, side, alone, monkeypatch, tmp_path):
     chapter, name = pair.split(":")
+    file = f"optimized_{name}_graph.py" if side == "graph" else f"{side}_{name}.py"  # a step of the ladder
     folder = PROJECT_ROOT / chapter
     with modules_of(folder, monkeypatch):
         workload = load_workload(folder / f"workload_{name}.py")
         shape = workload.check_at[0]
         inputs = Inputs(workload, shape, 0, torch.device("cpu"), tmp_path, (0, alone))
-        loaded = load_side(folder / f"{side}_{name}.py", workload, None)
+        loaded = load_side(folder / file, workload, None)
         loaded.prepare(inputs.values, {**shape, "rank": 0, "ranks": alone, "mesh": mesh})
         assert Watched.made
         loaded.close()

@@ -38,7 +38,8 @@ Written by `tools/checks/pages.py` from the expectations files of this folder. T
 - **of library**: the library's time divided by that of the side; above 1x the side is faster than the library.
 - **share of ceiling**: the time that the least possible work takes at the ceiling measured on the same machine, divided by the side's time.
   The ceiling is named: `fp32` is torch's FP32 product, `fp32_fma` are multiply-adds, which reach more.
-- **peak memory**: the most device memory that the side's process held at once.
+- **peak memory**: the most that torch's allocator held during one step or trace, inputs included; of several ranks the sum.
+  What cudaMalloc, NCCL, NVSHMEM or symmetric memory took beside it counts only in rows with the goal `memory`.
 - **proves**: holds in the optimized side and not in the baseline. **has**: holds in the optimized side.
 - **fewer**, **more**: compared with the baseline. **launches**: what the host starts in one step."""
 
