@@ -21,9 +21,12 @@ def outputs(ranks, micro, tokens, width, layers, loss_scale):
     return {"loss": Spec((), torch.float32, tolerance=BF16)} | {f"grad.{i}.{name}": shard for i in range(layers) for name in NAMES}
 
 
-def work(micro, tokens, width, layers, loss_scale):
-    """A product of 16 width^2 flops a token in each layer, and as much again for each of its two gradients."""
-    return {"bf16": 48 * width * width * micro * tokens * layers}
+def work(ranks, micro, tokens, width, layers, loss_scale):
+    """Per token and layer 48 width^2 flops, but no gradient of x, 8 in the first; weights cross in BF16, gradients at least in e4m3."""
+    return {
+        "bf16": 8 * width * width * micro * tokens * (6 * layers - 1),
+        "peer": 24 * width * width * layers * (ranks - 1) / ranks,
+    }
 
 
 WORKLOAD = Workload(

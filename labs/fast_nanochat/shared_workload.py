@@ -26,14 +26,14 @@ def reference(tokens, weights, keys, values, layers, hidden, vocabulary):
     return decode(config, tokens, weights, *caches_of(config, keys, values))
 
 
-def work(layers, hidden, vocabulary, sequences, context):
-    """A byte a weight, the least that a side here stores, and a bf16 cache; what embeds tokens is small."""
+def work(stored, layers, hidden, vocabulary, sequences, context):
+    """`stored` bytes a weight, and a bf16 cache; what embeds tokens is small."""
     weights = hidden * (12 * layers * hidden + vocabulary)
-    return {"bf16": 2 * sequences * weights, "dram_read": weights + 4 * layers * sequences * context * hidden}
+    return {"bf16": 2 * sequences * weights, "dram_read": stored * weights + 4 * layers * sequences * context * hidden}
 
 
-def decoding(**more):
-    """The workload; `more` are further fields of it."""
+def decoding(bytes_a_weight=1, **more):
+    """The workload; `bytes_a_weight` is the least that a side of the pair stores, `more` are further fields."""
     return Workload(
         inputs=inputs,
         outputs=lambda layers, hidden, vocabulary, sequences, context: {"logits": Spec((sequences, vocabulary), BF16)},
@@ -45,7 +45,7 @@ def decoding(**more):
             {"layers": 1, "hidden": 128, "vocabulary": 97, "sequences": 1, "context": 5},
             {"layers": 2, "hidden": 256, "vocabulary": 512, "sequences": 3, "context": 40},
         ),
-        work=work,
+        work=lambda **shape: work(bytes_a_weight, **shape),
         clock="launch",
         **more,
     )

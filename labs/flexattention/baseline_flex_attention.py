@@ -7,12 +7,11 @@ from torch.nn.functional import pad, scaled_dot_product_attention
 def prepare(q, k, v, bias, bucket, document):
     lengths = document.unique_consecutive(return_counts=True)[1].tolist()  # the layout of the documents is known before the step
     side = -(-max(lengths) // 8) * 8  # rows of whole 16 bytes, which the kernel asks for
-    at = torch.arange(side, device=q.device)
-    behind = at[:, None] - at[None, :]
-    buckets = bucket.long()[behind.clamp(0, len(bucket) - 1)].masked_fill_(behind < 0, bias.shape[1])
+    buckets = bucket.long()[torch.arange(side, device=q.device).clamp(max=len(bucket) - 1)].flip(0)  # of distances side - 1 to 0
 
     def step():
-        added = pad(bias, (0, 1), value=-torch.inf)[:, buckets][None]  # the bias is learned: it changes from step to step
+        # Row side - 1 - i of the unfolded table begins at distance i. The bias is learned: it changes from step to step.
+        added = pad(bias[:, buckets], (0, side - 1), value=-torch.inf).unfold(1, side, 1).flip(1)[None]
         parts = zip(*(x.split(lengths, dim=2) for x in (q, k, v)), lengths, strict=True)
         return torch.cat([scaled_dot_product_attention(*qkv, attn_mask=added[..., :n, :n]) for *qkv, n in parts], dim=2)
 

@@ -41,8 +41,7 @@ WORKLOAD = Workload(
         {**SMALL, "sequences": 8, "context": 130},
         {**SMALL, "hidden": 736, "sequences": 2, "context": 5},  # 23 blocks: some ranks have one more
     ),
-    # the least is what a rank of eight reads and multiplies
-    work=lambda **shape: {key: amount / 8 for key, amount in work(**shape).items()},
+    work=lambda ranks, **shape: {key: amount / ranks for key, amount in work(**shape).items()},  # what a rank reads and multiplies
     clock="launch",
     rtol=2**-6,
     atol=0.4,  # as in shared_workload.py: parts of a sum are rounded once more, by less than the step's other roundings

@@ -1,14 +1,17 @@
-"""labs/fullstack_cluster:09_end_to_end: what it claims of concatenations is so by the operations that PyTorch dispatches."""
+"""labs/fullstack_cluster:09_end_to_end: its claim of concatenations by what PyTorch dispatches, and a training that moves no weight."""
+
+import copy
 
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from common.python.child.sides.inputs import Rand
+from common.python.child.sides.inputs import Rand, leaves
 from common.python.pairs.claims import read_claims
 from common.python.pairs.directives import read_directives
 from common.python.processes.messages import Launch
 from common.python.prove.proofs import Seen, prove
+from tests.pairs.wrong_answers import cases_of
 from tests.support.chapters import modules_of
 from tests.support.teeth import ROOT
 
@@ -63,3 +66,37 @@ def test_a_training_step_concatenates_on_both_sides_and_the_cache_on_one(concate
 
 def test_a_cache_that_is_made_anew_for_some_tokens_is_refused():
     assert proof(36, 22) == "failed"
+
+
+@pytest.fixture
+def left_by_training(monkeypatch, tmp_path):
+    """A check case, and what a job leaves there whose training stage writes its weights, or writes all but them."""
+    with modules_of(ROOT / "ch20", monkeypatch), modules_of(LAB, monkeypatch):
+        from shared_chapter20 import job
+        from workload_09_end_to_end import WORKLOAD
+
+        (case,) = cases_of(WORKLOAD, WORKLOAD.check_at[:1], tmp_path)
+
+        def left(moves):
+            given = copy.deepcopy(case.values)
+            weights = given["training_weights"]
+            step, first = job("baseline", given | case.shape), [weight.clone() for weight in weights]
+            for _ in range(WORKLOAD.steps):
+                returned = step()
+                if not moves:
+                    for weight, old in zip(weights, first, strict=True):
+                        weight.data.copy_(old)
+            state = [leaf.detach() for name, leaf in leaves(given) if WORKLOAD.may_change(name)]
+            return (*(each.detach() for each in returned), *state)
+
+        return case, left
+
+
+def test_a_training_stage_that_leaves_its_weights_alone_is_refused(left_by_training):
+    case, left = left_by_training
+    assert case.refuses(left(moves=False), "optimized")
+
+
+def test_a_training_stage_that_moves_its_weights_is_taken(left_by_training):
+    case, left = left_by_training
+    assert not case.refuses(left(moves=True), "optimized")
