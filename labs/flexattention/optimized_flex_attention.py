@@ -1,5 +1,5 @@
 """Optimized: compiled: bias in the kernel, and tiles that do not spill."""
-# predicts: baseline 0.304 ms = 2 * heads * (0.855 * doc_span)**2 / dram_copy + 4 * heads * dim * 0.156 * tokens**2 / (0.2 * bf16) on h100
+# predicts: baseline 0.413 ms = heads * (1.46 * doc_span**2 / dram_copy + 0.156 * tokens**2 * (2 / dram_copy + 20 * dim / bf16)) on h100
 # predicts: optimized 0.273 ms = 26 * heads * 0.098 * tokens**2 / (0.3 * 4 * sm_count * warp * sm_clock) on h100  (0.3 assumed)
 # proves: kernel flex_attention
 # has: spills in flex_attention == 0
