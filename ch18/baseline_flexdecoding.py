@@ -1,4 +1,4 @@
-"""Baseline: a compiled step whose mask covers the whole capacity: attention reads room that no token has taken yet."""
+"""Baseline: a mask over the capacity: unused room is read, too."""
 
 import torch
 from shared_static_cache import append

@@ -3,6 +3,7 @@
 # predicts: baseline 9.29 ms = 4 * heads * dim * tokens**2 / (0.3 * bf16) on h100  (all pairs; masked, 0.3 of the peak: assumed)
 # predicts: optimized 0.593 ms = 4 * heads * dim * tokens * 1325 / (0.38 * bf16) on h100  (1325 keys a query in blocks kept: counted)
 # proves: kernel flex_attention
+# proves: counter sm__pipe_tensor_cycles_active.sum < 0.2 x baseline
 
 import torch
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention

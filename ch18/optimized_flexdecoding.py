@@ -2,6 +2,7 @@
 # predicts: baseline 0.669 ms = 4 * sequences * capacity * kv_heads * dim / dram_read on h100  (all room for tokens)
 # predicts: optimized 0.128 ms = 4 * sequences * (3072 + 64) * kv_heads * dim / dram_read on h100  (the tokens, and half a block more)
 # proves: kernel flex_attention
+# proves: counter dram__bytes_read.sum < 0.4 x baseline
 
 import torch
 from shared_static_cache import append

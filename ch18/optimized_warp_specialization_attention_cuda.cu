@@ -4,6 +4,7 @@
 // needs: wgmma
 // nvcc: -ftz=true
 // proves: /\bUSETMAXREG\b/
+// proves: bar_arrive
 // has: tma_load_tile
 // has: wgmma_f16_bf16
 // has: spills == 0

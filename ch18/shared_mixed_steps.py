@@ -46,7 +46,10 @@ def outputs(sequences, context, chunk, page, heads, kv_heads, dim, wide):
 
 
 def work(sequences, context, chunk, page, heads, kv_heads, dim, wide):
-    """Keys, values and a byte a weight once; two products of attention, and one behind it."""
+    """Keys, values and a byte a weight once; two products of attention, and one behind it, which may be in e4m3."""
     steps, decoding = len(chunks_of(context, chunk)), sum(tokens_of(sequences, context))
-    flops = 4 * heads * dim * (context * (context + 1) // 2 + steps * decoding) + 2 * steps * sequences * heads * dim * wide
-    return {"bf16": flops, "dram_read": 4 * kv_heads * dim * (decoding + context) + wide * heads * dim}
+    return {
+        "bf16": 4 * heads * dim * (context * (context + 1) // 2 + steps * decoding),
+        "fp8": 2 * steps * sequences * heads * dim * wide,
+        "dram_read": 4 * kv_heads * dim * (decoding + context) + wide * heads * dim,
+    }

@@ -2,6 +2,7 @@
 
 The cache has room for `capacity` tokens a sequence; sequences have `shortest` to `longest`, at least 1. Widths are those of Llama 3 8B.
 """
+# predicts: sliced = 0.3125 x baseline  (5120 of 16384 tokens are read)
 
 import torch
 from shared_paged_cache import lengths_of
@@ -53,6 +54,7 @@ WORKLOAD = Workload(
         {"sequences": 9, "shortest": 17, "longest": 4097, "capacity": 4104, "heads": 2, "kv_heads": 1, "dim": 16},
     ),
     work=work,
+    ladder=("sliced",),
     rtol=0.01,  # shares and answers are rounded to bf16: 2^-9 each, and the mean of many
     atol=0.02,
 )

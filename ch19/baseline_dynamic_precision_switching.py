@@ -1,5 +1,5 @@
 """Baseline: every step reads BF16 weights, however sure the model is."""
-# predicts: baseline 69.5 ms = count * (8 * (3 * 4096 * intermediate + 3 * 4096**2) / 3e12 + 240e-6) on h100  (120 kernels, 2 us each)
+# predicts: baseline 65.7 ms = count * (8 * (3 * 4096 * intermediate + 3 * 4096**2) / dram_read + 240e-6) on h100  (120 kernels, 2 us each)
 
 from shared_text_decode import reader
 

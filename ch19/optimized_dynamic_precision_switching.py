@@ -1,5 +1,5 @@
 """Optimized: FP8 while the model is sure; FP8 always is faster still."""
-# predicts: optimized 52.9 ms = count * (4 * (3 * 4096 * intermediate * 1.32 + 6 * 4096**2) / 3e12 + 260e-6) on h100  (68 % sure; see `fp8`)
+# predicts: optimized 50.3 ms = count * (4 * (3 * 4096 * intermediate * 1.32 + 6 * 4096**2) / dram_read + 260e-6) on h100  (68 % sure)
 # proves: kernel switched_gemv
 # proves: counter dram__bytes_read.sum < 0.9 x baseline
 

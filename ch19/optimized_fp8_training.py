@@ -1,6 +1,6 @@
 """Optimized: FP8 linear layers, forward and backward."""
-# predicts: baseline 18.2 ms = layers * 4 * tokens * (1.214e9 / 700e12 + 7 * tokens * width / 300e12 + 861e3 / 3e12) on h100  (see page)
-# predicts: optimized 13.3 ms = layers * (4 * tokens * (1.214e9 / 1300e12 + 7 * tokens * width / 300e12 + 1.33e6 / 3e12) + 405e-6) on h100
+# predicts: baseline 15.7 ms = layers * 4 * tokens * (1.214e9 / bf16 + 7 * tokens * width / 300e12 + 861e3 / dram_copy)  (see page)
+# predicts: optimized 10.8 ms = layers * (4 * tokens * (1.214e9 / fp8 + 7 * tokens * width / 3e14 + 1.33e6 / dram_copy) + 1.2e9 / dram_copy)
 # proves: kernel cast_both
 
 import torch

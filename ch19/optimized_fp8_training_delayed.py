@@ -1,6 +1,6 @@
 """Optimized: scales come from the last 16 steps: a cast is one pass."""
-# predicts: baseline 18.2 ms = layers * 4 * tokens * (1.214e9 / 700e12 + 7 * tokens * width / 300e12 + 861e3 / 3e12) on h100  (see page)
-# predicts: optimized 12.7 ms = layers * (4 * tokens * (1.214e9 / 1300e12 + 7 * tokens * width / 300e12 + 1.17e6 / 3e12) + 270e-6) on h100
+# predicts: baseline 15.7 ms = layers * 4 * tokens * (1.214e9 / bf16 + 7 * tokens * width / 300e12 + 861e3 / dram_copy)  (see page)
+# predicts: optimized 10.4 ms = layers * (4 * tokens * (1.214e9 / fp8 + 7 * tokens * width / 3e14 + 1.17e6 / dram_copy) + 8.1e8 / dram_copy)
 # proves: kernel cast_and_measure
 
 import torch

@@ -1,7 +1,7 @@
 """Blackwell's tensor cores multiply MXFP8 with its scales."""
 # needs: tcgen05, tma
 # instead: ch19:mxfp8_moe
-# guess: 1.17x, in error, that of the emulated side; products run at twice BF16's rate, less quantizing
+# guess: 0.6x, PyTorch's 29 operators per quantized input take 0.5 ms, by 8 TB/s; products at twice BF16's 2.25 PFLOP/s save 0.2 ms
 # proves: kernel mxfp8_grouped
 # has: tcgen05_mma_block_scaled
 

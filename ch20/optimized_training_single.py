@@ -1,5 +1,5 @@
 """Optimized: forward, backward and AdamW are one captured graph."""
-# predicts: baseline 3.2 ms = 400 * 8e-6 on h100  (some 400 operations by the dispatcher's count, 8 us of the host each: assumed)
+# predicts: baseline 3.2 ms = 400 * 8e-6  (some 400 operations by the dispatcher's count, 8 us of the host each: assumed)
 # predicts: optimized 1.06 ms = 400 * 2.2e-6 + 6 * 3.02e6 * sequences * tokens / fp32_matmul on h100  (2.2 us a node: assumed)
 # proves: launches == 1
 # has: graph_nodes >= 100

@@ -79,6 +79,10 @@ TRAINED = dict.fromkeys(
 STREAMS = Options(
     small={(name, 0): "bytes that were zeroed, or looked for elsewhere, are no stream" for name in ("packed", "starts", "sizes")}
 )
+MXFP8 = Options(  # e2m1: both sides declare e4m3
+    bits=1,
+    small=dict.fromkeys((("x", 1), ("gate_up", 1), ("gate_up", 2), ("down", 2)), "a 64th of a sum is less than two products in e4m3 round"),
+)
 OPTIONS = {
     "ch02:grace_coherent_memory": Options(small={("crossing", 0): "a side writes there what it measured, and no answer depends on it"}),
     "ch03:huge_pages": Options(small={("faults", 0): "a side writes there how often it entered the kernel, and no answer depends on it"}),
@@ -161,12 +165,7 @@ OPTIONS = {
         | {(name, 2): "few queries look for one of the tokens that are dropped" for name in ("keys", "values")},
     ),
     "ch19:dynamic_precision_switching": Options(bits=1, small=BYTE_LM),  # e2m1: the optimized side declares e4m3
-    "ch19:mxfp8_moe": Options(  # e2m1: both sides declare e4m3
-        bits=1,
-        small=dict.fromkeys(
-            (("x", 1), ("gate_up", 1), ("gate_up", 2), ("down", 2)), "a 64th of a sum is less than two products in e4m3 round"
-        ),
-    ),
+    **dict.fromkeys(("ch19:mxfp8_moe", "ch19:mxfp8_moe_blackwell"), MXFP8),
     "ch19:nvfp4_training": Options(  # powers of two: both sides declare e2m1
         bits=0,
         small={(name, axis): "a 64th of a sum is less than 4 bits round" for name in ("x", "w", "dy") for axis in (0, 1)} | TRAINED,

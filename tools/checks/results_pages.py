@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from common.python.gate.expectations import Expectation, is_of_several
@@ -92,14 +92,15 @@ def _timings(measured: MeasuredPair) -> Iterator[str]:
         entries = ", ".join(f"{key} = {value}" for key, value in expected.shape.items())
         goal = "" if expected.goal == TIME else f" Goal `{expected.goal}`: {speedup_text(expected.ratio)} as good as the baseline."
         head = f"**{place(model, shape)}**: {entries}; clock `{expected.clock}`, caches {expected.cache}.{goal}"
-        yield "\n\n".join([f"{head}\n\n{_table(measured, expected)}", *_metrics(expected)])
+        yield "\n\n".join([f"{head}\n\n{_table(measured, expected, list(measured.models[model].values()))}", *_metrics(expected)])
     kinds = {is_of_several(model) for model, known in measured.models.items() if known}  # a pair of ranks is none for one GPU
     for model, known in measured.models.items():
         if not known and is_of_several(model) in kinds:
             yield f"**{place(model, 'default')}**: {NOT_MEASURED}."
 
 
-def _table(measured: MeasuredPair, expected: Expectation) -> str:
+def _table(measured: MeasuredPair, expected: Expectation, shapes: Sequence[Expectation]) -> str:
+    """`shapes`: what was measured on the same model, `expected` among it."""
     before = {after: first for first, after in measured.steps}
     has_figures = any(own.figure for own in expected.sides.values())
     body = []
@@ -117,7 +118,7 @@ def _table(measured: MeasuredPair, expected: Expectation) -> str:
                 *([_over_step(expected, before[side], side) if side in before else ""] if before else []),
                 speedup_text(library) if library else "",
                 f"{share_text(own.share)} of `{own.share.key}`" if own.share else NOT_MEASURED,
-                bytes_text(own.peak_memory_bytes) if own.peak_memory_bytes is not None else NOT_MEASURED,
+                _peak(side, expected, shapes),
                 *([figure_interval_text(own.figure, expected.unit) if own.figure else NOT_MEASURED] if has_figures else []),
             ]
         )
@@ -125,6 +126,17 @@ def _table(measured: MeasuredPair, expected: Expectation) -> str:
     if before:
         head.insert(3, OVER_STEP)
     return rows(tuple(head), body)
+
+
+def _peak(side: str, expected: Expectation, shapes: Sequence[Expectation]) -> str:
+    """A side's peak memory. A run keeps one for all shapes that it times: it stands at the first of them."""
+    own = expected.sides[side].peak_memory_bytes
+    if own is None:
+        return NOT_MEASURED
+    of_side = [each for each in shapes if side in each.sides]
+    if len(of_side) == 1 or any(each.sides[side].peak_memory_bytes != own for each in of_side):
+        return bytes_text(own)
+    return f"{bytes_text(own)} (largest shape)" if expected is of_side[0] else ""
 
 
 def _metrics(expected: Expectation) -> Iterator[str]:

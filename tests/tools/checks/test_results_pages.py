@@ -54,12 +54,37 @@ def test_a_timing_has_a_table_with_intervals_shares_and_memory(chapter):
     assert table_of(section, "H200") == {
         "side": ["time", "speedup", "of library", "share of ceiling", "peak memory"],
         "---": ["---"] * 5,
-        "baseline": [interval_text(first.sides["baseline"].time_ns), "", "", "not measured yet", "3.00 MiB"],
-        "optimized": [interval_text(first.sides["optimized"].time_ns), speedup_text(first.speedup), "", "92 % of `dram`", "3.00 MiB"],
+        "baseline": [interval_text(first.sides["baseline"].time_ns), "", "", "not measured yet", "3.00 MiB (largest shape)"],
+        "optimized": [
+            interval_text(first.sides["optimized"].time_ns),
+            speedup_text(first.speedup),
+            "",
+            "92 % of `dram`",
+            "3.00 MiB (largest shape)",
+        ],
     }
     assert "clock `device`, caches hot. Goal `memory`: 1.50x [1.50, 1.50] as good as the baseline.\n" in section
     assert "H200: predicted 3x, measured 2.31x: missed, 1.30 times apart." in section
     assert "Not measured yet" not in section
+
+
+def with_peak(mebibytes):
+    expected = an_expectation(2.0)
+    sides = {side: kept.model_copy(update={"peak_memory_bytes": mebibytes << 20}) for side, kept in expected.sides.items()}
+    return expected.model_copy(update={"sides": sides})
+
+
+@pytest.mark.parametrize(
+    ("peaks", "told"),
+    [((3,), ["3.00 MiB"]), ((3, 3, 3), ["3.00 MiB (largest shape)", "", ""]), ((3, 4), ["3.00 MiB", "4.00 MiB"])],
+    ids=["of one shape", "of one run", "of two runs"],
+)
+def test_a_peak_that_a_run_kept_for_all_its_shapes_stands_at_the_first(chapter, peaks, told):
+    names = ("default", "wide", "odd")[: len(peaks)]
+    keep(chapter, **{name: with_peak(peak) for name, peak in zip(names, peaks, strict=True)})
+    section = section_of(chapter)
+    for side in ("baseline", "optimized"):
+        assert [table_of(section, place("h200", name))[side][4] for name in names] == told
 
 
 def test_figures_of_the_workload_stand_below_the_table_and_the_goal_in_it_alone(chapter):
