@@ -1,4 +1,4 @@
-"""Baseline: NCCL all-to-alls, for which the host waits to learn how much goes where."""
+"""Baseline: NCCL all-to-alls, whose counts the host waits for."""
 # allows: sync
 
 from shared_dispatch import plan, travel

@@ -1,4 +1,4 @@
-"""Baseline: expert after expert in the order of their numbers, as many on each rank."""
+"""Baseline: experts lie in the order of their numbers."""
 # allows: sync
 
 from shared_experts import expert_layer

@@ -1,6 +1,6 @@
 """Optimized: ring attention: attend to a block while the next comes."""
-# predicts: baseline 3.36 ms = heads * dim * chunk * (16 * chunk / 400e12 + 8 / 300e9 + 32 / 3e12) on h100  (two GPUs; rates are guesses)
-# predicts: optimized 3.08 ms = heads * dim * chunk * (16 * chunk / 400e12 + 60 / 3e12) on h100  (the transfer is hidden)
+# predicts: baseline 3.37 ms = heads * dim * chunk * (16 * chunk / 400e12 + 8 / 300e9 + 32 / dram_copy) on h100  (two GPUs; guessed rates)
+# predicts: optimized 3.08 ms = heads * dim * chunk * (16 * chunk / 400e12 + 60 / dram_copy) on h100  (the transfer is hidden)
 # proves: overlap nccl flash >= 0.3
 
 import torch

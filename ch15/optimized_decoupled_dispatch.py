@@ -1,8 +1,8 @@
 """Optimized: kernels write to peers' memory; the host knows no counts."""
 # needs: gpus 2
 # instead: ch15:expert_parallelism
-# predicts: baseline 0.400 ms = 34 * 6e-6 + 40e-6 + 20e-6 + 2 * (2 * tokens * top * hidden / 2 / 300e9 + 30e-6) + 27e-6 on h100
-# predicts: optimized 0.109 ms = 2 * (2 * tokens * top * hidden / 2 / 300e9 + 10e-6) + 40e-6 on h100
+# predicts: baseline 0.400 ms = 34 * 6e-6 + 40e-6 + 20e-6 + 2 * (2 * tokens * top * hidden / 2 / 300e9 + 30e-6) + 27e-6
+# predicts: optimized 0.109 ms = 2 * (2 * tokens * top * hidden / 2 / 300e9 + 10e-6) + 40e-6
 # proves: launches < 0.5 x baseline
 # proves: calls cudaStreamSynchronize == 0
 

@@ -1,6 +1,6 @@
 """Prompts run on SMs of their own and hand their blocks over."""
 # predicts: baseline itl_ms.p95 3.59 = 1e3 * (budget * 1.51e9 / fp32_matmul + 1.7e-3) on h100  (a step with a chunk in it)
-# predicts: optimized itl_ms.p95 2.62 = 1e3 * (3.02e9 / 1.3e12 + 0.3e-3) on h100  (32 SMs read all weights at 1.3 TB/s: assumed)
+# predicts: optimized itl_ms.p95 2.62 = 1e3 * (3.02e9 / 1.3e12 + 0.3e-3)  (32 SMs read all weights at 1.3 TB/s: assumed)
 
 import torch
 

@@ -3,54 +3,11 @@
 # predicts: optimized 4.78 ms = tokens * top * (1.02 * hidden * (6 * ffn / (0.7 * bf16) + 26 / 3e12) + hidden / 150e9) + 0.3e-3 on h100
 # allows: sync
 
-from itertools import chain
-
-import torch
-import torch.distributed as dist
 from shared_experts import expert_layer
+from shared_placement import rearranged
+from torch.distributed import group
 
 
-def copies_of(load, slots, ranks):
-    """How many of `slots` each expert gets, `ranks` at most: each spare slot is for the expert whose copies have most to do."""
-    copies = [1] * len(load)
-    for _ in range(slots - len(load)):
-        few = [expert for expert in range(len(load)) if copies[expert] < ranks]
-        copies[max(few, key=lambda expert: load[expert] / copies[expert])] += 1
-    return copies
-
-
-def placed(load, ranks, local):
-    """The expert of every slot, `local` on each rank: the heaviest copy first, to the least busy rank without a copy of it, or any."""
-    copies = copies_of(load, ranks * local, ranks)
-    pieces = sorted(((load[e] / copies[e], e) for e in range(len(load)) for _ in range(copies[e])), reverse=True)
-    held, busy = [[] for _ in range(ranks)], [0.0] * ranks
-    for weight, expert in pieces:
-        free = [rank for rank in range(ranks) if len(held[rank]) < local]
-        rank = min(free, key=lambda rank: (expert in held[rank], busy[rank]))
-        held[rank].append(expert)
-        busy[rank] += weight
-    return list(chain(*held))
-
-
-def gathered(shard, ranks):
-    shards = [torch.empty_like(shard) for _ in range(ranks)]
-    dist.all_gather(shards, shard)
-    return torch.cat(shards)
-
-
-def prepare(x, chosen, gates, up, down, load, rank, ranks, experts, spare):
-    history = torch.bincount(chosen.flatten(), minlength=experts)  # of another batch than those that are timed
-    dist.all_reduce(history)
-    local = min(experts // ranks + spare, experts)
-    held = torch.tensor(placed(history.tolist(), ranks, local), device=x.device)
-    mine = held[rank * local : (rank + 1) * local]
-    ups, downs = (gathered(weights, ranks)[mine] for weights in (up, down))
-    slots, first = held.sort(stable=True)[1], torch.searchsorted(held.sort()[0], torch.arange(experts, device=x.device))
-    copies = held.bincount(minlength=experts)
-    token = torch.arange(len(x), device=x.device)[:, None]
-
-    def step():
-        slot = slots[first[chosen] + token % copies[chosen]]  # tokens take copies one after another
-        return expert_layer(x, slot, gates, ups, downs, dist.group.WORLD, load)
-
-    return step
+def prepare(x, chosen, gates, up, down, load, experts, spare):
+    slot_of, ups, downs = rearranged(chosen, up, down, experts, spare)
+    return lambda: expert_layer(x, slot_of(chosen), gates, ups, downs, group.WORLD, load)

@@ -15,7 +15,8 @@ def prepare(x, chosen, gates, up, down, shared_up, shared_down, top):
         sent = x[batch.order // top]
         arrived, dispatch = all_to_all(sent, batch.sent, batch.received, group.WORLD, async_op=True)
         shared = swiglu(x, shared_up, shared_down)  # reads x and writes memory of its own: nothing that travels
-        dispatch.wait()  # what follows is behind the transfer; `sent` could be freed, but the step keeps it
+        dispatch.wait()  # what follows is behind the transfer, so it may reuse the memory of `sent`
+        del sent
         answers = run_experts(arrived, batch, up, down)
         returned = travel(answers, batch.received, batch.sent, group.WORLD)
         return shared + combine(returned, gates, batch)

@@ -45,4 +45,5 @@ WORKLOAD = Workload(
     atol=0.015,
     clock="launch",
     constants=("scale",),
+    ladder=("padded",),
 )

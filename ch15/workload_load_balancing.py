@@ -51,5 +51,6 @@ WORKLOAD = Workload(
     atol=0.03,
     constants=("up", "down"),
     in_place=("load",),
+    ladder=("placement",),
     metrics=metrics,
 )

@@ -6,6 +6,7 @@ from shared_gpt_oss_layers import clamped_swiglu, config_of
 from torch.nn.functional import grouped_mm
 
 from common.block_formats import mxfp4_restored
+from common.graph import captured
 
 
 def prepare(x, weights, packed, chosen, keys, values, layers, hidden, heads, experts):
@@ -22,4 +23,6 @@ def prepare(x, weights, packed, chosen, keys, values, layers, hidden, heads, exp
         back[order] = answers
         return torch.bmm(shares[:, None], back.view(*chosen.shape, -1)).squeeze(1)
 
-    return decoder(config_of(layers, hidden, heads, experts), x, weights, chosen, keys, values, mixture)
+    replay = captured(decoder(config_of(layers, hidden, heads, experts), x, weights, chosen, keys, values, mixture))
+    yield replay
+    replay.close()

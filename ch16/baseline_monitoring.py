@@ -4,6 +4,8 @@
 from shared_monitored import Loop
 from shared_scraped import Figures
 
+from common.serving.metrics import now
+
 
 def prepare(weights, config, slots, prompt, longest, arrivals, emit, report, device):
     loop = Loop(weights, config, slots, prompt + longest, device)
@@ -12,7 +14,8 @@ def prepare(weights, config, slots, prompt, longest, arrivals, emit, report, dev
         figures = Figures(device)
 
         def stepped(phase, running, done, surprisal):
-            figures.observe(phase, running, done, surprisal.tolist())  # the host waits for the device
+            queued = now()
+            figures.observe(phase, running, done, queued, surprisal.tolist())  # the host waits for the device
 
         loop.serve(arrivals, emit, figures.latencies.arrived, stepped)
         figures.tell(report)

@@ -8,6 +8,8 @@ import torch
 from shared_monitored import Loop
 from shared_scraped import Figures
 
+from common.serving.metrics import now
+
 
 def prepare(weights, config, slots, prompt, longest, arrivals, emit, report, device):
     loop = Loop(weights, config, slots, prompt + longest, device)
@@ -21,11 +23,12 @@ def prepare(weights, config, slots, prompt, longest, arrivals, emit, report, dev
                 figures.observe(*of_whom, surprisal.tolist())  # already of the host
 
         def stepped(phase, running, done, surprisal):
+            queued = now()
             copied = surprisal.to("cpu", non_blocking=True)  # into pinned memory, behind the step
             event = torch.cuda.Event() if device.type == "cuda" else None
             if event is not None:
                 event.record()
-            pending.append((event, (phase, running, done), copied))
+            pending.append((event, (phase, running, done, queued), copied))
             settle()
 
         loop.serve(arrivals, emit, figures.latencies.arrived, stepped)

@@ -11,9 +11,9 @@ class Figures:
         self.latencies, self._sensor = Latencies(), Sensor(device)
         self._surprisal = Labelled("llm_token_surprisal_nats", "How unlikely the model found its token.", "phase")
 
-    def observe(self, phase, requests, done, surprisal):
-        """Count a step's tokens; `surprisal` are numbers of the host."""
-        self.latencies.stepped(requests, done)
+    def observe(self, phase, requests, done, queued, surprisal):
+        """Count the tokens of a step that was queued at that time; `surprisal` are numbers of the host."""
+        self.latencies.stepped(requests, done, queued)
         histogram = self._surprisal.of(phase)
         for value in surprisal:
             histogram.observe(value)
@@ -25,5 +25,5 @@ class Figures:
     def tell(self, report):
         """Report a few of a trace's figures."""
         report("page_lines", Metric(len(self.page().splitlines()), "lines of a scrape", "higher"))
-        report("gap_p99", Metric(1e3 * self.latencies.gap.quantile(0.99), "ms, as the loop sees it", "lower"))
+        report("gap_p99", Metric(1e3 * self.latencies.gap.quantile(0.99), "ms, from queued step to queued step", "lower"))
         report("surprisal_p95", Metric(self._surprisal.of("decode").quantile(0.95), "nats", "lower"))

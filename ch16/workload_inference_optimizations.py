@@ -8,7 +8,7 @@ import torch
 from shared_llama import decode, turn_at, weights_of
 from torch.nn.functional import linear
 
-from common import Spec, Workload
+from common import Precision, Spec, Workload
 
 BF16 = torch.bfloat16
 
@@ -45,8 +45,12 @@ WORKLOAD = Workload(
         {"layers": 2, "hidden": 256, "heads": 8, "inner": 256, "sequences": 16, "context": 5},
     ),
     work=work,
-    rtol=0.02,  # e4m3 moves a product by some 4 % of its size, and 8 layers keep adding to the residual stream
-    atol=0.2,
+    rtol=0.02,
+    # Beyond rtol, bf16 was off by 0.015 in 60 draws of the checked shapes on a CPU, by 0.022 in 2 of the timed one. Twice that, rounded up.
+    atol=0.05,
+    # e4m3 moves a product by some 4 % of its size, and 8 layers keep adding to the residual stream.
+    changes=Precision(rtol=0.02, atol=0.2),
+    changed_by=("fp8", "optimized"),
     ladder=("compiled", "fp8"),
     clock="launch",
 )

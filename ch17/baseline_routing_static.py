@@ -1,4 +1,4 @@
-"""Baseline: prompts of up to 256 tokens go to one engine and longer ones to the other, whatever waits there."""
+"""Baseline: prompts over 256 tokens go to the second engine."""
 # allows: processes
 
 from shared_router import routed

@@ -1,6 +1,6 @@
 """Requests that would wait too long are refused on arrival."""
-# predicts: baseline goodput 0.54 = (16 + 0.100 / (1 / 118 - 1 / 177)) / requests on h100  (a wait grows by 2.8 ms per request)
-# predicts: optimized goodput 0.83 = (118 * requests / 177 + 0.100 * 118 + 4) / requests on h100  (all that the engine can answer)
+# predicts: baseline goodput 0.54 = (16 + 0.100 / (1 / 118 - 1 / 177)) / requests  (a wait grows by 2.8 ms per request)
+# predicts: optimized goodput 0.83 = (118 * requests / 177 + 0.100 * 118 + 4) / requests  (all that the engine can answer)
 
 import torch
 

@@ -1,6 +1,6 @@
 """One engine prefills; another fetches the blocks and decodes."""
 # predicts: baseline itl_ms.p95 9.25 = 1e3 * (budget * 1.51e9 / fp32_matmul + 1.7e-3) on h100  (a step with a full chunk in it)
-# predicts: optimized itl_ms.p95 5.7 = 1e3 * (1.7e-3 + 2 * 2e-3) on h100  (a decode step, and two time slices of the other: 2 ms assumed)
+# predicts: optimized itl_ms.p95 5.7 = 1e3 * (1.7e-3 + 2 * 2e-3)  (a decode step, and two time slices of the other: 2 ms assumed)
 # allows: processes
 
 from common.serving.engines import Size, started

@@ -1,11 +1,11 @@
 """Requests leave a busy home engine, by cost with hysteresis."""
-# guess: 1.5x, since the second engine has 94 % of the prefill work and the first idles
+# guess: 1.84x, as fleet_simulation.py has it for two engines on one GPU
 # allows: processes
 
 from shared_router import routed
 
 LONG = 256  # tokens: the home engine of longer prompts is the second
-DECODE = 64  # a guess of what a running answer costs until it ends, in tokens of a prompt; byte_lm_h200's times say 288
+DECODE = 256  # what a running answer costs, in tokens of a prompt: dynamic_routing's, derived there
 
 
 def cost(load):

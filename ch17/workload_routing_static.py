@@ -2,6 +2,7 @@
 
 The engines share one GPU, or a CPU. At the timed shape the model is byte_lm, grown to 755 million weights.
 """
+# predicts: in_turn ttft_ms.p95 = 0.54 x baseline  (as the optimized side, by simulation)
 
 from shared_byte_server import ATOL, grown_inputs, traffic_of, trained_logits
 
@@ -22,5 +23,6 @@ WORKLOAD = Workload(
     cpu_at={"requests": 16, "prompt": 320, "longest": 24, "slots": 2, "width": 1, "arrival_poisson": 0.9},
     check_at=({"requests": 6, "prompt": 300, "longest": 8, **SMALL}, {"requests": 5, "prompt": 280, "longest": 5, **SMALL}),
     constants=("weights",),
+    ladder=("in_turn",),
     goal="ttft_ms.p95",
 )

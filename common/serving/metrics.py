@@ -87,6 +87,11 @@ class Labelled:
             yield from histogram.samples()
 
 
+def now() -> float:
+    """Seconds, of the clock of `Latencies`."""
+    return time.perf_counter()
+
+
 class Latencies:
     """Time to first token, and from token to token, as the serving loop sees them."""
 
@@ -97,17 +102,16 @@ class Latencies:
 
     def arrived(self, requests: Sequence[Served]) -> None:
         """`requests` came just now."""
-        now = time.perf_counter()
+        at = now()
         for request in requests:
-            self._last[request.id] = (now, self.first)
+            self._last[request.id] = (at, self.first)
 
-    def stepped(self, requests: Sequence[Served], done: Collection[int]) -> None:
-        """Each of `requests` has one more token just now; those whose ids are in `done` are complete."""
-        now = time.perf_counter()
+    def stepped(self, requests: Sequence[Served], done: Collection[int], at: float) -> None:
+        """Each of `requests` had one more token `at` a time of `now`; those whose ids are in `done` are complete."""
         for request in requests:
             before, histogram = self._last[request.id]
-            histogram.observe(now - before)
-            self._last[request.id] = (now, self.gap)
+            histogram.observe(at - before)
+            self._last[request.id] = (at, self.gap)
         for request_id in done:
             del self._last[request_id]
 

@@ -5,7 +5,7 @@ import pytest
 from common.python.child.sides.loader import import_file
 from common.python.project import PROJECT_ROOT
 
-side = import_file(PROJECT_ROOT / "ch15/optimized_load_balancing.py")
+side = import_file(PROJECT_ROOT / "ch15/shared_placement.py")
 
 
 def busiest(load, held, ranks):

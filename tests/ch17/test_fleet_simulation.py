@@ -62,9 +62,9 @@ assert static()._choose is baseline_routing_static.choose and type(by_cost()._ch
 loads = [Load() for _ in range(4)]
 route = static()
 assert [route(256, loads), route(256, loads), route(257, loads), route(257, loads), route(1, loads)] == [0, 1, 2, 3, 0]
-loads[2:] = [Load(1, 449, 0), Load(0, 0, 0)]  # a mean of 256.5 tokens of work
+loads[2:] = [Load(1, 257, 0), Load(0, 0, 0)]  # a mean of 256.5 tokens of work
 assert by_cost()(300, loads) == 0
-loads[2] = Load(1, 447, 0)
+loads[2] = Load(1, 255, 0)
 assert by_cost()(300, loads) == 2
 full = [Load(10, 10, 0), Load(9, 9000, 0)]
 assert least()(100, full) == 1  # queue_max is dynamo_config.yaml's

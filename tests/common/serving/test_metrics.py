@@ -40,8 +40,8 @@ def test_the_page_counts_first_tokens_and_gaps():
     latencies = metrics.Latencies()
     requests = [Request(i, [1], 4) for i in range(3)]
     latencies.arrived(requests)
-    latencies.stepped(requests, {0})
-    latencies.stepped(requests[1:], {1, 2})
+    latencies.stepped(requests, {0}, metrics.now())
+    latencies.stepped(requests[1:], {1, 2}, metrics.now())
     page = latencies.page({"gpu_power_watts": 512.5}).splitlines()
     assert "llm_time_to_first_token_seconds_count 3" in page
     assert "llm_inter_token_latency_seconds_count 2" in page
@@ -65,7 +65,7 @@ def test_prometheus_reads_the_page():
     parser = pytest.importorskip("prometheus_client.parser")
     latencies, surprisal = metrics.Latencies(), metrics.Labelled("surprisal", "A test.", "phase")
     latencies.arrived([Request(0, [1], 4)])
-    latencies.stepped([Request(0, [1], 4)], set())
+    latencies.stepped([Request(0, [1], 4)], set(), metrics.now())
     surprisal.of("decode").observe(1.0)
     families = {
         family.name: family for family in parser.text_string_to_metric_families(latencies.page({"gpu_power_watts": 1.0}, surprisal))
