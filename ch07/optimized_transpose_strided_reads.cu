@@ -11,7 +11,7 @@ __global__ void transpose(const float* __restrict__ x, float* __restrict__ y, in
 #pragma unroll
     for (int pass = 0; pass < TILE; pass += ROWS) {
         int c = blockIdx.x * TILE + threadIdx.y + pass;
-        // One load request of a warp touches 32 sectors of x, each in another row; the block's other loads find them in the L1.
+        // One load request of a warp touches 32 sectors of x, each in another row; 28 of a block's 32 columns find them in the L1.
         if (r < rows && c < cols) y[size_t(c) * rows + r] = x[size_t(r) * cols + c];
     }
 }

@@ -1,5 +1,5 @@
 """Library: one torch.bmm per layer, all padded to the largest expert."""
-# predicts: library 0.441 ms = 4 * layers * 2 * 1.25 * tokens * width**2 / fp32_matmul + (layers + 3) * 3e-6  (a quarter is padding)
+# predicts: library 0.441 ms = 4 * layers * 2 * 1.25 * tokens * width**2 / fp32_matmul + (layers + 3) * 3e-6  (padding)
 
 import torch
 

@@ -31,9 +31,15 @@ _POWERS = (*(2.0 ** (byte - E8M0_BIAS) for byte in range(_E8M0_NAN)), math.nan)
 
 
 @functools.cache
-def _table(values: Sequence[float], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """`values` on `device`, copied once: a CUDA graph that is being recorded cannot copy from the host."""
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+def _copied(values: Sequence[float], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     return torch.tensor(values, dtype=dtype, device=device)
+
+
+def _table(values: Sequence[float], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """`values` on `device`, copied once: a CUDA graph that is being recorded cannot copy from the host, and compiled code need not."""
+    table: torch.Tensor = _copied(values, dtype, device)
+    return table
 
 
 def _blocks(x: torch.Tensor, size: int) -> torch.Tensor:

@@ -52,7 +52,10 @@ def gpu_clock(steps: Mapping[Candidate, Callable[[], Any]]) -> Callable[[Candida
     A call replays a CUDA graph, which the host launches at once. Otherwise a step of two short kernels would be timed by how long the
     host takes to launch the second. The L2 is filled by reading: what a write left there would first have to go back to memory.
     """
-    graphs = {}
+    import triton  # an optional package, which whoever only reads `fastest` may lack
+
+    triton.runtime.driver.active.get_device_interface()  # says where no GPU runs
+    graphs: dict[Candidate, torch.cuda.CUDAGraph] = {}
     for candidate, step in steps.items():
         step()  # compiles, which a graph may not
         graphs[candidate] = torch.cuda.CUDAGraph()

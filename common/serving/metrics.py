@@ -93,11 +93,11 @@ def now() -> float:
 
 
 class Latencies:
-    """Time to first token, and from token to token, as the serving loop sees them."""
+    """Time to first token, and from token to token, as the serving loop queues their steps: it does not wait for the GPU."""
 
     def __init__(self) -> None:
-        self.first = Histogram("llm_time_to_first_token_seconds", "From arrival to the first token.")
-        self.gap = Histogram("llm_inter_token_latency_seconds", "From one token of a request to its next.")
+        self.first = Histogram("llm_time_to_first_token_seconds", "From arrival until the step of the first token was queued.")
+        self.gap = Histogram("llm_inter_token_latency_seconds", "From the queued step of a request's token to that of its next.")
         self._last: dict[int, tuple[float, Histogram]] = {}
 
     def arrived(self, requests: Sequence[Served]) -> None:

@@ -22,10 +22,10 @@ def outputs(ranks, micro, tokens, width, layers, loss_scale):
 
 
 def work(ranks, micro, tokens, width, layers, loss_scale):
-    """Per token and layer 48 width^2 flops, but no gradient of x, 8 in the first; weights cross in BF16, gradients at least in e4m3."""
+    """Per token and layer 48 width^2 flops, but no gradient of x, 8 in the first; gradients cross at least in e4m3."""
     return {
         "bf16": 8 * width * width * micro * tokens * (6 * layers - 1),
-        "peer": 24 * width * width * layers * (ranks - 1) / ranks,
+        "peer": 8 * width * width * layers * (ranks - 1) / ranks,
     }
 
 

@@ -46,20 +46,29 @@ A hollow dot was a guess. A dot in the upper right corner lies beyond the axes."
 
 @dataclass(frozen=True)
 class Dot:
-    """A timing with its target and the page that explains it."""
+    """A timing with its target, the page that explains it, and the section there: a variant may be told of in its pair's."""
 
     target: str
     page: Path
+    section: str
     headline: Headline
 
 
 def dots(pairs: Iterable[MeasuredPair]) -> list[Dot]:
     """Every timing whose ratio was predicted."""
     return [
-        Dot(measured.pair.target, measured.pair.workload.parent / README, headline)
+        Dot(measured.pair.target, page, _section(measured, page), headline)
         for measured in pairs
+        for page in [measured.pair.workload.parent / README]
         for headline in headlines(measured)
     ]
+
+
+def _section(measured: MeasuredPair, page: Path) -> str:
+    """The heading of a pair, or of the pair whose variant it is; nothing where the page has neither."""
+    names = (measured.pair.target.partition(":")[2], measured.pair.workload.stem.removeprefix("workload_"))
+    headings = page.read_text().splitlines() if page.exists() else []
+    return next((name for name in names if f"## {name}" in headings), "")
 
 
 def prediction_page(found: Sequence[Dot], root: Path) -> str:
@@ -84,7 +93,7 @@ def _cells(dot: Dot, root: Path) -> list[str]:
     link = os.path.relpath(dot.page, root / PAGE.parent)
     own = dot.headline
     predicted = f"{'guess ' if own.is_guess else ''}{ratio_text(own.predicted)}"
-    name = f"[{dot.target}]({link}#{dot.target.partition(':')[2]})"
+    name = f"[{dot.target}]({link}{'#' * bool(dot.section)}{dot.section})"
     return [name, place(own.model, own.shape), predicted, ratio_text(own.measured), significant(own.factor)]
 
 

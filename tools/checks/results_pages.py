@@ -133,10 +133,10 @@ def _peak(side: str, expected: Expectation, shapes: Sequence[Expectation]) -> st
     own = expected.sides[side].peak_memory_bytes
     if own is None:
         return NOT_MEASURED
-    of_side = [each for each in shapes if side in each.sides]
-    if len(of_side) == 1 or any(each.sides[side].peak_memory_bytes != own for each in of_side):
+    same = [each for each in shapes if side in each.sides and each.sides[side].peak_memory_bytes == own]
+    if len(same) == 1:
         return bytes_text(own)
-    return f"{bytes_text(own)} (largest shape)" if expected is of_side[0] else ""
+    return f"{bytes_text(own)} (largest shape)" if expected is same[0] else ""
 
 
 def _metrics(expected: Expectation) -> Iterator[str]:

@@ -50,6 +50,8 @@ class Seen:
             return True
         if measure.kind == "counter":
             return self.counters is not None
+        if measure.kind in COUNTED and not measure.kernel:  # of all that a step launches
+            return not self.hidden
         return bool({"calls": self.calls, "overlap": self.spans}.get(measure.kind, self.launches) or not self.hidden)
 
     @cached_property

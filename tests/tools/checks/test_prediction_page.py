@@ -12,7 +12,7 @@ ROOT = Path("/root-of-the-tree")
 
 
 def a_dot(predicted, measured, *, target="ch01:pair", model="h100", is_guess=False):
-    return Dot(target, ROOT / "ch01" / "README.md", Headline(model, "default", predicted, measured, is_guess))
+    return Dot(target, ROOT / "ch01" / "README.md", target.partition(":")[2], Headline(model, "default", predicted, measured, is_guess))
 
 
 def circles(svg):

@@ -266,6 +266,15 @@ def test_a_lower_bound_can_refute_and_cannot_confirm():
     assert state("registers in gemm <= 64", partly, proves=False) == "proven"
 
 
+@pytest.mark.parametrize(("launches", "expected"), [(2, "proven"), (3, "failed")])
+def test_a_run_outweighs_what_is_known_in_part_of_another_architecture(launches, expected):
+    """A Triton side that also calls PyTorch ran here, and was compiled ahead for another GPU, where PyTorch's launches are unknown."""
+    seen = Seen((a_kernel(),), tuple(a_launch(call=call) for call in range(launches)))
+    ahead = Seen((a_kernel(),), (a_launch(),), hidden="step also calls aten.zero_", no_code="step also calls aten.zero_")
+    claim = parse_claim("launches <= 2", separates=False)
+    assert prove(claim, "optimized", {"baseline": {}, "optimized": {"90a": seen, "100a": ahead}}).state == expected
+
+
 def test_without_a_gpu_launches_are_unchecked_unless_the_library_has_no_such_kernel():
     assert verdict("launches == 1", built(a_kernel()), proves=False) == ("unchecked", NOT_RUN)
     assert state("kernel gemm", built(a_kernel()), proves=False) == "unchecked"
