@@ -1,6 +1,6 @@
 """Optimized: copies of hot experts, spread until ranks are even."""
 # predicts: baseline 5.98 ms = tokens * top * (1.34 * hidden * (6 * ffn / (0.7 * bf16) + 26 / 3e12) + hidden / 150e9) + 0.3e-3 on h100
-# predicts: optimized 4.78 ms = tokens * top * (1.00 * hidden * (6 * ffn / (0.7 * bf16) + 26 / 3e12) + hidden / 150e9) + 0.3e-3 on h100
+# predicts: optimized 4.72 ms = tokens * top * (1.00 * hidden * (6 * ffn / (0.7 * bf16) + 26 / 3e12) + hidden / 150e9) + 0.3e-3 on h100
 # allows: sync
 
 from shared_experts import expert_layer
