@@ -7,6 +7,7 @@ import pytest
 from tests.support.teeth import ROOT
 from tools.checks.measured_pairs import README, pairs_by_folder
 from tools.checks.predicted_ratios import terms_at
+from tools.checks.prediction_page import section_heading
 
 REASON = re.compile(r"\*\*If it missed\.\*\*(.*?)(?=\n\*\*|\n#|\Z)", re.DOTALL)
 DENIED = re.compile(r"\s*(?:It did not|Unknown)\b")
@@ -23,7 +24,7 @@ def misses():
         for measured in pairs:
             terms = [term for _, shape, expected in measured.timings() for term in terms_at(measured, shape, expected)]
             if missed := [f"{term.subject} {term.shape}" for term in terms if term.missed]:
-                yield folder / README, measured.pair.name, missed
+                yield folder / README, section_heading(measured, folder / README), missed
 
 
 MISSES = list(misses())

@@ -57,14 +57,14 @@ class Dot:
 def dots(pairs: Iterable[MeasuredPair]) -> list[Dot]:
     """Every timing whose ratio was predicted."""
     return [
-        Dot(measured.pair.target, page, _section(measured, page), headline)
+        Dot(measured.pair.target, page, section_heading(measured, page), headline)
         for measured in pairs
         for page in [measured.pair.workload.parent / README]
         for headline in headlines(measured)
     ]
 
 
-def _section(measured: MeasuredPair, page: Path) -> str:
+def section_heading(measured: MeasuredPair, page: Path) -> str:
     """The heading of a pair, or of the pair whose variant it is; nothing where the page has neither."""
     names = (measured.pair.target.partition(":")[2], measured.pair.workload.stem.removeprefix("workload_"))
     headings = page.read_text().splitlines() if page.exists() else []
