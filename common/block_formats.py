@@ -138,9 +138,11 @@ def mxfp8(x: torch.Tensor, up: bool = False) -> tuple[torch.Tensor, torch.Tensor
     blocks = _blocks(x.float(), MX_BLOCK)
     most = blocks.abs().amax(-1)
     scales = e8m0_scales(most, 8)
+    unit = e8m0_values(scales)
     if up:
-        scales = scales + (most > E4M3_MOST * e8m0_values(scales)).to(torch.uint8)
-    scaled = (blocks / e8m0_values(scales)[..., None]).clamp(-E4M3_MOST, E4M3_MOST)
+        saturates = most > E4M3_MOST * unit
+        scales, unit = scales + saturates.to(torch.uint8), torch.where(saturates, 2 * unit, unit)
+    scaled = (blocks / unit[..., None]).clamp(-E4M3_MOST, E4M3_MOST)
     return scaled.to(torch.float8_e4m3fn).flatten(-2), scales
 
 
