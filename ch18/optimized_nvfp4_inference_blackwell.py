@@ -1,5 +1,5 @@
 """Blackwell's tensor cores multiply NVFP4 as it is stored."""
-# needs: tcgen05, tma
+# needs: tcgen05
 # instead: ch18:nvfp4_inference
 # guess: 1.3x, 8 TB/s and 2 us a kernel: 352 MB and 6 kernels take 56 us, 99 MB and some 16, of which 10 quantize the token twice, 44 us
 # proves: tcgen05_mma_nvfp4

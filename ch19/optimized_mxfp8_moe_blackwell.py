@@ -1,7 +1,7 @@
 """Blackwell's tensor cores multiply MXFP8 with its scales."""
-# needs: tcgen05, tma
+# needs: tcgen05
 # instead: ch19:mxfp8_moe
-# guess: 1.8x, BF16 at 2.25 PFLOP/s and 8 TB/s: 366 us of products and 42 of silu; half of 366, and 25 and 21 to quantize
+# guess: 1.4x, at 8 TB/s and 80 % of 2.25 PFLOP/s BF16 takes 25 and 458 us; here 60 % of twice that rate, and 46 us to quantize
 # proves: kernel mxfp8_grouped
 # has: tcgen05_mma_block_scaled
 
@@ -14,12 +14,12 @@ from torch.nn.functional import silu
 
 from common.block_formats import mxfp8
 
-ROWS, COLS, DEPTH = 128, 128, 128  # of a tile
+ROWS, COLS, DEPTH = 128, 256, 128  # of a tile; with its scales it fills tensor memory
 
 
 @triton.jit
-def mxfp8_grouped(x, x_scales, w, w_scales, ends, y, cols, k, ROWS: tl.constexpr, COLS: tl.constexpr, DEPTH: tl.constexpr):
-    """y = x w[expert]^T for the rows of expert program_id(0): e4m3 [rows, k] and [experts, cols, k], E8M0 for each 32 along k."""
+def mxfp8_grouped(x, x_scales, w, w_scales, ends, y, cols, k, blocks, ROWS: tl.constexpr, COLS: tl.constexpr, DEPTH: tl.constexpr):
+    """y = x w[expert]^T for the rows of expert program_id(0): e4m3 [rows, k] and [experts, cols, k], E8M0 for `blocks` of 32."""
     expert = tl.program_id(0)
     start = tl.load(ends + tl.maximum(expert - 1, 0)) * (expert > 0)
     row = start + tl.program_id(1) * ROWS + tl.arange(0, ROWS)
@@ -32,9 +32,9 @@ def mxfp8_grouped(x, x_scales, w, w_scales, ends, y, cols, k, ROWS: tl.constexpr
         for at in range(0, k, DEPTH):
             inner, block = at + tl.arange(0, DEPTH)[None, :], at // 32 + tl.arange(0, DEPTH // 32)[None, :]
             left = tl.load(x + row.to(tl.int64)[:, None] * k + inner, mask=some & (inner < k), other=0.0)
-            left_scale = tl.load(x_scales + row.to(tl.int64)[:, None] * (k // 32) + block, mask=some & (block < k // 32), other=0)
+            left_scale = tl.load(x_scales + row.to(tl.int64)[:, None] * blocks + block, mask=some & (block < blocks), other=0)
             right = tl.load(w + w_row[:, None] * k + inner, mask=known & (inner < k), other=0.0)
-            right_scale = tl.load(w_scales + w_row[:, None] * (k // 32) + block, mask=known & (block < k // 32), other=0)
+            right_scale = tl.load(w_scales + w_row[:, None] * blocks + block, mask=known & (block < blocks), other=0)
             sums = tl.dot_scaled(left, left_scale, "e4m3", right.T, right_scale, "e4m3", sums)
         tl.store(y + row.to(tl.int64)[:, None] * cols + col[None, :], sums.to(y.dtype.element_ty), mask=some & (col < cols)[None, :])
 
@@ -44,7 +44,7 @@ def product(x, held, ends):
     (values, scales), (count, cols, k) = x, held[0].shape
     y = values.new_empty(len(values), cols, dtype=torch.bfloat16)
     grid = (count, triton.cdiv(len(values), ROWS), triton.cdiv(cols, COLS))  # an expert may have all rows; tiles beyond its end stop
-    mxfp8_grouped[grid](values, scales, *held, ends, y, cols, k, ROWS=ROWS, COLS=COLS, DEPTH=DEPTH, num_warps=8)
+    mxfp8_grouped[grid](values, scales, *held, ends, y, cols, k, k // 32, ROWS=ROWS, COLS=COLS, DEPTH=DEPTH, num_warps=8, num_stages=4)
     return y
 
 

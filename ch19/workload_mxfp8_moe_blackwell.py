@@ -1,4 +1,4 @@
-"""The work of workload_mxfp8_moe.py, where not the error counts but the time: of products in BF16, and in MXFP8."""
+"""The experts of workload_mxfp8_moe.py, whose time counts here: products in BF16 against products in MXFP8."""
 
 import dataclasses
 
@@ -8,7 +8,6 @@ WORKLOAD = dataclasses.replace(
     OF_ROUNDING,
     work=lambda rows, experts, hidden, inner, spike: {"fp8": 6 * rows * hidden * inner},
     rtol=2.0**-6,
-    atol=0.03,  # BF16's inner values: off by 0.003 times the answers on a CPU
-    changes=OF_ROUNDING.changes,  # as scales that are rounded up need it
+    atol=0.03,  # rounding to BF16 between the products has a deviation of 0.002; `changes` is that of rounding to MXFP8, scales up
     goal="time",
 )

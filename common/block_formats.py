@@ -6,10 +6,8 @@ which means 2**(b - 127); 255 is NaN. Values are rounded to nearest, ties to eve
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -30,14 +28,22 @@ _OF_CODES = (*E2M1, *(-value for value in E2M1))
 _POWERS = (*(2.0 ** (byte - E8M0_BIAS) for byte in range(_E8M0_NAN)), math.nan)
 
 
-@functools.cache
+_tables: dict[tuple[tuple[float, ...], torch.dtype, torch.device], torch.Tensor] = {}
+
+
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-def _copied(values: Sequence[float], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    return torch.tensor(values, dtype=dtype, device=device)
+def _copied(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    key = (values, dtype, device)
+    if key not in _tables:  # not by functools.cache, which torch.compile warns of
+        _tables[key] = torch.tensor(values, dtype=dtype, device=device)
+    return _tables[key]
 
 
-def _table(values: Sequence[float], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """`values` on `device`, copied once: a CUDA graph that is being recorded cannot copy from the host, and compiled code need not."""
+def _table(values: tuple[float, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """`values` on `device`, copied once: a CUDA graph that is being recorded cannot copy from the host, and compiled code need not.
+
+    A function that torch.compile compiles as a whole may ask for one table, no more.
+    """
     table: torch.Tensor = _copied(values, dtype, device)
     return table
 

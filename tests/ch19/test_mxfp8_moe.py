@@ -39,7 +39,7 @@ from triton.compiler import ASTSource, compile
 from optimized_mxfp8_moe_blackwell import COLS, DEPTH, ROWS, mxfp8_grouped
 
 pointers = {"x": "*fp8e4nv", "x_scales": "*u8", "w": "*fp8e4nv", "w_scales": "*u8", "ends": "*i32", "y": "*bf16"}
-signature = pointers | {"cols": "i32", "k": "i32"} | dict.fromkeys(("ROWS", "COLS", "DEPTH"), "constexpr")
+signature = pointers | {"cols": "i32", "k": "i32", "blocks": "i32"} | dict.fromkeys(("ROWS", "COLS", "DEPTH"), "constexpr")
 source = ASTSource(mxfp8_grouped, signature, constexprs={"ROWS": ROWS, "COLS": COLS, "DEPTH": DEPTH})
 print(compile(source, target=GPUTarget("cuda", 100, 32), options={"num_warps": 8}).asm["ptx"])
 """

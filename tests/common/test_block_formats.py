@@ -108,3 +108,16 @@ def test_mxfp4_restores_codes_times_powers_of_two():
     restored = formats.mxfp4_restored(both, torch.tensor([[130]], dtype=torch.uint8), torch.bfloat16)
     assert restored.dtype == torch.bfloat16
     assert torch.equal(restored[0, ::2].float(), formats.e2m1_values(CODES) * 8)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning")
+@pytest.mark.parametrize("up", [False, True])
+def test_compiled_mxfp8_has_the_same_values(up):
+    x = torch.randn(64, 256, generator=torch.Generator().manual_seed(5)) * torch.logspace(-30, 30, 64)[:, None]
+    x[3] = 0
+    x[5, 7] = math.inf
+    values, scales = formats.mxfp8(x, up)
+    found = torch.compile(formats.mxfp8, fullgraph=True, dynamic=False)(x, up)
+    torch.testing.assert_close(found[0].float(), values.float(), rtol=0, atol=0, equal_nan=True)  # a NaN has either sign
+    assert torch.equal(found[1], scales)
