@@ -1,5 +1,5 @@
 """The engine with the least work ahead takes the request."""
-# guess: 1.02x, as fleet_simulation.py has it for four engines on one GPU: less than one request waits in the mean
+# guess: 1.01x, as fleet_simulation.py has it for four engines on one GPU: less than one request waits in the mean
 # allows: processes
 
 from pathlib import Path

@@ -1,11 +1,11 @@
 """Requests leave a busy home engine, by cost with hysteresis."""
-# guess: 1.84x, as fleet_simulation.py has it for two engines on one GPU
+# guess: 1.71x, as fleet_simulation.py has it for two engines on one GPU
 # allows: processes
 
 from shared_router import routed
 
 LONG = 256  # tokens: the home engine of longer prompts is the second
-DECODE = 256  # what a running answer costs, in tokens of a prompt: dynamic_routing's, derived there
+DECODE = 128  # a running answer's cost in tokens of a prompt: half of what dynamic_routing derives for answers twice as long
 
 
 def cost(load):

@@ -47,7 +47,7 @@ def _best(samples: dict[Candidate, list[float]]) -> Candidate:
 
 
 def gpu_clock(steps: Mapping[Candidate, Callable[[], Any]]) -> Callable[[Candidate], float]:
-    """A function of a candidate: how many milliseconds a call of its step takes the GPU, a mean of CALLS, each with a cold L2.
+    """A function of a candidate: how many milliseconds a call of its step takes the GPU, the median of CALLS, each with a cold L2.
 
     A call replays a CUDA graph, which the host launches at once. Otherwise a step of two short kernels would be timed by how long the
     host takes to launch the second. The L2 is filled by reading: what a write left there would first have to go back to memory.
@@ -61,6 +61,7 @@ def gpu_clock(steps: Mapping[Candidate, Callable[[], Any]]) -> Callable[[Candida
         graphs[candidate] = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graphs[candidate]):
             step()
+        graphs[candidate].replay()  # a first one also brings the graph to the GPU
     other = torch.zeros(torch.cuda.get_device_properties().L2_cache_size, device="cuda")  # four times the L2
 
     def milliseconds(candidate: Candidate) -> float:
@@ -71,6 +72,6 @@ def gpu_clock(steps: Mapping[Candidate, Callable[[], Any]]) -> Callable[[Candida
             graphs[candidate].replay()
             end.record()
         torch.cuda.synchronize()
-        return statistics.fmean(start.elapsed_time(end) for start, end in times)
+        return statistics.median(start.elapsed_time(end) for start, end in times)
 
     return milliseconds

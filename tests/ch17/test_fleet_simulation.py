@@ -42,7 +42,7 @@ def test_shapes_are_the_pairs_and_their_engines_also_share_one_gpu(tmp_path):
     done = run("--gpus", "2", "--traces", "1", "--shapes", "--json", file)
     assert done.returncode == 0, done.stderr
     facts = json.loads(file.read_text())
-    assert facts["shapes"]["dynamic_routing"] == {"prompt": 512, "answer": 64, "slots": 2, "requests": 12}
+    assert facts["shapes"]["dynamic_routing"] == {"prompt": 512, "answer": 64, "slots": 2, "requests": 8}
     assert [(row["pair"], row["engines"], row["gpus"]) for row in facts["rows"]] == [
         (pair, 2, gpus) for pair in ("routing_static", "dynamic_routing") for gpus in (2, 1)
     ]
@@ -62,9 +62,9 @@ assert static()._choose is baseline_routing_static.choose and type(by_cost()._ch
 loads = [Load() for _ in range(4)]
 route = static()
 assert [route(256, loads), route(256, loads), route(257, loads), route(257, loads), route(1, loads)] == [0, 1, 2, 3, 0]
-loads[2:] = [Load(1, 257, 0), Load(0, 0, 0)]  # a mean of 256.5 tokens of work
+loads[2:] = [Load(1, 385, 0), Load(0, 0, 0)]  # a mean of 256.5 tokens of work: 128 for a request
 assert by_cost()(300, loads) == 0
-loads[2] = Load(1, 255, 0)
+loads[2] = Load(1, 383, 0)
 assert by_cost()(300, loads) == 2
 full = [Load(10, 10, 0), Load(9, 9000, 0)]
 assert least()(100, full) == 1  # queue_max is dynamo_config.yaml's

@@ -27,8 +27,8 @@ def test_an_engine_with_a_full_queue_is_left_out_while_another_is_not():
 
 def test_a_class_stays_home_until_home_is_dearer_by_far_and_away_until_both_are_level():
     route = ByCost(leave=256, back=0)
-    assert route(300, [Load(), Load(1, 0, 0)]) == 1
-    assert route(300, [Load(), Load(1, 1, 0)]) == 0
+    assert route(300, [Load(), Load(1, 128, 0)]) == 1
+    assert route(300, [Load(), Load(1, 129, 0)]) == 0
     assert route(300, [Load(), Load(0, 0, 1)]) == 0
     assert route(300, [Load(0, 0, 1), Load(0, 0, 1)]) == 1
     assert route(20, [Load(), Load()]) == 0

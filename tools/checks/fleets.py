@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from common.python.gate.expectations import Expectations, key_text, read_expectations
-from common.python.wording import significant, speedup_text
+from common.python.wording import significant
 from tools.checks.written_tables import NOT_MEASURED, record, rows
 
 MARKER = "fleet"
@@ -69,7 +69,7 @@ def _measured(pair: str, engines: int, measured: list[Expectations]) -> str:
     found = []
     for models in measured:
         for row in models.pairs.get(pair, {}).values():
-            if row.goal == TTFT and row.shape.get("engines", TWO) == engines:
-                before, after = (significant(row.figures[side][TTFT].estimate) for side in ("baseline", "optimized"))
-                found.append(f"{key_text(models.gpu)} {speedup_text(row.ratio)}: {before} to {after} ms")
+            if row.figures and row.shape.get("engines", TWO) == engines:  # of whatever goal
+                before, after = (row.figures[side][TTFT].estimate for side in ("baseline", "optimized"))
+                found.append(f"{key_text(models.gpu)} {before / after:.2f}x: {significant(before)} to {significant(after)} ms")
     return "; ".join(found)
