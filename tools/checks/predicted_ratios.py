@@ -15,7 +15,7 @@ from common.python.pairs.predictions import DEFAULT_MODEL, amount_text, card_of,
 from common.python.pairs.predictions import Prediction as Equation
 from common.python.pairs.predictions import predictions_in as read_lines
 from common.python.pairs.serving import RATES
-from common.python.results import BASELINE, OPTIMIZED, PredictedTerm
+from common.python.results import BASELINE, OPTIMIZED, Interval, PredictedTerm
 from common.python.wording import ratio_text, significant
 from tools.checks.measured_pairs import MeasuredPair, place
 from tools.checks.written_tables import NOT_MEASURED, rows
@@ -236,13 +236,19 @@ def outcomes(measured: MeasuredPair) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Headline:
-    """A timing's ratio as it was predicted or guessed before anybody measured it, and as it was measured."""
+    """A timing's ratio as it was predicted or guessed before anybody measured it, and as it was measured, with its 95 % interval."""
 
     model: str
     shape: str
     predicted: float
     measured: float
+    interval: Interval
     is_guess: bool = False
+
+    @property
+    def is_opposite(self) -> bool:
+        """Whether a gain was predicted where the whole interval is a loss, or a loss where it is a gain."""
+        return self.interval.high < 1 < self.predicted or self.predicted < 1 < self.interval.low
 
     @property
     def factor(self) -> float:
@@ -256,9 +262,9 @@ def headlines(measured: MeasuredPair) -> Iterator[Headline]:
     for model, shape, expected in measured.timings():
         if found := _headline(terms_at(measured, shape, expected)):
             if found.predicted and found.measured:
-                yield Headline(model, shape, found.predicted, found.measured, found.is_guess)
+                yield Headline(model, shape, found.predicted, found.measured, expected.ratio, found.is_guess)
         elif said := prediction_at(predictions, shape, _shapes_of(measured)):
-            yield Headline(model, shape, said.ratio, expected.ratio.estimate)
+            yield Headline(model, shape, said.ratio, expected.ratio.estimate, expected.ratio)
 
 
 def _term_cells(term: PredictedTerm) -> list[str]:

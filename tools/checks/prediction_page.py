@@ -44,6 +44,9 @@ In the grey band they differ by less than {missed} times. Above the band the pai
 A hollow dot was a guess. A dot in the upper right corner lies beyond the axes."""
 
 
+OPPOSITE = "Or the other way round. The whole 95 % interval lies on the other side of 1, however near the two figures are."
+
+
 @dataclass(frozen=True)
 class Dot:
     """A timing with its target, the page that explains it, and the section there: a variant may be told of in its pair's."""
@@ -76,8 +79,15 @@ def prediction_page(found: Sequence[Dot], root: Path) -> str:
     head = HEAD.format(picture=PICTURE.name, missed=MISSED)
     counts = rows(("how", "timings", f"within {MISSED} times", "median factor", "largest factor"), _counts(found))
     missed = sorted((dot for dot in found if dot.headline.factor > MISSED), key=lambda dot: (-dot.headline.factor, dot.target))
-    table = rows(("pair", "where", "predicted", "measured", "times apart"), (_cells(dot, root) for dot in missed))
-    return f"{head}\n\n{counts}\n\n## Misses\n\nThe furthest first.\n\n{table}\n"
+    opposite = sorted((dot for dot in found if dot.headline.is_opposite), key=lambda dot: dot.target)
+    parts = [head, counts, "## Misses", "The furthest first.", _table(missed, root)]
+    if opposite:
+        parts += ["## Gains predicted, losses measured", OPPOSITE, _table(opposite, root)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(found: Iterable[Dot], root: Path) -> str:
+    return rows(("pair", "where", "predicted", "measured", "times apart"), (_cells(dot, root) for dot in found))
 
 
 def _counts(found: Sequence[Dot]) -> Iterator[list[str]]:

@@ -12,7 +12,7 @@ from common.python.gate.expectations import Expectation, key_text
 from common.python.pairs.directives import read_directives
 from common.python.pairs.goals import TIME
 from common.python.pairs.workload import DEFAULT_SHAPE
-from common.python.results import BASELINE, OPTIMIZED, Share
+from common.python.results import BASELINE, OPTIMIZED, Interval, Share
 from common.python.wording import at_shape
 from tools.checks.measured_pairs import LIBRARY, README, MeasuredPair, is_converted
 from tools.checks.predicted_ratios import prediction_cell, require_prediction
@@ -24,6 +24,7 @@ CELL = 60
 """The most characters of a cell, as it is shown: of a link its text counts."""
 IDEA_WORDS = 12
 NOT_ACCEPTED = "not accepted"
+OR_NONE = " (or none)"
 GLOSSARY = Path("common/docs/glossary.md")
 _CUT = "…"
 _HEADING = re.compile(r"^#{2,6} +(.+?) *#*$", re.MULTILINE)
@@ -43,6 +44,8 @@ def tables(pairs: Iterable[MeasuredPair], readme: str, root: Path) -> str:
     body = [row for measured in pairs for row in _pair_rows(measured, links, converted)]
     ladders = [ladder(measured, converted) for measured in pairs if measured.steps]
     ending = "Times with intervals, library, proofs and where each was measured: [RESULTS.md](RESULTS.md)."
+    if OR_NONE in "".join(ladders) + "".join(row[COLUMNS.index("measured")] for row in body):
+        ending = f"Where a gain's interval holds 1, `{OR_NONE.strip()}` stands behind it. {ending}"
     if (root / GLOSSARY).is_file():
         ending += f" Words: [glossary]({os.path.relpath(root / GLOSSARY, pairs[0].pair.workload.parent)}#what-a-result-says)."
     return "\n\n".join([rows(COLUMNS, body), *ladders, ending])
@@ -114,7 +117,12 @@ def share_text(share: Share) -> str:
 
 
 def _speedup(expected: Expectation) -> str:
-    return ratio_text(expected.ratio.estimate) + ("" if expected.goal == TIME else f" {expected.goal}")
+    return _gain_text(expected.ratio) + ("" if expected.goal == TIME else f" {expected.goal}")
+
+
+def _gain_text(ratio: Interval) -> str:
+    """A ratio, marked where its 95 % interval holds 1, so that neither side was shown to be the better one."""
+    return ratio_text(ratio.estimate) + (OR_NONE if ratio.low <= 1 <= ratio.high else "")
 
 
 def _shares(expected: Expectation) -> str:
@@ -150,7 +158,7 @@ def _by_model(measured: MeasuredPair, figure: Callable[[Expectation], str]) -> s
 def _gain(expected: Expectation, before: str, after: str) -> str:
     """What a step gained over the one before it; empty where it was not timed, or over another."""
     if rung := expected.rungs.get(after):
-        return ratio_text(rung.ratio.estimate) if rung.over == before else ""
+        return _gain_text(rung.ratio) if rung.over == before else ""
     return NOT_ACCEPTED if expected.rungs and after in expected.sides else ""
 
 

@@ -5,14 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.factories import an_interval
 from tools.checks.predicted_ratios import Headline
 from tools.checks.prediction_page import PAGE, Dot, prediction_page, prediction_picture
 
 ROOT = Path("/root-of-the-tree")
 
 
-def a_dot(predicted, measured, *, target="ch01:pair", model="h100", is_guess=False):
-    return Dot(target, ROOT / "ch01" / "README.md", target.partition(":")[2], Headline(model, "default", predicted, measured, is_guess))
+def a_dot(predicted, measured, *, target="ch01:pair", model="h100", is_guess=False, half_width=0.01):
+    headline = Headline(model, "default", predicted, measured, an_interval(measured, half_width), is_guess)
+    return Dot(target, ROOT / "ch01" / "README.md", target.partition(":")[2], headline)
 
 
 def circles(svg):
@@ -67,3 +69,17 @@ def test_a_ratio_of_thousands_is_put_at_the_edge_and_the_others_keep_their_room(
 
 def test_the_page_shows_its_picture():
     assert f"]({PAGE.with_suffix('.svg').name})" in prediction_page([a_dot(1, 1)], ROOT)
+
+
+def test_a_gain_that_was_predicted_and_turned_out_a_loss_is_named_though_it_is_no_miss():
+    lost, won = a_dot(1.1, 0.97, target="ch01:lost"), a_dot(0.95, 1.05, target="ch01:won")
+    unsure, gained = a_dot(1.1, 0.99, target="ch01:unsure", half_width=0.05), a_dot(1.1, 1.02, target="ch01:gained")
+    page = prediction_page([lost, won, unsure, gained], ROOT)
+
+    misses, _, opposite = page.partition("## Misses")[2].partition("## Gains predicted, losses measured")
+    assert "ch01:" not in misses
+    assert re.findall(r"\[(ch01:\w+)\]", opposite) == ["ch01:lost", "ch01:won"]
+
+
+def test_where_every_gain_is_one_nothing_is_said_of_losses():
+    assert "losses" not in prediction_page([a_dot(2, 2)], ROOT)

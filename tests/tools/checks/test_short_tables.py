@@ -41,6 +41,13 @@ def test_measured_and_share_have_an_entry_a_gpu_model(chapter):
     assert row_of(chapter, "transpose_wide")[3:] == ["not measured yet", "not measured yet"]
 
 
+@pytest.mark.parametrize(("ratio", "cell", "is_said"), [(1.02, "H200 1.02x (or none)", True), (1.2, "H200 1.20x", False)])
+def test_a_gain_whose_interval_holds_1_is_marked_and_the_mark_explained(chapter, ratio, cell, is_said):
+    keep(chapter, default=an_expectation(ratio).model_copy(update={"ratio": an_interval(ratio, 0.05)}))
+    assert row_of(chapter, "transpose")[3] == cell
+    assert ("interval holds 1, `(or none)`" in (chapter / "README.md").read_text()) is is_said
+
+
 def test_a_goal_other_than_time_is_what_the_row_shows(chapter):
     keep(chapter, default=an_expectation(3.1, goal="memory"))
     assert row_of(chapter, "transpose")[3] == "H200 3.1x memory"
