@@ -72,6 +72,6 @@ def gpu_clock(steps: Mapping[Candidate, Callable[[], Any]]) -> Callable[[Candida
             graphs[candidate].replay()
             end.record()
         torch.cuda.synchronize()
-        return statistics.median(start.elapsed_time(end) for start, end in times)
+        return float(statistics.median(start.elapsed_time(end) for start, end in times))
 
     return milliseconds
