@@ -5,7 +5,9 @@ import json
 import pytest
 
 from common.python.errors import BenchmarkError
+from common.python.gate.expectations import keep_expectations
 from common.python.project import PROJECT_ROOT
+from tests.support.factories import an_expectation, an_interval
 from tools.checks.fleets import fleets
 
 
@@ -31,6 +33,17 @@ def test_both_kinds_of_fleet_stand_in_a_line(script):
     assert "| [routing](#routing) | 2 | 5.00x: 500 to 100 ms | 2.00x: 200 to 100 ms |  |" in text
     assert "| [routing](#routing) | 8 | 3.00x: 300 to 100 ms |  |  |" in text
     assert text.endswith("Simulated with service times `assumed`, arithmetic, not measured; 3 traces a row.")
+
+
+@pytest.mark.parametrize("goal", ["ttft_ms.p95", "e2e_ms.p95"])
+def test_a_row_of_any_goal_stands_beside_the_fleet_of_as_many_engines_by_its_ttft(script, goal):
+    figures = {side: {"ttft_ms.p95": an_interval(value, 1.0)} for side, value in (("baseline", 150.0), ("optimized", 100.0))}
+    row = an_expectation(1.1, goal=goal, shape={"engines": 2}, figures=figures)
+    keep_expectations(script.with_name("expectations_h200.json"), "routing", {"default": row})
+    keep(script, a_row(2.0, 1), a_row(3.0, 8, engines=8))
+    text = fleets(script)
+    assert "| [routing](#routing) | 2 |  | 2.00x: 200 to 100 ms | H200 1.50x: 150 to 100 ms |" in text
+    assert "| [routing](#routing) | 8 | 3.00x: 300 to 100 ms |  |  |" in text
 
 
 def test_without_a_record_nothing_is_claimed(script):
