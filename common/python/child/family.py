@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
+import torch
 
 from common.python.wording import time_text
 
@@ -35,6 +36,17 @@ def cores_in_use() -> set[int]:
             with contextlib.suppress(ProcessLookupError):
                 cores |= os.sched_getaffinity(int(thread.name))
     return cores
+
+
+@contextlib.contextmanager
+def on_one_thread() -> Iterator[None]:
+    """Torch works on the calling thread alone: its other threads, which draw inputs between calls, would be taken for a side's."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def adopt_orphans() -> None:

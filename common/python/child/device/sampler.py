@@ -9,6 +9,7 @@ memory sets the pace, where buffers lie makes a difference of some 0.5 %, so sam
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import math
 import statistics
@@ -25,7 +26,7 @@ from common.python.child.device.driver import record_behind_all
 from common.python.child.device.escape import TimedLook
 from common.python.child.device.helpers import device_helpers, sm_clock_hz
 from common.python.child.distributed import Alone, Together
-from common.python.child.family import BetweenCalls
+from common.python.child.family import BetweenCalls, on_one_thread
 from common.python.child.sides.compare import snapshot
 from common.python.child.sides.host_memory import LateWords
 from common.python.child.sides.inputs import Inputs
@@ -236,8 +237,9 @@ class Sampler:
         look = self._prepare_look(looked_at)
         self._next_copies()
         self._together.meet()  # what is rewritten now, another may have read in the call before
-        for position, (inputs, _) in enumerate(self._copies):
-            inputs.rewrite(seed + position, late=True)
+        with on_one_thread() if self.between else contextlib.nullcontext():
+            for position, (inputs, _) in enumerate(self._copies):
+                inputs.rewrite(seed + position, late=True)
         self._look()
         self._chill()
         _push(self._label)
