@@ -22,7 +22,7 @@ from tools.checks.reads import CODE, Reads
 PROJECT_ROOT = Path(__file__).resolve().parents[2]
 
 PASSED = ".ci/passed"
-TURNS = 4  # each pair is tested at least once in so many landings
+TURNS = 4  # each pair, and each cheat as a candidate, is tested at least once in so many landings
 
 # How everything is tested: what one of them decides, nobody can tell.
 _ALL = (".ci/run", "constraints.txt", "pyproject.toml", "setup.sh", "tests/conftest.py", "tools/checks/changed.py", "tools/checks/reads.py")
@@ -37,6 +37,7 @@ _DOCUMENTS = re.compile(
 # What runs a side and judges it, and what reads claims in machine code.
 _RUNS = ("common/python/child/", "common/python/processes/")
 _READ_CLAIMS = ("common/python/pairs/claims.py", "common/python/pairs/directives.py")
+_COMPARES = ("common/python/child/sides/", "common/python/pairs/workload.py")
 _PROVES = ("common/python/build/", "common/python/prove/", "common/python/child/sides/", *_READ_CLAIMS)
 
 _RUN_BY_TESTS = ("common/cuda/", "common/models/", "common/serving/", "common/python/build/", *_RUNS)
@@ -51,8 +52,30 @@ _READS = {
 }
 # Proofs of kernels, which take many minutes: cheap tests hold the kernels to the rest of common/.
 _KERNELS = ("tests/ch10",)
-# Files of tests that cost minutes and are not slow one by one.
-_FILES = {"tests/common/python/api/test_compare.py": ("common/", "tools/", "ch01/", "tests/outside/", "tests/common/python/api/")}
+# Tests that cost minutes and are not slow one by one, each with what decides it: files, or one test of a file.
+_CORE = ("common/", "tools/", "tests/common/", "tests/support/", "tests/outside/")
+_COMMANDS = ("common/", "tools/", "tests/tools/cli/", "tests/support/", "tests/outside/")
+COSTLY = {
+    "tests/common/python/api/test_compare.py": (*_CORE, "ch01/"),
+    "tests/common/python/api/test_outside.py": _CORE,
+    "tests/common/python/api/test_pytest_plugin.py": _CORE,
+    "tests/common/python/child/test_distributed.py": _CORE,
+    "tests/common/python/profile/test_outside_profiler.py": _CORE,
+    "tests/common/python/profile/test_runner.py": _CORE,
+    "tests/common/python/run/test_compiled_sides.py": (*_CORE, "tests/compiled/", "ch07/"),
+    "tests/common/python/run/test_peak.py": _CORE,
+    "tests/common/python/run/test_suite.py": _CORE,
+    "tests/tools/checks/test_front_page.py::test_the_front_pages_python_runs": (*_CORE, "README.md"),
+    "tests/tools/cli/test_benchmark_cli.py": _COMMANDS,
+    "tests/tools/cli/test_gated_ladders.py": _COMMANDS,
+    "tests/tools/cli/test_gated_runs.py": _COMMANDS,
+    "tests/tools/cli/test_malformed_lines.py": (*_COMMANDS, "ch07/"),
+    "tests/tools/cli/test_own_root.py": _COMMANDS,
+}
+# Cheats once more, each offered to ch20's generator: who judges them is the same as in tests/adversaries, where all run. They take turns.
+CANDIDATES = "tests/ch20/test_adversaries_as_candidates.py"
+_CHEATS = "tests/adversaries/cheats"
+_JUDGES_CANDIDATES = ("ch20/", "tests/ch20/", "tests/adversaries/", "common/python/processes/sandbox.py")
 
 
 def main() -> int:
@@ -66,7 +89,7 @@ def main() -> int:
     if reason:
         print(f"all tests run: {reason}", file=sys.stderr)
         return 0
-    for option, note in (*folders_left_out(root, changed), *pairs_left_out(root, changed)):
+    for option, note in (*folders_left_out(root, changed), *candidates_left_out(root, changed), *pairs_left_out(root, changed)):
         print("\n".join(option))
         print(f"left out: {note} since {base.name}", file=sys.stderr)
     return 0
@@ -117,15 +140,15 @@ def why_all(base: Base, changed: frozenset[str]) -> str:
 
 
 def folders_left_out(root: Path, changed: Iterable[str]) -> Iterator[tuple[list[str], str]]:
-    """An option for the slow tests of each folder, and for each costly file, that reads nothing of what `changed`; and the reason."""
+    """An option for the slow tests of each folder, and for other costly ones, that read nothing of what `changed`; and the reason."""
     telling = [path for path in changed if not _DOCUMENTS.fullmatch(path)]
     reads = Reads(root)
     for folder in folders_of(root):
         if not is_touched(reads, folder, telling):
             yield [f"--without-slow={folder}"], f"slow tests of {folder}; none of {', '.join(read_by(folder))} changed"
-    for file, read in _FILES.items():
-        if (root / file).is_file() and not any(path.startswith(read) for path in telling):
-            yield [f"--deselect={file}"], f"{file}; none of {', '.join(read)} changed"
+    for test, read in COSTLY.items():
+        if (root / test.partition("::")[0]).is_file() and not any(path.startswith(read) for path in telling) and not {*changed} & {*read}:
+            yield [f"--deselect={test}"], f"{test}; none of {', '.join(read)} changed"
 
 
 def folders_of(root: Path) -> Iterator[str]:
@@ -155,6 +178,30 @@ def is_touched(reads: Reads, folder: str, changed: Iterable[str]) -> bool:
     if folder in _KERNELS:
         imported = frozenset(path for path in imported if path.startswith("tests/"))
     return any(path.startswith((*read_by(folder), "tests/support/stand_ins/")) or path in imported for path in changed)
+
+
+def candidates_left_out(root: Path, changed: Iterable[str]) -> Iterator[tuple[list[str], str]]:
+    """Options that leave out the cheats as candidates whose turn it is not, unless a file of `changed` is theirs or their judge's."""
+    telling = [path for path in changed if not _DOCUMENTS.fullmatch(path)]
+    cheats = [path.stem.removeprefix("optimized_") for path in sorted((root / _CHEATS).glob("optimized_*.py"))]
+    if not (root / CANDIDATES).is_file() or not is_touched(Reads(root), str(PurePosixPath(CANDIDATES).parent), telling):
+        return  # all are left out with the slow tests of their folder
+    if any(path.startswith(_JUDGES_CANDIDATES) for path in telling):
+        return
+    turn = turn_of(root)
+    options = [f"--deselect={CANDIDATES}::test_an_adversary_as_a_candidate[{name}]" for name in cheats if not _is_turn(name, turn)]
+    note = f"{len(options)} of {len(cheats)} cheats as candidates; one of {TURNS} runs in turn (turn {turn + 1})"
+    yield options, f"{note}; none of {', '.join(_JUDGES_CANDIDATES)} changed"
+
+
+def turn_of(root: Path) -> int:
+    """Counts landings: each names the commit that passed before it, or has a tag."""
+    tags = _git(root, "tag", "--merged", "HEAD").split()
+    return (int(_git(root, "rev-list", "--count", "HEAD", "--", PASSED) or 0) + len(tags)) % TURNS
+
+
+def _is_turn(name: str, turn: int) -> bool:
+    return zlib.crc32(name.encode()) % TURNS == turn
 
 
 @dataclass(frozen=True)
@@ -188,6 +235,8 @@ CHECKS = (
         code=True,
     ),
     Check("tests/pairs/test_claims.py::test_claims_hold_in_machine_code[{}]", (".py", ".cu"), _PROVES),
+    Check("tests/pairs/test_teeth.py::test_tolerance_refuses_wrong_answers[{}]", (".py", ".cu"), _COMPARES),
+    Check("tests/pairs/test_teeth.py::test_tolerance_refuses_wrong_answers[{}-optimized]", (".py", ".cu"), _COMPARES),
 )
 
 
@@ -204,23 +253,19 @@ class Selection:
 
     @functools.cached_property
     def turn(self) -> int:
-        """Counts landings: each names the commit that passed before it, or has a tag."""
-        tags = _git(self.root, "tag", "--merged", "HEAD").split()
-        return (int(_git(self.root, "rev-list", "--count", "HEAD", "--", PASSED) or 0) + len(tags)) % TURNS
+        """Whose turn it is."""
+        return turn_of(self.root)
 
     def runs(self, check: Check, pair: Pair) -> bool:
         """Whether `check` must run for `pair`."""
         if not self.changed:
             return False
-        return self._for_all(check) or self._is_turn(pair) or bool(self.changed & self.affecting(check, pair))
+        return self._for_all(check) or _is_turn(pair.target, self.turn) or bool(self.changed & self.affecting(check, pair))
 
     def affecting(self, check: Check, pair: Pair) -> frozenset[str]:
         """The changed files that may decide what `check` says of `pair`."""
         read = self._read(pair.target, code=check.code)
         return frozenset(path for path in self.changed if path in read or self._may_be_read(path, pair, read))
-
-    def _is_turn(self, pair: Pair) -> bool:
-        return zlib.crc32(pair.target.encode()) % TURNS == self.turn
 
     def _touches_all(self, check: Check) -> bool:
         files = self._reads.of(check.file, "tests/pairs/conftest.py")

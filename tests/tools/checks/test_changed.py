@@ -101,6 +101,68 @@ def test_a_change_runs_the_tests_that_read_it(root, path, runs, monkeypatch, cap
     assert folders(root, monkeypatch, capsys) == tuple(folder for folder in FOLDERS if folder not in runs)
 
 
+CHEATS = tuple(f"sum_{letter}" for letter in "abcdefghijklmnop")
+JUDGES = "tests/ch20/test_adversaries_as_candidates.py"
+
+
+@pytest.fixture
+def with_cheats(root):
+    """A repository with cheats, the test that offers them as candidates, and one of the files that are costly as a whole."""
+    write(root, [*(f"tests/adversaries/cheats/optimized_{name}.py" for name in CHEATS), JUDGES, "tests/tools/checks/test_front_page.py"])
+    (root / JUDGES).write_text("pytestmark = pytest.mark.slow")
+    commit(root)
+    git(root, "tag", "--force", "v1")
+    return root
+
+
+def candidates(root):
+    """The cheats that are offered as candidates."""
+    out, _ = left_out(root)
+    return {name for name in CHEATS if f"--deselect={JUDGES}::test_an_adversary_as_a_candidate[{name}]" not in out}
+
+
+def test_every_cheat_has_its_turn_as_a_candidate(with_cheats):
+    seen = []
+    for landing in range(changed.TURNS):
+        (with_cheats / "common/python/child").mkdir(exist_ok=True)
+        (with_cheats / "common/python/child/worker.py").write_text(f"changed = {landing}")
+        seen += sorted(candidates(with_cheats))
+        commit(with_cheats)
+        git(with_cheats, "tag", f"v1.{landing}")
+    assert sorted(seen) == sorted(CHEATS)
+    assert len(seen) == len(CHEATS)
+
+
+@pytest.mark.parametrize("path", ["tests/adversaries/cheats/baseline_sum.py", "ch20/generator.py", "common/python/processes/sandbox.py"])
+def test_what_decides_of_candidates_runs_them_all(with_cheats, path):
+    write(with_cheats, [path])
+    (with_cheats / path).write_text("changed = 1")
+    assert candidates(with_cheats) == set(CHEATS)
+
+
+def test_candidates_are_left_out_with_their_folder(with_cheats):
+    (with_cheats / "README.md").write_text("changed")
+    out, _ = left_out(with_cheats)
+    assert "--without-slow=tests/ch20" in out
+    assert not [line for line in out if JUDGES in line]
+
+
+@pytest.mark.parametrize(
+    ("path", "runs"), [("README.md", True), ("common/python/api.py", True), ("ch09/optimized_a.cu", False), ("ch09/README.md", False)]
+)
+def test_a_test_that_reads_a_page_runs_where_the_page_changed(with_cheats, path, runs):
+    write(with_cheats, [path])
+    (with_cheats / path).write_text("changed = 1")
+    out, _ = left_out(with_cheats)
+    assert ("--deselect=tests/tools/checks/test_front_page.py::test_the_front_pages_python_runs" not in out) is runs
+
+
+@pytest.mark.parametrize("test", changed.COSTLY)
+def test_the_costly_tests_are_in_this_tree(test):
+    file, _, name = test.partition("::")
+    assert f"def {name or 'test_'}" in (ROOT / file).read_text()
+
+
 @pytest.mark.parametrize("kind", ["committed", "staged", "new", "deleted", "moved away"])
 def test_every_kind_of_change_counts(root, kind, monkeypatch, capsys):
     path = root / "ch10/optimized_a.cu"

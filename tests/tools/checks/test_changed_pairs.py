@@ -10,7 +10,7 @@ from tools.checks import changed
 from tools.checks.changed import CHECKS, PASSED, TURNS, Selection
 from tools.checks.reads import Reads
 
-PYTHON_SIDE, CUDA_SIDE, ARCHITECTURES, CLAIMS = (check.test for check in CHECKS)
+PYTHON_SIDE, CUDA_SIDE, ARCHITECTURES, CLAIMS, TEETH, _ = (check.test for check in CHECKS)
 TARGETS = ("ch01:sum", "ch02:copy", "ch02:kernel", "labs/lab:model")
 TEXTS = {
     "ch01/optimized_sum.py": "from shared_sums import twice\n",
@@ -43,7 +43,7 @@ def root(tmp_path, monkeypatch):
     git(tmp_path, "init", "--quiet")
     commit(tmp_path)
     passed(tmp_path, head(tmp_path))
-    monkeypatch.setattr(Selection, "_is_turn", lambda selection, pair: False)
+    monkeypatch.setattr(changed, "_is_turn", lambda name, turn: False)
     return tmp_path
 
 
@@ -100,6 +100,9 @@ def runs(root, monkeypatch, capsys, test=PYTHON_SIDE):
         ("constraints.txt", CLAIMS, set(TARGETS)),
         ("unheard_of/file.txt", CLAIMS, set(TARGETS)),
         ("pyproject.toml", CLAIMS, set()),  # says the same
+        ("ch02/workload_copy.py", TEETH, {"ch02:copy"}),
+        ("common/python/child/sides/compare.py", TEETH, set(TARGETS)),
+        ("common/python/child/worker.py", TEETH, set()),
     ],
 )
 def test_a_change_runs_the_pairs_that_it_may_affect(root, path, test, targets, monkeypatch, capsys):
@@ -126,7 +129,7 @@ def test_how_many_are_left_out_is_told_in_a_line(root, monkeypatch, capsys):
     first = (root / PASSED).read_text()[:8]
     change(root, "ch01/optimized_sum.py")
     (told,) = [line for line in printed(root, monkeypatch, capsys).err.splitlines() if "pairs" in line]
-    counts = "7 of 9 costly checks of pairs, in 3 of 4 pairs; a pair of 4 runs in turn (turn 2)"
+    counts = "13 of 17 costly checks of pairs, in 3 of 4 pairs; a pair of 4 runs in turn (turn 2)"
     assert told == f"left out: {counts}; nothing that they read changed since {first}, of .ci/passed"
 
 
