@@ -7,8 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
+from common import Spec, Workload
 from common.python.child import family
+from common.python.child.device.sampler import Sampler
+from common.python.child.sides.inputs import Inputs
 from tests.support.commands import until
 
 FORK = multiprocessing.get_context("fork")
@@ -148,3 +152,35 @@ def test_a_block_knows_nothing_of_the_one_before(helper):
     assert between.work() != ""
     between.block_begins()
     assert between.work() == ""
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_what_draws_inputs_is_not_taken_for_threads_of_the_side(tmp_path, lazy):
+    """A side may have threads, and inputs are drawn with all of torch's: what the side leaves to its own is still seen."""
+
+    def step():
+        if lazy:
+            threading.Thread(target=torch.ones(1 << 22).sin).start()
+        return torch.ones(1)
+
+    workload = Workload(
+        inputs=lambda rand, n: {"x": rand.normal(n), "drawn": torch.arange(1 << 22).float().sin().log2().sum()},
+        outputs=lambda n: {"y": Spec((n,), torch.float32)},
+        reference=lambda x: x,
+        time_at={"n": 64},
+        check_at=({"n": 3},),
+        work=lambda n: {},
+        rtol=0.0,
+        atol=0.0,
+    )
+    inputs = Inputs(workload, {"n": 64}, 1, torch.device("cpu"), tmp_path)
+    sampler = Sampler(workload, [(inputs, step)], torch.device("cpu"), "a test", lambda returned, copy: {"y": returned})
+    sampler.between = family.BetweenCalls()
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        sampler.block(7, 5, {}, lambda i: None, sustained=False)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+    assert bool(sampler.between.work()) is lazy

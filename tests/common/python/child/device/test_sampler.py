@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 import subprocess
-import threading
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +15,6 @@ from common.python.child.device import helpers as device_helpers
 from common.python.child.device import sampler as timing
 from common.python.child.device.driver import mapped
 from common.python.child.device.sampler import Sampler
-from common.python.child.family import BetweenCalls
 from common.python.child.meeting import Meeting
 from common.python.child.sides.host_memory import LateWords
 from common.python.child.sides.inputs import Inputs
@@ -57,31 +55,6 @@ def test_a_sample_covers_the_step_and_not_the_rewriting_of_inputs(tmp_path, monk
     assert 5e6 <= taken.ns < 25e6
     assert not taken.void
     assert taken.sm_clock_hz == 0.0
-
-
-@pytest.mark.parametrize("lazy", [False, True])
-def test_what_draws_inputs_is_not_taken_for_threads_of_the_side(tmp_path, lazy):
-    """A side may have threads, and inputs are drawn with all of torch's: what the side leaves to its own is still seen."""
-
-    def drawn(rand, n):
-        return {"x": rand.normal(n), "drawn": torch.arange(1 << 22).float().sin().log2().sum()}
-
-    def step():
-        if lazy:
-            threading.Thread(target=torch.ones(1 << 22).sin).start()
-        return torch.ones(1)
-
-    workload = dataclasses.replace(WORKLOAD, inputs=drawn)
-    one = Sampler(workload, [(Inputs(workload, {"n": 64}, 1, CPU, tmp_path), step)], CPU, "a test", take)
-    one.between = BetweenCalls()
-    threads = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        one.block(7, 5, {}, lambda i: None, sustained=False)
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(threads)
-    assert bool(one.between.work()) is lazy
 
 
 class Ranks:
