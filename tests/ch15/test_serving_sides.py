@@ -15,6 +15,8 @@ from common.serving import lanes
 from common.serving.kv_blocks import KvBlocks
 from common.serving.lanes import Lane, Mark
 
+pytestmark = pytest.mark.slow
+
 TARGET = replace(
     presets.byte_lm(), vocabulary=37, hidden=32, layers=2, heads=2, kv_heads=1, head_dim=16, intermediate=48, dtype=torch.float32
 )

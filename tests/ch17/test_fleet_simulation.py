@@ -9,6 +9,8 @@ import pytest
 
 from common.python.project import PROJECT_ROOT
 
+pytestmark = pytest.mark.slow
+
 SMALL = ["--gpus", "2", "8", "--requests", "12", "--traces", "1"]
 
 

@@ -8,6 +8,8 @@ import pytest
 from common.python.project import PROJECT_ROOT
 from tests.support.probes import needs_nvcc
 
+pytestmark = pytest.mark.slow
+
 
 def ran(script, *arguments):
     command = [sys.executable, PROJECT_ROOT / "ch18" / script, *arguments]
