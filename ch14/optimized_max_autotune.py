@@ -8,6 +8,8 @@ import torch
 from torch.nn.functional import silu
 
 
+# Without CUDA graphs, which are another idea. The compiler fuses the conversion into Triton's product, since it needs no FP32 arithmetic.
+@torch.compile(mode="max-autotune-no-cudagraphs", fullgraph=True, dynamic=False)
 def network(x, weights, scales):
     for weight, scale in zip(weights, scales, strict=True):
         x = silu((x @ weight.to(torch.bfloat16)) * scale)  # the scale behind the product: codes as such are exact in BF16
@@ -15,11 +17,4 @@ def network(x, weights, scales):
 
 
 def prepare(x, weights, scales):
-    options = {
-        "max_autotune": True,  # without CUDA graphs, which are another idea
-        # cuBLAS, which fuses nothing, is as fast with unpacked weights: timed as a candidate it would win or lose by chance.
-        "max_autotune_gemm_backends": "TRITON" if x.is_cuda else "ATEN,CPP",
-        "benchmark_epilogue_fusion": False,  # conversion, scale and SiLU are fused into the fastest product whatever a timing says
-    }
-    compiled = torch.compile(network, fullgraph=True, dynamic=False, options=options)
-    return lambda: compiled(x, weights, scales)
+    return lambda: network(x, weights, scales)
