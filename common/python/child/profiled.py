@@ -21,6 +21,7 @@ from torch.autograd.profiler import profile, record_function
 from common.python.child.device.trace import start_tracing
 from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import Side, Step, load_side, load_workload, look_back, look_here
+from common.python.machine.description import set_compile_environment
 from common.python.processes.messages import ShapeEntries
 from common.python.processes.profile_job import DONE, Job, JobSide, read_job
 
@@ -105,6 +106,8 @@ class Child:
 
     def _prepare(self, side: JobSide, shape: ShapeEntries) -> _Ready:
         self._tell(f"preparing {Path(side.label).name}")
+        if side.caches:
+            set_compile_environment(interpret=False, caches=Path(side.caches))
         if side.past is not None:
             look_here(side.past)
         workload = load_workload(Path(side.workload))

@@ -24,7 +24,8 @@ Mode = Literal["bracket", "trace", "check"]
 class JobSide(Message):
     """One side: `label` names the NVTX range of its step, `library` is the built .cu or empty, `trace` where torch.profiler's goes.
 
-    One that lies in `past` finds its modules there.
+    One that lies in `past` finds its modules there. What a compiler made and chose for one when it was timed lies in the folder `caches`:
+    tuned anew, it might have other kernels.
     """
 
     label: str
@@ -34,6 +35,7 @@ class JobSide(Message):
     shapes: list[ShapeEntries]
     trace: str = ""
     past: Past | None = None
+    caches: str = ""
 
 
 class Job(Message):

@@ -160,6 +160,7 @@ class _ProfiledRow:
                 shapes=[dict(self._shape)],
                 trace=str(self.trace_file(side)),
                 past=self.session.past,
+                caches=self.session.caches_of(self.plan, side),
             )
             for side in chosen
         ]

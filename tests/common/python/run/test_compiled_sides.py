@@ -8,6 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from common.python.errors import Status
+from common.python.machine.description import child_environment
+from common.python.processes.profile_job import Job, JobSide
+from common.python.profile.tools import run_job
 from common.python.session.planning import uses_compiler
 from common.python.session.session import Session
 from common.python.settings import Settings
@@ -131,3 +134,33 @@ def test_the_compiler_is_not_there_before_tritons_interpreter(tmp_path):
             assert session.starts(plan, "optimized") == starts
             assert session.caches_of(plan, "optimized") != ""
             assert (session._server_for(plan, "optimized") is server) == (device == "cpu")
+
+
+@pytest.mark.slow
+def test_a_profiler_sees_what_was_compiled_for_the_times(tmp_path):
+    """Tuned anew, a side might have other kernels: in the profiled process both sides find theirs where the row's processes left them."""
+    sides = [
+        JobSide(
+            label=f"ch14:mlp/{side}",
+            workload=str(COMPILED / "ch14/workload_mlp.py"),
+            side=str(COMPILED / f"ch14/optimized_mlp{of}.py"),
+            library="",
+            shapes=[{"rows": 33, "width": 96}],
+            trace=str(tmp_path / f"{side}.json"),
+            caches=str(tmp_path / side),
+        )
+        for side, of in (("baseline", ""), ("optimized", "_reduce_overhead"))
+    ]
+
+    def graphs():
+        left = []
+        for turn in range(2):
+            told = {"progress": str(tmp_path / "progress.txt"), "log": str(tmp_path / "program.log")}
+            job = Job(mode="trace", device="cpu", seed=7 + turn, folder=str(tmp_path), sides=sides, **told)
+            assert run_job((), job, tmp_path / "tool.log", child_environment(ROOT, "cpu"), 300.0).code == 0
+            left.append([{path for path in Path(side.caches).rglob("*") if "fxgraph" in path.parts} for side in sides])
+        return left
+
+    first, second = graphs()
+    assert all(first)
+    assert first == second
