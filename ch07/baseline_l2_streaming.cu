@@ -1,4 +1,4 @@
-// Baseline: every access has the L2's default priority: two streams of 512 MiB evict a table of 16 MiB that is read 32 times.
+// Baseline: default L2 priority: streams evict rows of the table.
 #include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 

@@ -1,4 +1,4 @@
-// Baseline: each thread copies one float: 8 KB in flight per SM, too few to keep DRAM busy.
+// Baseline: each thread copies one float: 8 KB in flight per SM.
 #include "common/cuda/launch.cuh"
 
 constexpr int THREADS = 256;

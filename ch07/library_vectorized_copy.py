@@ -1,4 +1,4 @@
-"""Library: PyTorch's copy_ between tensors: the driver's device-to-device copy."""
+"""Library: PyTorch's copy_: the driver's device-to-device copy."""
 
 from library_copy import prepare
 

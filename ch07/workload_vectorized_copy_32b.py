@@ -9,6 +9,6 @@ Measured: nobody has run this pair.
 """
 # baseline: ch07/optimized_vectorized_copy.cu
 
-from workload_vectorized_copy import WORKLOAD as OF_VECTORS
+from shared_copy import COPY
 
-WORKLOAD = OF_VECTORS
+WORKLOAD = COPY

@@ -11,9 +11,12 @@ from common.python.child.sides.loader import load_workload
 from common.python.pairs.directives import read_directives
 from common.python.session.session import BUILD_CACHE
 from tests.ch07.sides import CHAPTER, WARP, constants, text_of, wavefronts
+from tests.support.cuda_sides import kernels_of
 
 VECTORIZED = "optimized_transpose_vectorized.cu"
-SIDES = ["baseline_transpose.cu", "optimized_transpose.cu", "optimized_transpose_swizzled.cu", VECTORIZED]
+LARGE = "shared_large_tile.cuh"
+STEPS = ["optimized_transpose_vectorized_large_tiles.cu", "optimized_transpose_vectorized_down_columns.cu"]
+SIDES = ["baseline_transpose.cu", "optimized_transpose.cu", "optimized_transpose_swizzled.cu", *STEPS, VECTORIZED]
 WORKLOAD = load_workload(CHAPTER / "workload_transpose.py")
 
 
@@ -57,10 +60,36 @@ def test_an_xor_makes_rows_and_columns_conflict_free_without_padding():
         assert all(column(stored, row, lane) == column(loaded, lane, row) for lane in WARP)
 
 
-def test_blocks_of_the_vectorized_side_start_down_a_column_of_x():
-    text = text_of(VECTORIZED)
-    assert "dim3 grid(ceil_div(rows, TILE), ceil_div(cols, TILE));" in text
-    assert "r0 = blockIdx.x * TILE, c0 = blockIdx.y * TILE" in text
+def test_blocks_of_the_vectorized_side_and_of_the_step_before_start_down_a_column_of_x():
+    for side, first in (
+        (VECTORIZED, "r0 = blockIdx.x * TILE, c0 = blockIdx.y * TILE"),
+        (STEPS[1], "blockIdx.x * TILE, blockIdx.y * TILE)"),
+    ):
+        assert "dim3 grid(ceil_div(rows, TILE), ceil_div(cols, TILE));" in text_of(side)
+        assert first in text_of(side)
+
+
+def test_the_steps_of_large_tiles_differ_in_the_order_of_their_blocks_only():
+    larger, down = (re.sub(r"//.*", "", text_of(side)) for side in STEPS)
+    swapped = larger.replace("blockIdx.y * TILE, blockIdx.x * TILE", "blockIdx.x * TILE, blockIdx.y * TILE")
+    assert swapped.replace("grid(ceil_div(cols, TILE), ceil_div(rows, TILE))", "grid(ceil_div(rows, TILE), ceil_div(cols, TILE))") == down
+
+
+def test_a_large_tile_is_the_vectorized_one_in_4_byte_accesses_without_conflicts():
+    large, vectorized = (constants(side) for side in (LARGE, VECTORIZED))
+    assert (large["TILE"], large["THREADS"]) == (vectorized["TILE"], vectorized["THREADS"])
+    (expression,) = re.findall(r"float tile\[TILE\]\[([^\]]+)\]", text_of(LARGE))
+    width = eval(expression, {}, large)
+    for i in range(large["TILE"]):
+        assert wavefronts([4 * (i * width + lane) for lane in WARP], 4) == 1
+        assert wavefronts([4 * (lane * width + i) for lane in WARP], 4) == 1
+
+
+def test_a_thread_of_a_large_tile_has_16_loads_in_flight_before_it_stores_one():
+    for side in STEPS:
+        (kernel,) = kernels_of(CHAPTER / side)
+        accesses = [name[:3] for text in kernel.instructions for name in text.split()[:2] if name.startswith(("LDG", "STS"))]
+        assert accesses == ["LDG"] * 16 + ["STS"] * 16
 
 
 class Vectorized:

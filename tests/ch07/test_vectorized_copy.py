@@ -6,9 +6,11 @@ import pytest
 
 from common.python.pairs.directives import read_directives
 from tests.ch07.sides import CHAPTER, constants, text_of
+from tests.support.cuda_sides import kernels_of
 
 WIDE = ("optimized_vectorized_copy.cu", "optimized_vectorized_copy_32b.cu")
 WHOLE = "optimized_hbm_copy.cu"
+FLOATS, VECTORS = "optimized_vectorized_copy_four_floats.cu", "optimized_hbm_copy_four_vectors.cu"
 
 THREADS_PER_SM = 2048
 LOADED_NS = 650
@@ -41,3 +43,16 @@ def test_the_copy_of_the_whole_memory_is_the_vector_copy_and_no_more():
 
     assert code(WHOLE) == code(WIDE[0])
     assert constants(WHOLE) == {"THREADS": 256, "WIDTH": 4}
+
+
+def test_four_floats_are_the_bytes_and_the_blocks_of_one_vector():
+    floats, vector = constants(FLOATS), constants(WIDE[0])
+    assert floats["FLOATS"] == vector["WIDTH"]
+    assert floats["THREADS"] == vector["THREADS"]
+
+
+@pytest.mark.parametrize(("side", "load", "store"), [(FLOATS, "LDG.E.CONSTANT", "STG.E"), (VECTORS, "LDG.E.128.CONSTANT", "STG.E.128")])
+def test_a_thread_of_a_step_has_four_loads_in_flight_before_its_first_store(side, load, store):
+    (kernel,) = kernels_of(CHAPTER / side)
+    accesses = [name for text in kernel.instructions for name in text.split()[:2] if name.startswith(("LDG", "STG"))]
+    assert accesses[:8] == [load] * 4 + [store] * 4
