@@ -56,6 +56,7 @@ def a_session(folder: Path, *, limit_s: float = 60.0, cache_bytes: int = 0, **ch
         ceilings={"cuda": SimpleNamespace(cache_bytes=cache_bytes)} if cache_bytes else {},
         new_seed=lambda: next(numbers),
         inputs_folder=inputs,
+        caches_of=lambda plan, side: "",
         tell=lambda _: None,
     )
 
