@@ -25,7 +25,7 @@ Place = Literal["device", "host"]
 Where = Literal["device", "pinned", "pageable"]
 ReferenceIn = Literal["float64", "float32"]
 State = Literal["refreshed", "evolves"]
-Better = Literal["higher", "lower"]
+Better = Literal["higher", "lower", "neither"]
 _CHOICES = {
     "clock": get_args(Clock),
     "cache": get_args(Cache),
@@ -80,7 +80,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure that a workload reports beside time, in `unit`; `better` says which way is good."""
+    """A figure that a workload reports beside time, in `unit`; `better` says which way is good. With "neither" it is shown, and can be no goal."""
 
     value: float
     unit: str
