@@ -80,7 +80,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure that a workload reports beside time, in `unit`; `better` says which way is good. With "neither" it is shown, and can be no goal."""
+    """A figure that a workload reports beside time, in `unit`; `better` says which way is good. One with "neither" can be no goal."""
 
     value: float
     unit: str
