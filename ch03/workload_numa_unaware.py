@@ -11,8 +11,8 @@ from common import Metric, Spec, Workload
 def metrics():
     nodes = sum(bool(cpus) for cpus in cpus_by_node().values())
     return {
-        "numa_nodes": Metric(nodes, "nodes with CPUs", "higher"),  # with 1, both sides do the same
-        "cpus": Metric(len(os.sched_getaffinity(0)), "CPUs that the process may use", "lower"),  # fewer where a side bound itself
+        "numa_nodes": Metric(nodes, "nodes with CPUs", "neither"),  # with 1, both sides do the same
+        "cpus": Metric(len(os.sched_getaffinity(0)), "CPUs that the process may use", "neither"),  # fewer where a side bound itself
     }
 
 

@@ -35,5 +35,5 @@ def balance(chosen, experts, tokens, top, capacity_factor):
         "load_imbalance": Metric((lengths.max() / lengths.mean()).item(), "x", "lower"),
         "load_variance": Metric(lengths.var(correction=0).item(), "tokens^2", "lower"),
         "dropped_choices": Metric(dropped.sum().item(), "choices", "lower"),
-        **{f"tokens_of_expert_{expert}": Metric(count, "tokens", "higher") for expert, count in enumerate(kept.tolist())},
+        **{f"tokens_of_expert_{expert}": Metric(count, "tokens", "neither") for expert, count in enumerate(kept.tolist())},
     }

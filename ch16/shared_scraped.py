@@ -24,6 +24,6 @@ class Figures:
 
     def tell(self, report):
         """Report a few of a trace's figures."""
-        report("page_lines", Metric(len(self.page().splitlines()), "lines of a scrape", "higher"))
+        report("page_lines", Metric(len(self.page().splitlines()), "lines of a scrape", "neither"))
         report("gap_p99", Metric(1e3 * self.latencies.gap.quantile(0.99), "ms, from queued step to queued step", "lower"))
-        report("surprisal_p95", Metric(self._surprisal.of("decode").quantile(0.95), "nats", "lower"))
+        report("surprisal_p95", Metric(self._surprisal.of("decode").quantile(0.95), "nats", "neither"))

@@ -4,6 +4,7 @@
 // proves: ld_128bit
 // proves: st_128bit
 // proves: sts_128bit
+// has: counter l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum < 2097152
 // nvcc: --expt-relaxed-constexpr
 #include <cuda_bf16.h>
 
@@ -21,6 +22,9 @@ constexpr int VECTORS = TILE / VECTOR;  // per row of a tile
 // Row t of the tile has 64 values, 128 bytes: all banks once. Swizzle<3, 3, 6> keeps the low 3 bits of an offset, which are a vector's. It
 // changes the 3 above, which say which vector of the row, by the 3 bits that lie 6 above those: t / 8. So a vector stays whole and
 // aligned, and values of one column in rows 0, 8, ... 56 lie in different banks.
+//
+// The counter: at the timed shape warps make tokens * width / 32 = 4194304 requests to load a value of a column per lane. Without the
+// swizzle the 8 rows of a request meet in one bank: 7 conflicts each, 29360128. With it there are none; half of one a request is allowed.
 using Tile = decltype(cute::composition(
     cute::Swizzle<3, 3, 6>{}, cute::Layout<cute::Shape<cute::Int<TILE>, cute::Int<TILE>>, cute::Stride<cute::Int<TILE>, cute::_1>>{}));
 

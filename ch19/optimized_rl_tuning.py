@@ -26,6 +26,6 @@ def prepare(weights, config, slots, prompt, longest, arrivals, emit, report, dev
         engine.serve(arrivals, emit, choose, learn)
         means = bandit.means()
         report("regret", Metric(100 * bandit.regret(), "%", "lower"))
-        report("best_budget", Metric(BUDGETS[means.index(max(means))], "tokens", "higher"))
+        report("best_budget", Metric(BUDGETS[means.index(max(means))], "tokens", "neither"))
 
     return serve

@@ -17,7 +17,7 @@ def inputs(rand, m, n, k):
 
 def metrics(used):
     names = {"tile_columns": "columns", "k_step": "elements", "stages": "stages", "splits": "programs"}
-    return {name: Metric(value, unit, "higher") for (name, unit), value in zip(names.items(), used.tolist(), strict=True)}
+    return {name: Metric(value, unit, "neither") for (name, unit), value in zip(names.items(), used.tolist(), strict=True)}
 
 
 WORKLOAD = Workload(

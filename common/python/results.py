@@ -329,7 +329,7 @@ class ReportedMetric(Document):
 
     value: float
     unit: str
-    better: Literal["higher", "lower"]
+    better: Literal["higher", "lower", "neither"]
     self_reported: bool = True
 
 

@@ -4,12 +4,18 @@ Weights arrive in shards, as from a sharded checkpoint. Tokens are each rank's o
 """
 # needs: fp8
 
+from dataclasses import replace
+
 import torch
 from shared_replicas import HIDDEN, NAMES, averaged, draw
 
 from common import Precision, Spec, Workload
 
-BF16 = Precision(rtol=0.02, atol=0.1)  # the stream, the products and the gradients' sum are rounded to BF16
+# The stream, the products and the gradients' sum are rounded to BF16. In 19000 emulated runs of two ranks at the check shapes and the
+# CPU's, the most that atol had to cover was 0.033.
+BF16 = Precision(rtol=0.02, atol=0.05)
+# In the same runs e4m3 needed at most 0.068 for `up`.
+E4M3_UP = Precision(rtol=2.0**-4 + BF16.rtol, atol=0.125)
 
 
 def inputs(rand, rank, ranks, micro, tokens, width, layers, loss_scale):
@@ -18,7 +24,8 @@ def inputs(rand, rank, ranks, micro, tokens, width, layers, loss_scale):
 
 def outputs(ranks, micro, tokens, width, layers, loss_scale):
     shard = Spec((HIDDEN * width // ranks, width), torch.bfloat16)
-    return {"loss": Spec((), torch.float32, tolerance=BF16)} | {f"grad.{i}.{name}": shard for i in range(layers) for name in NAMES}
+    shards = {"up": replace(shard, changes=E4M3_UP), "down": shard}
+    return {"loss": Spec((), torch.float32, tolerance=BF16)} | {f"grad.{i}.{name}": shards[name] for i in range(layers) for name in NAMES}
 
 
 def work(ranks, micro, tokens, width, layers, loss_scale):
@@ -49,7 +56,7 @@ WORKLOAD = Workload(
     atol=BF16.atol,
     # By the loss scale gradients of `down` deviate by 0.3 to 1, those of `up` by less. e4m3 has 3 bits of mantissa: half a step is 2^-4
     # of a rank's own gradient, however large its block's largest is. Where gradients cancel, rtol sees only their small mean. In 8000
-    # emulated runs of the first check shape the most that atol had to cover was 0.15, and ten times the runs need some 0.025 more.
+    # emulated runs of the first check shape the most that atol had to cover was 0.17, of `down`, and ten times the runs need a little more.
     changes=Precision(rtol=2.0**-4 + BF16.rtol, atol=0.25),
     constants=("weights",),
 )

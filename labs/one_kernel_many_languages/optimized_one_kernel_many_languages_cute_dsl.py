@@ -2,7 +2,7 @@
 # needs: fp8
 # predicts: baseline 0.919 ms = 21 * rows * width / dram_copy on h100  (bytes per element of five kernels)
 # predicts: optimized 0.131 ms = 3 * rows * width / dram_copy on h100  (2 bytes in, 1 out)
-# proves: kernel quantized_norm
+# proves: kernel kernel_cutlass_quantized_norm
 # proves: launches == 1
 # has: ld_128bit
 # has: spills == 0

@@ -1,4 +1,4 @@
-// Baseline: three kernels: sums of tiles, a scan of these sums by one block, then every tile is read again and scanned.
+// Baseline: three kernels: sum tiles, scan the sums, rescan every tile.
 // allows: grid
 // scratch: int sums[n / 8192 + 1]
 #include "shared_tile_scan.cuh"

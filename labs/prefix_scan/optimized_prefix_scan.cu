@@ -1,4 +1,4 @@
-// Optimized: look-back: a tile gets its prefix from those before.
+// Optimized: a block takes tile after tile; copies run ahead.
 // predicts: baseline 0.537 ms = 4 * n / dram_read + 8 * n / dram_copy + 20e-6 on h100  (two passes; 20 us for the sums and gaps)
 // predicts: optimized 0.360 ms = 8 * n / dram_copy + 10e-6 on h100  (one pass; 10 us assumed for the memset, the first and last tiles)
 // proves: kernels == 1

@@ -13,6 +13,7 @@ WORKLOAD = Workload(
     # One value, part of a warp's row, a whole tile and one value more, several tiles. With the last, a block takes several tiles.
     check_at=({"n": 1}, {"n": 131}, {"n": 8192}, {"n": 8193}, {"n": 300_001}, {"n": 5_000_003}),
     work=lambda n: {"dram_read": 4 * n, "dram_write": 4 * n},
+    ladder=("tile_per_block",),
     rtol=0.0,  # integers are exact
     atol=0.0,
 )

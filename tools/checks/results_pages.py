@@ -11,7 +11,7 @@ from common.python.gate.expectations import Expectation, is_of_several
 from common.python.gate.statistics import geometric_interval
 from common.python.pairs.claims import IN_CODE, INSTRUCTIONS, Claim, read_claims
 from common.python.pairs.directives import read_directives
-from common.python.pairs.goals import TIME
+from common.python.pairs.goals import NEITHER, TIME
 from common.python.results import BASELINE, OPTIMIZED
 from common.python.wording import bytes_text, figure_interval_text, interval_text, speedup_text
 from tools.campaign.sweeps import LoadSweep, TimeSweep
@@ -147,7 +147,8 @@ def _metrics(expected: Expectation) -> Iterator[str]:
     lines = ["Figures of the workload itself, self-reported:\n"]
     for name, metric in names.items():
         values = [f"{side} {own[name].value:.5g}" for side, own in expected.metrics.items() if name in own]
-        lines.append(f"- `{name}`, {metric.unit}: {', '.join(values)}; {metric.better} is better")
+        way = "neither way" if metric.better == NEITHER else metric.better
+        lines.append(f"- `{name}`, {metric.unit}: {', '.join(values)}; {way} is better")
     yield "\n".join(lines)
 
 

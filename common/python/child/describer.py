@@ -20,7 +20,7 @@ from common.python.errors import BenchmarkError, SideFailure
 from common.python.machine.ceilings import require_work
 from common.python.machine.needs import unmet_packages
 from common.python.pairs.directives import read_directives
-from common.python.pairs.goals import GOALS
+from common.python.pairs.goals import GOALS, NEITHER
 from common.python.pairs.layout import place_of
 from common.python.pairs.workload import PEER_NAMES, RANK_NAMES, Shape, ShapeValue, Spec, Where, Workload, call_by_name
 from common.python.processes import messages
@@ -164,12 +164,14 @@ def _require_constants(workload: Workload, inputs: Inputs, file: str) -> None:
 
 
 def _require_metric(workload: Workload, available: Mapping[str, Any], file: str) -> None:
-    """Raise BenchmarkError for a goal that neither the harness measures nor `metrics` returns."""
+    """Raise BenchmarkError for a goal that neither the harness measures nor `metrics` returns, or of which no way is better."""
     if workload.goal in GOALS or workload.metrics is None or workload.serving is not None:
         return
     found = metrics_of(call_by_name(workload.metrics, available, f"{file}: metrics"), f"{file}: metrics")
     if workload.goal not in found:
         raise BenchmarkError(f"{file}: goal={workload.goal!r} and metrics return {', '.join(found) or 'nothing'}; expected the goal there")
+    if found[workload.goal].better == NEITHER:
+        raise BenchmarkError(f"{file}: goal={workload.goal!r}, of which neither way is better; expected a figure of which one is")
 
 
 def _places(workload: Workload, inputs: Inputs, file: str) -> dict[str, Where]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
-from common.python.pairs.goals import ACCURACY, ENERGY, MEMORY, UNITS
+from common.python.pairs.goals import ACCURACY, ENERGY, MEMORY, NEITHER, UNITS
 from common.python.results import BASELINE, Check, ReportedMetric
 
 LOWER = "lower"
@@ -42,12 +42,14 @@ def unit_of(goal: str, metrics: Mapping[str, Mapping[str, ReportedMetric]]) -> s
 
 
 def gains_from(figures: Mapping[str, float], better: str = LOWER) -> dict[str, float]:
-    """How many times better than the baseline's the figure of every other side is; none where either is not above 0."""
+    """How many times better than the baseline's the figure of every other side is; none where one is not above 0, or no way is better."""
+    if better == NEITHER:
+        return {}
     base = figures.get(BASELINE, 0.0)
     ratios = {side: base / figure for side, figure in figures.items() if side != BASELINE and figure > 0 and base > 0}
     return ratios if better == LOWER else {side: 1 / ratio for side, ratio in ratios.items()}
 
 
 def better_of(goal: str, metrics: Mapping[str, Mapping[str, ReportedMetric]]) -> str:
-    """Whether a lower or a higher figure is better; of all that the harness measures itself a lower one."""
+    """Whether a lower or a higher figure is better, or neither; of all that the harness measures itself a lower one."""
     return next((each[goal].better for each in metrics.values() if goal in each), LOWER)

@@ -16,5 +16,8 @@ GOALS: Final = (TIME, MEMORY, ACCURACY, ENERGY, SETUP)
 UNITS: Final = {MEMORY: "bytes", ACCURACY: "relative error", ENERGY: "J"}
 """The unit of a side's figure, by goal; that of a metric is its own."""
 
+NEITHER: Final = "neither"
+"""`better` of a figure of which neither more nor less is good. It is shown, and can be no goal."""
+
 OF_A_GPU: Final = (MEMORY, ENERGY)
 """Goals whose figure is a GPU's: a row without one is checked, and not measured."""

@@ -25,7 +25,7 @@ Place = Literal["device", "host"]
 Where = Literal["device", "pinned", "pageable"]
 ReferenceIn = Literal["float64", "float32"]
 State = Literal["refreshed", "evolves"]
-Better = Literal["higher", "lower"]
+Better = Literal["higher", "lower", "neither"]
 _CHOICES = {
     "clock": get_args(Clock),
     "cache": get_args(Cache),
@@ -59,18 +59,24 @@ def _require_bounds(bounds: Mapping[str, float]) -> None:
 class Spec:
     """One output: its shape in elements, its torch dtype, and where it lies: on the device, or in pinned or pageable memory of the host.
 
-    Where work runs on a CPU, all places are its ordinary memory. A `tolerance` of its own holds for every side, in place of the workload's.
+    Where work runs on a CPU, all places are its ordinary memory. A `tolerance` of its own holds for every side, in place of the workload's;
+    `changes` of its own holds in place of the workload's `changes`.
     """
 
     shape: tuple[int, ...]
     dtype: Any
     where: Where = "device"
     tolerance: Precision | None = None
+    changes: Precision | None = None
 
     def __post_init__(self) -> None:
         require_where(self.where)
         if self.tolerance is not None:
             _require_bounds({"tolerance.rtol": self.tolerance.rtol, "tolerance.atol": self.tolerance.atol})
+        if self.changes is not None:
+            _require_bounds({"changes.rtol": self.changes.rtol, "changes.atol": self.changes.atol})
+            if self.tolerance is not None:
+                raise BenchmarkError("found tolerance and changes in one Spec; expected one: a tolerance holds for every side")
 
     @property
     def elements(self) -> int:
@@ -80,7 +86,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure that a workload reports beside time, in `unit`; `better` says which way is good."""
+    """A figure that a workload reports beside time, in `unit`; `better` says which way is good. One with "neither" can be no goal."""
 
     value: float
     unit: str
@@ -304,7 +310,7 @@ class Workload:
         if spec is not None and spec.tolerance is not None:
             return spec.tolerance
         if self.changes is not None and side in self.changed_by:
-            return self.changes
+            return spec.changes if spec is not None and spec.changes is not None else self.changes
         return Precision(self.rtol, self.atol)
 
 

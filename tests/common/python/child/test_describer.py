@@ -49,6 +49,9 @@ def test_a_goal_is_one_of_the_harness_or_a_figure_that_metrics_returns(tmp_path)
     write_pair(tmp_path, "demo:misspelt", goal='"token"', metrics=REPORTS)
     with pytest.raises(BenchmarkError, match=r"workload_misspelt.py: goal='token' and metrics return tokens; expected the goal there"):
         describe(tmp_path, "demo:misspelt")
+    write_pair(tmp_path, "demo:neutral", goal='"tokens"', metrics=REPORTS.replace("higher", "neither"))
+    with pytest.raises(BenchmarkError, match=r"goal='tokens', of which neither way is better; expected a figure of which one is"):
+        describe(tmp_path, "demo:neutral")
     write_pair(tmp_path, "demo:unknown", goal='"speed"')
     with pytest.raises(BenchmarkError, match=r"goal='speed'; expected time, memory, accuracy, energy, setup, or the name of a figure"):
         describe(tmp_path, "demo:unknown")

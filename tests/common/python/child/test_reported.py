@@ -13,7 +13,7 @@ from common.python.errors import BenchmarkError
 WRONG = {
     "m: found a list; expected a dict of names to Metric": [Metric(1.0, "x", "higher")],
     "m: q: found a float; expected a Metric(value, unit, better)": {"q": 1.0},
-    "m: q: better='sideways'; expected higher or lower": {"q": Metric(1.0, "x", "sideways")},
+    "m: q: better='sideways'; expected higher or lower or neither": {"q": Metric(1.0, "x", "sideways")},
     "m: q: unit=None; expected a text": {"q": Metric(1.0, None, "lower")},
     "m: q: value='many'; expected a number": {"q": Metric("many", "x", "lower")},
     "m: q: value=tensor([0., 0.]); expected a number": {"q": Metric(torch.zeros(2), "x", "lower")},
@@ -25,6 +25,11 @@ def test_what_is_no_figure_is_one_sentence(told, metrics):
     for read in (metrics_of, reported_of):
         with pytest.raises(BenchmarkError, match=f"^{re.escape(told)}$"):
             read(metrics, "m")
+
+
+def test_a_figure_may_have_no_better_way():
+    (kept,) = reported_of({"budget": Metric(512, "tokens", "neither")}, "m").values()
+    assert (kept.value, kept.better) == (512.0, "neither")
 
 
 def test_a_figure_is_kept_as_a_float_and_must_be_finite_only_to_be_kept():

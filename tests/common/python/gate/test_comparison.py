@@ -10,7 +10,7 @@ import pytest
 from common.python.errors import ExitCode
 from common.python.gate.comparison import Comparison
 from common.python.gate.noise_floor import StepClass
-from common.python.results import Metrics
+from common.python.results import Metrics, ReportedMetric
 from common.python.settings import Settings
 from common.python.storage import document_text
 from tests.support.factories import MACHINE, a_failure, a_recorded_timing, a_row, a_run, recorded_ladder, recorded_units
@@ -39,6 +39,16 @@ def test_the_speedup_of_b_is_held_against_that_of_a(ratio, kind):
 
     assert found.kind == kind
     assert "promote" not in found.sentence
+
+
+def test_a_figure_of_which_neither_way_is_better_is_never_judged():
+    def a_row_with(budget, seed):
+        metrics = {"optimized": {"budget": ReportedMetric(value=budget, unit="tokens", better="neither")}}
+        return a_measured_row(2.0, seed=seed).model_copy(update={"metrics": metrics})
+
+    more, fewer = (verdict(compared([a_row_with(512, 0)], [a_row_with(budget, 1)])) for budget in (4096, 64))
+    assert more == fewer == verdict(compared([a_measured_row(2.0)], [a_measured_row(2.0, seed=1)]))
+    assert (more.kind, more.changes.keys()) == ("SAME", {"speedup"})
 
 
 def test_the_rungs_that_both_runs_have_are_held_against_each_other():

@@ -7,7 +7,8 @@ import pytest
 from common.python.gate.expectations import keep_expectations, read_expectations
 from common.python.gate.noise_floor import Floor, Noise, StepClass, Trial
 from common.python.gate.statistics import NO_CHANGE, Mean
-from common.python.results import Share, StopReason, VerdictKind
+from common.python.measure.goal_figures import gains_from
+from common.python.results import ReportedMetric, Share, StopReason, VerdictKind
 from common.python.storage import document_text
 from tests.support.factories import a_provenance, a_recorded_timing, an_expectation, recorded_ladder, recorded_units
 from tests.support.plans import H200, SHAPE, WITH_GPU, a_plan, standards_for
@@ -350,6 +351,17 @@ def test_a_goal_other_than_time_is_gated_in_its_place(accepted, tmp_path):
     assert verdict(1.4).sentence.startswith("memory -6.667 % [")
     without = standards.verdict(plan, "default", a_recorded_timing(goal="memory"))
     assert (without.kind, without.sentence) == (VerdictKind.NEW, "not gated: it has no figure for memory on both sides")
+
+
+@pytest.mark.parametrize("budget", [64, 4096])
+def test_a_figure_of_which_neither_way_is_better_is_not_gated(accepted, tmp_path, budget):
+    told = {"optimized": {"budget": ReportedMetric(value=512, unit="tokens", better="neither")}}
+    accepted(2.0, metrics=told)
+    plan = a_plan(tmp_path, goal="budget")
+    figures = {"baseline": 512.0, "optimized": float(budget)}
+    units = tuple(unit.model_copy(update={"figures": figures, "gains": gains_from(figures, "neither")}) for unit in recorded_units(2.0))
+    found = standards_for(plan).verdict(plan, "default", a_recorded_timing(units=units, goal="budget"))
+    assert (found.kind, found.changes) == (VerdictKind.NEW, {})
 
 
 def test_every_figure_that_may_be_gated_counts_as_a_test_and_a_librarys_share_is_none(accepted, tmp_path):

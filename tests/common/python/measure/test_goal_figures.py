@@ -38,6 +38,16 @@ def test_each_goal_has_its_figure(goal, figures, unit, gain):
     assert gains_from(found, better_of(goal, KNOWN["metrics"])) == {"optimized": pytest.approx(gain)}
 
 
+def test_a_figure_of_which_neither_way_is_better_is_no_gain():
+    metrics = {
+        side: {"budget": ReportedMetric(value=value, unit="tokens", better="neither")}
+        for side, value in (("baseline", 5), ("optimized", 9))
+    }
+    found = figures_for("budget", **KNOWN | {"metrics": metrics})
+    assert found == {"baseline": 5, "optimized": 9}
+    assert gains_from(found, better_of("budget", metrics)) == {}
+
+
 @pytest.mark.parametrize("goal", ["time", "setup", "nobody"])
 def test_time_set_up_and_what_nobody_reports_have_none(goal):
     assert figures_for(goal, **KNOWN) == {}

@@ -77,6 +77,7 @@ def test_a_tolerance_of_an_output_is_every_sides():
     workload, own = a_workload(changes=Precision(0.1, 0.2)), Precision(0.01, 0.0)
     for side in ("baseline", "optimized", "library"):
         assert workload.tolerance(side, Spec((3,), "float32", tolerance=own)) == own
+        assert workload.tolerance(side, Spec((3,), "float32", changes=own)) == (own if side == "optimized" else workload.tolerance(side))
         assert workload.tolerance(side, Spec((3,), "float32")) == workload.tolerance(side)
 
 
@@ -84,6 +85,10 @@ def test_a_tolerance_of_an_output_is_every_sides():
 def test_a_tolerance_of_an_output_is_a_bound(bound, named):
     with pytest.raises(BenchmarkError, match=f"{named}; expected a finite bound that is not negative"):
         Spec((3,), "float32", tolerance=bound)
+    with pytest.raises(BenchmarkError, match=f"{named.replace('tolerance', 'changes')}; expected a finite bound that is not negative"):
+        Spec((3,), "float32", changes=bound)
+    with pytest.raises(BenchmarkError, match="found tolerance and changes in one Spec; expected one"):
+        Spec((3,), "float32", tolerance=Precision(0.1, 0.0), changes=Precision(0.2, 0.0))
 
 
 def test_an_output_counts_its_elements():
