@@ -1,4 +1,4 @@
-// Baseline: one kernel per layer, in stream order: each begins to load its weights when the layer before has ended.
+// Baseline: a kernel per layer loads weights when the one before ended.
 // scratch: float a[dim]
 // scratch: float b[dim]
 #include "common/cuda/aligned.cuh"

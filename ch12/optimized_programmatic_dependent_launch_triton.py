@@ -24,7 +24,8 @@ def layer(weight, x, y, dim, ROWS: tl.constexpr, COLS: tl.constexpr):
     tl.store(y + row, tl.maximum(sums, 0.0), mask=row < dim)
 
 
-def prepare(x, weight, layers, dim):
+def chained(x, weight, layers, dim, launch_pdl):
+    """A step that launches all layers; `launch_pdl` lets each start while the one before runs."""
     rows, cols = 8, triton.next_power_of_2(dim)
     between = [torch.empty_like(x), torch.empty_like(x)]
     y = torch.empty_like(x)
@@ -33,7 +34,11 @@ def prepare(x, weight, layers, dim):
 
     def step():
         for matrix, of, to in chain:
-            layer[triton.cdiv(dim, rows),](matrix, of, to, dim, ROWS=rows, COLS=cols, num_warps=8, launch_pdl=True)
+            layer[triton.cdiv(dim, rows),](matrix, of, to, dim, ROWS=rows, COLS=cols, num_warps=8, launch_pdl=launch_pdl)
         return y
 
     return step
+
+
+def prepare(x, weight, layers, dim):
+    return chained(x, weight, layers, dim, launch_pdl=True)

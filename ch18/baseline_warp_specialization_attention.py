@@ -1,4 +1,4 @@
-"""Baseline: Triton, whose compiler pipelines the loads; all warps load, multiply, and compute exponentials."""
+"""Baseline: Triton pipelines loads; all warps do all of the work."""
 
 from shared_triton_attention import attention
 

@@ -19,7 +19,6 @@ from triton.experimental.gluon.language.nvidia.hopper import fence_async_shared,
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
 ROWS, COLS, STAGES = 64, 128, 2  # queries of a role; keys of a tile; tiles of keys, and of values, in shared memory
-TURNS = True  # whether the halves start products in turn
 
 
 @gluon.jit
@@ -158,7 +157,8 @@ def attend(from_q, from_k, from_v, y, queries, keys, unit, STAGES: gl.constexpr,
     )
 
 
-def prepare(q, k, v, causal):
+def attention(q, k, v, causal, turns):
+    """A step; `turns`: whether the halves start products in turn."""
     (heads, queries, dim), keys = q.shape, k.shape[1]
     y = torch.empty_like(q)
     unit = 1.4426950408889634 * dim**-0.5
@@ -171,7 +171,11 @@ def prepare(q, k, v, causal):
 
     def step():
         grid = (heads, triton.cdiv(queries, 2 * ROWS))
-        attend[grid](*maps, y, queries, keys, unit, STAGES=STAGES, TURNS=TURNS, CAUSAL=bool(causal), num_warps=4)
+        attend[grid](*maps, y, queries, keys, unit, STAGES=STAGES, TURNS=turns, CAUSAL=bool(causal), num_warps=4)
         return y
 
     return step
+
+
+def prepare(q, k, v, causal):
+    return attention(q, k, v, causal, turns=True)

@@ -27,6 +27,7 @@ template <int CONSUMERS_, int KEYS_, int STAGES_, typename Stamps_ = Unstamped>
 struct Attention {
     using Stamps = Stamps_;
     static constexpr int CONSUMERS = CONSUMERS_, KEYS = KEYS_, STAGES = STAGES_;
+    static constexpr bool TURNS = true;  // whether the two warpgroups start products in turn
     static constexpr int QUERIES = CONSUMERS * ROWS, THREADS = (CONSUMERS + 1) * WARPGROUP;
     // As many registers as the block began with: 24 + 2 x 240 = 3 x 168, or 32 + 3 x 160 = 4 x 128.
     static constexpr int LOADING = CONSUMERS == 2 ? 24 : 32, COMPUTING = CONSUMERS == 2 ? 240 : 160;

@@ -1,4 +1,4 @@
-// Baseline: each thread loads one e4m3 value of the cache, scales it and stores one BF16 value.
+// Baseline: a thread loads one e4m3 value, scales it, stores one BF16.
 #include <cuda_bf16.h>
 #include <cuda_fp8.h>
 

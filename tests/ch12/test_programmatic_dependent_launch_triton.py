@@ -23,6 +23,7 @@ WAIT = "    tl.extra.cuda.gdc_wait()  # x is read below, so the previous layer m
 TRIGGER = "    tl.extra.cuda.gdc_launch_dependents()  # the next layer may start once every program of this layer has started\n"
 WEIGHTS = "    w = tl.load("
 STORE = "    tl.store("
+IN_ORDER = ("launch_pdl=True", "launch_pdl=False")
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +57,10 @@ def moved_before(line, other):
     return (without(line), (other, line + other))
 
 
-def test_the_side_is_right_in_the_interpreter(pair, harness):
+@pytest.mark.parametrize("side", ["in_order", "optimized"])
+def test_a_side_is_right_in_the_interpreter(side, pair, harness):
     """It needs a Hopper only for the instructions that the interpreter passes by."""
-    harness.check(Side(pair, "optimized"), list(load_workload(pair.workload).check_at))
+    harness.check(Side(pair, side), list(load_workload(pair.workload).check_at))
 
 
 # Runs the side in a file as early as a GPU may: what a launch writes is seen by nobody until the next launch waits for it, or, where that
@@ -110,7 +112,7 @@ STARTED_EARLY = {
     "as it is": ((), "5 True"),
     "without the wait": ((without(WAIT),), "5 False"),
     "with the wait behind the reading of x": (moved_before(WAIT, STORE), "5 False"),
-    "without the launch that is allowed to start early": (((", launch_pdl=True", ""),), "0 True"),
+    "without the launch that is allowed to start early": ((IN_ORDER,), "0 True"),
 }
 
 
@@ -141,7 +143,7 @@ def test_weights_are_loaded_before_the_wait_and_activations_behind_it(capability
 
 
 def test_machine_code_does_not_tell_that_a_launch_may_start_early(pair, harness, tmp_path):
-    other = changed(pair, tmp_path, (", launch_pdl=True", ""))
+    other = changed(pair, tmp_path, IN_ORDER)
     assert order(other, harness, (9, 0)) == order(pair, harness, (9, 0))
 
 

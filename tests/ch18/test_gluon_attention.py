@@ -30,7 +30,7 @@ def attend(name, shape, lazy, **changed):
     arguments = {f"from_{x}": Map(values[x].flatten(0, 1), side.ROWS if x == "q" else side.COLS) for x in "qkv"}
     arguments |= {"y": Pointer(y), "queries": shape["queries"], "keys": shape["keys"], "unit": math.log2(math.e) / math.sqrt(128)}
     arguments |= {"STAGES": side.STAGES, "CAUSAL": bool(shape["causal"])}
-    arguments |= {"TURNS": side.TURNS} if "pingpong" in name else {}
+    arguments |= {"TURNS": True} if "pingpong" in name else {}
     grid = shape["heads"], math.ceil(shape["queries"] / QUERIES)
     copies = run(side, KERNELS[name], grid, arguments | changed, lazy)
     expected = WORKLOAD.reference(**{x: values[x].double() for x in "qkv"}, causal=shape["causal"])
@@ -46,6 +46,12 @@ def test_right_and_no_tile_above_the_diagonal_is_loaded(name, shape, lazy):
     lasts = [min(start + QUERIES, shape["keys"]) if shape["causal"] else shape["keys"] for start in range(0, shape["queries"], QUERIES)]
     of_queries = 2 if "pingpong" in name else 1
     assert copies == shape["heads"] * sum(of_queries + 2 * math.ceil(last / cols) for last in lasts)
+
+
+@pytest.mark.parametrize("shape", WORKLOAD.check_at, ids=str)
+@pytest.mark.parametrize("lazy", [False, True], ids=["at once", "late"])
+def test_right_without_turns(shape, lazy):
+    assert attend("optimized_warp_specialization_attention_pingpong", dict(shape), lazy, TURNS=False)[0]
 
 
 @pytest.mark.parametrize("name", KERNELS)

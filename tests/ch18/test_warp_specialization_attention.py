@@ -15,7 +15,8 @@ from tests.support.teeth import ROOT, accepts
 pytestmark = pytest.mark.slow
 
 CHAPTER = ROOT / "ch18"
-SIDE = "optimized_warp_specialization_attention_cuda.cu"
+SIDE, KERNEL = "optimized_warp_specialization_attention_cuda.cu", "shared_attend.cuh"
+STEP = "optimized_warp_specialization_attention_cuda_without_turns.cu"
 WORKLOAD = load_workload(CHAPTER / "workload_warp_specialization_attention.py")
 ROUNDS = (  # on two multiprocessors, in rings of 2
     {"heads": 2, "queries": 257, "keys": 1000, "causal": 0},  # 6 tiles of queries, 6 tiles of keys each
@@ -27,10 +28,10 @@ ROUNDS = (  # on two multiprocessors, in rings of 2
     },  # 10 tiles of queries; 1 to 4 tiles of keys each, of which half a tile may skip one
 )
 WAITING = re.compile(r"\b(barrier_wait|__syncthreads|await_turn|wgmma_wait<\d>)\(")
-LINES = (CHAPTER / SIDE).read_text().splitlines()
+LINES = (CHAPTER / KERNEL).read_text().splitlines()
 WAITS = [(number, line.strip()) for number, line in enumerate(LINES, 1) if WAITING.search(line)]
 # Turns change when products start, and no answer.
-FOR_SPEED = "await_turn(own);"
+FOR_SPEED = "if constexpr (A::TURNS) await_turn(own);"
 # A warpgroup waits for values that it skips, so that it never takes their phase for the one after the next. With turns it could not:
 # before it waits for that one, the other warpgroup has waited for these values and has passed the turn.
 FOR_ORDER = "barrier_wait(&shared.full_v[last.stage], last.parity);"
@@ -40,6 +41,12 @@ FOR_ORDER = "barrier_wait(&shared.full_v[last.stage], last.parity);"
 def emulated(tmp_path_factory):
     skip_without_compiler()
     return build(SIDE, tmp_path_factory.mktemp("side"), CHAPTER)
+
+
+@pytest.fixture(scope="module")
+def without_turns(tmp_path_factory):
+    skip_without_compiler()
+    return build(STEP, tmp_path_factory.mktemp("step"), CHAPTER)
 
 
 def is_right(side, shape, **how):
@@ -59,6 +66,13 @@ def test_right_however_late_its_copies_and_products_are(emulated, shape, multipr
             assert is_right(emulated, dict(shape), seed=seed, laziness=laziness, multiprocessors=multiprocessors), (laziness, seed)
 
 
+@pytest.mark.parametrize("shape", [shape for shape in (*WORKLOAD.check_at, *ROUNDS) if shape["queries"] <= 1000], ids=str)
+def test_right_without_turns(without_turns, shape):
+    for laziness in LAZINESS:
+        for seed in range(4):
+            assert is_right(without_turns, dict(shape), seed=seed, laziness=laziness), (laziness, seed)
+
+
 def test_all_waits_were_found():
     assert len(WAITS) == 15
     assert {FOR_SPEED, FOR_ORDER} <= {text for _, text in WAITS}
@@ -70,7 +84,7 @@ def test_no_wait_can_be_left_out(emulated, number, text):
         for seed in range(8):
             for shape in ROUNDS:
                 try:
-                    if not is_right(emulated, shape, seed=seed, laziness=laziness, skipped=f"{SIDE}:{number}"):
+                    if not is_right(emulated, shape, seed=seed, laziness=laziness, skipped=f"{KERNEL}:{number}"):
                         return
                 except RuntimeError:
                     return
@@ -80,11 +94,12 @@ def test_no_wait_can_be_left_out(emulated, number, text):
 def test_who_starts_products_without_a_turn_is_late_for_the_others_and_right(emulated):
     (number,) = [number for number, text in WAITS if text == FOR_SPEED]
     for shape in ROUNDS:
-        assert is_right(emulated, shape, skipped=f"{SIDE}:{number}")
+        assert is_right(emulated, shape, skipped=f"{KERNEL}:{number}")
 
 
-def test_ptxas_spills_nothing_and_does_not_serialize():
-    log = built(CHAPTER / SIDE).log
+@pytest.mark.parametrize("side", [SIDE, STEP])
+def test_ptxas_spills_nothing_and_does_not_serialize(side):
+    log = built(CHAPTER / side).log
     assert log.count("0 bytes spill stores, 0 bytes spill loads") == 2  # causal and not
     assert "serialized" not in log
 

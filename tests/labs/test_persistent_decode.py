@@ -53,18 +53,18 @@ inline void prefetch_sector(const char*) {}
 """
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory):
+@pytest.fixture(scope="module", params=["optimized_persistent_decode.cu", "optimized_persistent_decode_without_prefetch.cu"])
+def library(tmp_path_factory, request):
     folder = tmp_path_factory.mktemp("decode")
     for file in LAB.iterdir():
         shutil.copy(file, folder)
     (folder / "shared_barrier.cuh").write_text(BARRIER.replace("WAITS", str(WAITS)).replace("BLOCKS", str(BLOCKS)))
-    for name in ("shared_phases.cuh", "shared_attention.cuh", "optimized_persistent_decode.cu"):
+    for name in ("shared_phases.cuh", "shared_attention.cuh", "shared_decode.cuh"):
         text = (folder / name).read_text().replace("blockIdx.x", "own()").replace("gridDim.x", str(BLOCKS))
         (folder / name).write_text(text.partition("    cudaLaunchAttribute together")[0])
-    with (folder / "optimized_persistent_decode.cu").open("a") as file:
-        file.write("    decode<<<1, THREADS, 0, stream>>>(step);\n    return cudaGetLastError();\n}\n")
-    side = folder / "optimized_persistent_decode.cu"
+    with (folder / "shared_decode.cuh").open("a") as file:
+        file.write("    decode<PREFETCH><<<1, THREADS, 0, stream>>>(s);\n    return cudaGetLastError();\n}\n")
+    side = folder / request.param
     return side, build(side, cache=folder)
 
 

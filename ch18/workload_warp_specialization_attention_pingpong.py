@@ -1,0 +1,12 @@
+"""Causal attention of a whole prompt, as in warp_specialization_attention, by warpgroups in Gluon.
+
+The kernel without turns stands between as a step, so the last step is what the two warpgroups gain by taking turns.
+"""
+# needs: tma
+# baseline: ch18/baseline_warp_specialization_attention.py
+
+from dataclasses import replace
+
+from workload_warp_specialization_attention import WORKLOAD as OF_TRITON
+
+WORKLOAD = replace(OF_TRITON, ladder=("without_turns",))
