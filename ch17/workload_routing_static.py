@@ -1,4 +1,4 @@
-"""Two engines in processes of their own answer prompts of 32 to 1024 bytes, 24 % of which are at most 256 bytes long.
+"""Two engines in processes of their own answer prompts of 32 to 1024 bytes, 23 % of which are at most 256 bytes long.
 
 The engines share one GPU, or a CPU. At the timed shape the model is byte_lm, grown to 755 million weights.
 """

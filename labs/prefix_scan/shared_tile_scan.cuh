@@ -64,7 +64,7 @@ struct Tile {
 
     __device__ void add_to_row(int r, int value) { row[r].x += value, row[r].y += value, row[r].z += value, row[r].w += value; }
 
-    // Stores every value plus `offset`; y is not read again, so its lines leave the L2 first.
+    // Stores every value plus `offset`; y is not read again, so its lines have the lowest priority in the L1.
     __device__ void store(int* __restrict__ y, int tile, int offset, int n) {
 #pragma unroll
         for (int r = 0; r < ROWS; r++) {
