@@ -89,6 +89,7 @@ class Watched:
 
 def test_the_graph_has_two_sums_a_layer_and_is_destroyed_with_its_side(workload, tmp_path, monkeypatch):
     import shared_packed_experts
+    import shared_tensor_parallel
 
     def product(blocks, scales, biases, x, chosen):
         weights = mxfp4_restored(blocks, scales, x.dtype)[chosen.flatten()]
@@ -99,7 +100,7 @@ def test_the_graph_has_two_sums_a_layer_and_is_destroyed_with_its_side(workload,
     monkeypatch.setattr(shared_packed_experts, "_product", product)
     monkeypatch.setattr(torch, "compile", lambda half, **_options: half)
     monkeypatch.setattr(graph, "captured", Watched)
-    monkeypatch.setattr(dist, "all_reduce", lambda part: sums.append(part.shape))
+    monkeypatch.setattr(shared_tensor_parallel.dist, "all_reduce", lambda part: sums.append(part.shape))
     dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=2)
     try:
         loaded = load_side(LAB / "optimized_ultimate_inference_ranks.py", workload, None)

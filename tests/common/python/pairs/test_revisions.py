@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 from common.python.errors import BenchmarkError
+from common.python.pairs import revisions
 from common.python.pairs.discovery import discover
 from common.python.pairs.revisions import against, checkout, unlike
 from common.python.pairs.targets import Selection, select
@@ -91,6 +92,12 @@ def test_a_half_and_targets_that_are_all_new_are_errors(root):
             against([Selection(pair, ("optimized",))], past.root)
         with pytest.raises(BenchmarkError, match="found none of 1 targets at that revision"):
             against(select(discover(root), ["ch07:scale"]).selections, past.root)
+
+
+def test_what_cannot_be_unpacked_is_an_error(root, monkeypatch):
+    monkeypatch.setattr(revisions, "_TAR", "false")
+    with pytest.raises(BenchmarkError, match=r"--against first: found that tar cannot unpack it \(exit code 1\)"), checkout(root, "first"):
+        pass
 
 
 @pytest.fixture
