@@ -9,7 +9,7 @@
 // has: wgmma_f16_bf16
 // has: spills == 0
 #include "common/cuda/launch.cuh"
-#include "shared_attend.cuh"
+#include "shared_attention_kernel.cuh"
 
 using Chosen = Attention<2, 192, 2>;
 

@@ -8,7 +8,7 @@
 // has: wgmma_f16_bf16
 // has: spills == 0
 #include "common/cuda/launch.cuh"
-#include "shared_attend.cuh"
+#include "shared_attention_kernel.cuh"
 
 struct Chosen : Attention<2, 192, 2> {
     static constexpr bool TURNS = false;

@@ -15,7 +15,7 @@ from tests.support.teeth import ROOT, accepts
 pytestmark = pytest.mark.slow
 
 CHAPTER = ROOT / "ch18"
-SIDE, KERNEL = "optimized_warp_specialization_attention_cuda.cu", "shared_attend.cuh"
+SIDE, KERNEL = "optimized_warp_specialization_attention_cuda.cu", "shared_attention_kernel.cuh"
 STEP = "optimized_warp_specialization_attention_cuda_without_turns.cu"
 WORKLOAD = load_workload(CHAPTER / "workload_warp_specialization_attention.py")
 ROUNDS = (  # on two multiprocessors, in rings of 2
