@@ -9,7 +9,7 @@
 #include "../ch06/shared_check.cuh"
 #include "shared_pingpong_report.cuh"
 #include "shared_pingpong_stamped.cuh"
-#define SIDE "optimized_warp_specialization_attention_cuda.cu"
+#define SIDE "optimized_warp_specialization_attention_cuda_with_turns.cu"
 #include SIDE
 
 using Traced = Attention<Chosen::CONSUMERS, Chosen::KEYS, Chosen::STAGES, Stamped>;

@@ -1,17 +1,19 @@
-// Optimized: CUDA: warpgroups multiply under each other's exponentials.
+// Optimized: CUDA: no turns; each warpgroup hides its own softmax.
 // predicts: baseline 1.99 ms = heads * queries * (keys + 128) * (256 / bf16 + 1.35e-13) on h100  (half of softmax hidden: assumed)
-// predicts: optimized 1.44 ms = 1.015 * (1 - causal / 2) * heads * queries * keys * 512 / bf16 + 16 * 1.7e-6 on h100  (edges; softmax)
+// predicts: optimized 1.91 ms = 1.015 * (1 - causal / 2) * heads * queries * keys * (256 / bf16 + 5.4e-13) + 16 * 1.7e-6 on h100
 // needs: wgmma
 // nvcc: -ftz=true
 // proves: /\bUSETMAXREG\b/
-// proves: bar_arrive
+// has: not bar_arrive
 // has: tma_load_tile
 // has: wgmma_f16_bf16
 // has: spills == 0
 #include "common/cuda/launch.cuh"
 #include "shared_attention_kernel.cuh"
 
-using Chosen = Attention<2, 192, 2>;
+struct Chosen : Attention<2, 192, 2> {
+    static constexpr bool TURNS = false;
+};
 
 PREPARE(void** state) {
     *state = nullptr;

@@ -19,5 +19,5 @@ WORKLOAD = Workload(
     work=lambda tokens, width: {"dram_read": tokens * (width + 4), "dram_write": 2 * tokens * width},
     rtol=2.0**-8,  # BF16 is rounded to 2^-9 of the value; a float32 product before it
     atol=0.0,
-    ladder=("eight",),
+    ladder=("sixteen",),
 )

@@ -19,7 +19,8 @@ from tests.support.teeth import ROOT, accepts
 pytestmark = pytest.mark.slow
 
 CHAPTER = ROOT / "ch18"
-SIDE, KERNEL, DEMO = "optimized_warp_specialization_attention_cuda.cu", "shared_attention_kernel.cuh", "attention_pingpong_trace.cu"
+SIDE = "optimized_warp_specialization_attention_cuda_with_turns.cu"
+KERNEL, DEMO = "shared_attention_kernel.cuh", "attention_pingpong_trace.cu"
 WORKLOAD = load_workload(CHAPTER / "workload_warp_specialization_attention.py")
 WANTED, TAKEN, ISSUED, FED, PASSED, SCORED, WEIGHED, KEYED, SUMMED, ROUNDED, POINTS = range(11)
 BLOCKS, MOST = 2, 24

@@ -15,8 +15,8 @@ from tests.support.teeth import ROOT, accepts
 pytestmark = pytest.mark.slow
 
 CHAPTER = ROOT / "ch18"
-SIDE, KERNEL = "optimized_warp_specialization_attention_cuda.cu", "shared_attention_kernel.cuh"
-STEP = "optimized_warp_specialization_attention_cuda_without_turns.cu"
+OPTIMIZED, KERNEL = "optimized_warp_specialization_attention_cuda.cu", "shared_attention_kernel.cuh"
+WITH_TURNS = "optimized_warp_specialization_attention_cuda_with_turns.cu"
 WORKLOAD = load_workload(CHAPTER / "workload_warp_specialization_attention.py")
 ROUNDS = (  # on two multiprocessors, in rings of 2
     {"heads": 2, "queries": 257, "keys": 1000, "causal": 0},  # 6 tiles of queries, 6 tiles of keys each
@@ -40,13 +40,13 @@ FOR_ORDER = "barrier_wait(&shared.full_v[last.stage], last.parity);"
 @pytest.fixture(scope="module")
 def emulated(tmp_path_factory):
     skip_without_compiler()
-    return build(SIDE, tmp_path_factory.mktemp("side"), CHAPTER)
+    return build(WITH_TURNS, tmp_path_factory.mktemp("side"), CHAPTER)
 
 
 @pytest.fixture(scope="module")
 def without_turns(tmp_path_factory):
     skip_without_compiler()
-    return build(STEP, tmp_path_factory.mktemp("step"), CHAPTER)
+    return build(OPTIMIZED, tmp_path_factory.mktemp("step"), CHAPTER)
 
 
 def is_right(side, shape, **how):
@@ -80,6 +80,15 @@ def test_all_waits_were_found():
 
 @pytest.mark.parametrize(("number", "text"), [wait for wait in WAITS if wait[1] not in (FOR_SPEED, FOR_ORDER)])
 def test_no_wait_can_be_left_out(emulated, number, text):
+    is_needed(emulated, number, text)
+
+
+@pytest.mark.parametrize(("number", "text"), [wait for wait in WAITS if wait[1] != FOR_SPEED])
+def test_no_wait_can_be_left_out_without_turns(without_turns, number, text):
+    is_needed(without_turns, number, text)
+
+
+def is_needed(emulated, number, text):
     for laziness in ("late", "by chance", "at once"):
         for seed in range(8):
             for shape in ROUNDS:
@@ -97,7 +106,7 @@ def test_who_starts_products_without_a_turn_is_late_for_the_others_and_right(emu
         assert is_right(emulated, shape, skipped=f"{KERNEL}:{number}")
 
 
-@pytest.mark.parametrize("side", [SIDE, STEP])
+@pytest.mark.parametrize("side", [OPTIMIZED, WITH_TURNS])
 def test_ptxas_spills_nothing_and_does_not_serialize(side):
     log = built(CHAPTER / side).log
     assert log.count("0 bytes spill stores, 0 bytes spill loads") == 2  # causal and not
@@ -105,7 +114,7 @@ def test_ptxas_spills_nothing_and_does_not_serialize(side):
 
 
 def code_of(causal):
-    (kernel,) = [kernel for kernel in kernels_of(CHAPTER / SIDE) if f", {'true' if causal else 'false'}>" in kernel.name]
+    (kernel,) = [kernel for kernel in kernels_of(CHAPTER / WITH_TURNS) if f", {'true' if causal else 'false'}>" in kernel.name]
     return kernel.instructions
 
 

@@ -4,7 +4,7 @@
 
 The record is tools/checks/book_runs.tsv, a line for each command and machine; book_commands.py makes a table of it. A run of
 `benchmark_cli` gets a folder of its own and waits for other runs; all else is as printed. Commands that a line stands for are left out,
-unless --again. A command that takes longer than --limit is ended, and kept as such.
+unless --again. A command that takes longer than --limit is ended, and kept as such; one that a signal interrupts is ended, and not kept.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from common.python.command import Arguments, exit_with, finite_above_0
 from common.python.errors import BenchmarkError
 from common.python.machine.description import describe_machine
 from common.python.project import PROJECT_ROOT
+from common.python.run.interruption import interruptible
 from common.python.storage import write_whole
 from tools.checks.written_tables import rows
 
@@ -34,6 +36,7 @@ RECORD = Path("tools/checks/book_runs.tsv")
 HEAD = "# What came of commands of the book: machine, day, commit, exit code, seconds, what it said at its end, command. Tab-separated.\n"
 OVER = "over the limit"
 _SHELL = "/bin/bash"
+_REPORTS_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -110,8 +113,18 @@ def run(command: str, root: Path, limit: float, kept: Path | None = None) -> tup
                 code = str(process.wait(limit))
             except subprocess.TimeoutExpired:
                 code = OVER
-                os.killpg(process.pid, signal.SIGTERM)
+            finally:
+                _end(process)  # nothing of it may run on: it would disturb whatever is measured next
         return code, time.monotonic() - began, _said(folder / "metrics.json", log).replace(f"{root}/", "")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End a command that still runs, and what it started; kill it, if it takes longer than a run does to write its reports."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        if process.poll() is None:
+            os.killpg(process.pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(_REPORTS_S)
 
 
 def _said(metrics: Path, log: Path) -> str:
@@ -165,7 +178,8 @@ def main(arguments: list[str] | None = None, root: Path = PROJECT_ROOT) -> int:
     known = set() if options.again else {each.command for each in record_of(root) if each.machine == machine}
     left = [command for command in dict.fromkeys(commands_in(root, options.naming)) if command not in known]
     for place, command in enumerate(left):
-        code, seconds, said = run(command, root, options.limit, options.keep and (options.keep / str(place)).absolute())
+        with interruptible():
+            code, seconds, said = run(command, root, options.limit, options.keep and (options.keep / str(place)).absolute())
         keep(root, Done(machine, time.strftime("%Y-%m-%d", time.gmtime()), commit, code, f"{seconds:.0f}", said, command))
         print(f"{command}: {code}, {seconds:.0f} s, {said}", flush=True)
     return 0

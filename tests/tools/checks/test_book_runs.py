@@ -1,9 +1,15 @@
 """What came of the book's commands is run once, kept by machine, and shown."""
 
+import os
+import signal
+import threading
+import time
+
 import pytest
 
 from common.python.errors import BenchmarkError
 from common.python.project import PROJECT_ROOT
+from common.python.run.interruption import Interrupted
 from tools.checks import book_runs
 from tools.checks.book_runs import COMMANDS, OVER, RECORD, commands_in, main, record_of, section, typed
 
@@ -32,6 +38,28 @@ def test_a_command_is_run_once_and_kept(root, capsys):
     assert capsys.readouterr().out == ""
     assert main(["--naming", "labs/a", "--again"], root) == 0
     assert [each.command for each in record_of(root)] == ["sleep 60 # labs/b", "echo first; echo labs/a; exit 3"]
+
+
+def test_a_command_does_not_outlive_a_signal_and_is_not_kept(root):
+    def stop():
+        wait_for(root / "began")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    (root / COMMANDS[0]).write_text("trap 'touch ended; exit' TERM; touch began; sleep 60 & wait # labs/a\n")
+    stopping = threading.Thread(target=stop)
+    stopping.start()
+    with pytest.raises(Interrupted):
+        main(["--naming", "labs/"], root)
+    stopping.join()
+    assert wait_for(root / "ended")
+    assert record_of(root) == []
+
+
+def wait_for(path, seconds=10.0):
+    deadline = time.monotonic() + seconds
+    while not path.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return path.exists()
 
 
 def test_the_rows_of_a_run_are_counted(root):

@@ -1,18 +1,16 @@
-// Optimized: CUDA: roles, softmax under own products; nobody takes turns.
-// predicts: without_turns 1.91 ms = 1.015 * (1 - causal / 2) * heads * queries * keys * (256 / bf16 + 5.4e-13) + 16 * 1.7e-6 on h100
+// Optimized: CUDA: warpgroups multiply under each other's exponentials.
+// predicts: with_turns 1.44 ms = 1.015 * (1 - causal / 2) * heads * queries * keys * 512 / bf16 + 16 * 1.7e-6 on h100  (edges; softmax)
 // needs: wgmma
 // nvcc: -ftz=true
 // proves: /\bUSETMAXREG\b/
-// has: not bar_arrive
+// proves: bar_arrive
 // has: tma_load_tile
 // has: wgmma_f16_bf16
 // has: spills == 0
 #include "common/cuda/launch.cuh"
 #include "shared_attention_kernel.cuh"
 
-struct Chosen : Attention<2, 192, 2> {
-    static constexpr bool TURNS = false;
-};
+using Chosen = Attention<2, 192, 2>;
 
 PREPARE(void** state) {
     *state = nullptr;
