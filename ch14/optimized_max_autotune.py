@@ -7,7 +7,6 @@
 import torch
 from torch.nn.functional import silu
 
-
 OPTIONS = {
     **torch._inductor.list_mode_options("max-autotune-no-cudagraphs"),  # without CUDA graphs, which are another idea
     # How many products are timed with conversion and scaling fused in. By default it is one, the fastest without: several nearly tie.
