@@ -1,4 +1,4 @@
-// Baseline: sqrtf: ten instructions and a branch for exact rounding.
+// Baseline: sqrtf: ten instructions, one a branch, for exact rounding.
 #include "common/cuda/aligned.cuh"
 #include "common/cuda/launch.cuh"
 

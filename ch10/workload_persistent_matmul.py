@@ -7,7 +7,7 @@ An earlier baseline stored from registers, so that pair measured two ideas as on
 Measured: RESULTS.md. The shallow product gains less than predicted.
 
 Why: in cycles the gain is the predicted one. The tensor cores of the optimized side never rest (active in 99 % of cycles, 94 % in the
-baseline, sm__pipe_tensor_cycles_active at k = 8192, H200), so they draw more power and the clock falls. At k = 1024 it was
+baseline, sm__pipe_tensor_cycles_active at k = 8192, H200), and the clock is lower. Hypothesis: they draw more power. At k = 1024 it was
 1.71 GHz in the baseline and 1.59 GHz in the optimized side; at k = 8192, 1.59 GHz and 1.56 GHz. Outside its K-steps a tile takes the
 baseline 8500 cycles, and the optimized side 1600 at k = 1024 and 2300 at k = 8192.
 """
