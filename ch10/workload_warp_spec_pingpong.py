@@ -10,7 +10,8 @@ an SM makes 24 tiles). No unit was near its limit. Baseline, then optimized side
 Issuing is the busiest, and the ceiling does not count it: work() has the products alone. So warps wait: a draining warp issues one
 instruction per 3.8 cycles, though its results depend on each other for 1.4 cycles at most.
 Inlined, GELU is 27 KB of code in the baseline and 51 KB in the optimized side, without a loop, and a warp runs through it once per tile.
-The optimized side's warps spent 13 % of their time waiting for instructions (no_instruction), the baseline's 2 %. In the accepted row GELU is called, and either side waits so for about 2 %.
+The optimized side's warps spent 13 % of their time waiting for instructions (no_instruction), the baseline's 2 %.
+In the accepted row GELU is called, and either side waits so for about 2 %.
 
 As a function that is called for eight sums, GELU costs 4 % more instructions, and the code of a tile is 19 KB. That helped the optimized
 side and slowed the baseline by 4.4 %, which is limited by issuing. So each side has the form that is faster in it.

@@ -2,6 +2,7 @@
 
 T and U are Chebyshev polynomials of the first and second kind, of a low degree. Memory was meant to set the kernels' time. By machine code
 for sm_90a their 250 instructions per point take longer to issue: 63 us per round at 1.98 GHz, where an H200 moves the bytes in 39 us.
+A measured round takes nearly twice as long; whether kernels or the host set it is not known.
 The baseline's kernels take as long, so its prediction is right on an H200 only because the guess of 250 us is too high.
 The clock is `launch`: what the host waits for is part of the time.
 """

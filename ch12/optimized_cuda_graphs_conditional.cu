@@ -1,4 +1,4 @@
-// Optimized: a WHILE node repeats the round: the host launches once.
+// Optimized: a WHILE node repeats the round, not the host.
 // predicts: baseline 1.42 ms = 57 * (3 * launch + 14e-6)  (57 rounds on average; 14 us for the kernels, the copy and the wait, assumed)
 // predicts: optimized 0.57 ms = 57 * (3 * 2e-6 + 4e-6)  (a kernel of the graph 2 us, an iteration 4 us, both assumed) on h100
 // proves: launches <= 2
