@@ -1,4 +1,4 @@
-// Optimized: 16-byte accesses: a quarter as many instructions.
+// Optimized: 16-byte accesses: a quarter of the loads and stores.
 // predicts: baseline 1.50 ms = (4 + 32) * rows * cols / (1.5 * dram_copy)  (through the L2, assumed 1.5 times as fast as DRAM)
 // predicts: optimized 0.499 ms = (4 + 4) * rows * cols / dram_copy  (the bytes of the padded tile)
 // predicts: counter l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum = 0.125 x baseline
