@@ -29,7 +29,7 @@ WORKLOAD = Workload(
     outputs=lambda layers, tokens, width, inner: {"y": Spec((tokens, width), BF16)},
     reference=reference,
     constants=("weights",),
-    # 16384 tokens: a layer takes as long to compute as its weights to come
+    # 16384 tokens: a layer computes somewhat longer than its weights take to come
     time_at={"layers": 4, "tokens": 16384, "width": 4096, "inner": 16384},
     check_at=(
         {"layers": 1, "tokens": 3, "width": 32, "inner": 64},
