@@ -20,7 +20,16 @@ from common.python.api.functions import Question, bound, described, only_inputs,
 from common.python.api.interpreted import interpreted_launches
 from common.python.api.tried import answer_of, failing, require_callable_with, tried_inputs
 from common.python.child.device.sampler import Sampler
-from common.python.child.sides.compare import changed, check_placement, compare, poison_free_blocks, snapshot, take_outputs, upcast
+from common.python.child.sides.compare import (
+    changed,
+    check_placement,
+    compare,
+    poison_free_blocks,
+    snapshot,
+    take_outputs,
+    upcast,
+    without_value,
+)
 from common.python.child.sides.earlier import live_names, sentence_of, why_wrong
 from common.python.child.sides.inputs import Inputs, mix
 from common.python.errors import SideFailure, Status
@@ -162,7 +171,11 @@ class _Function:
         values = {**self.shape, **upcast(inputs.values, getattr(torch, self.workload.reference_in))}
         returned = call_by_name(self.workload.reference, values, "reference")
         tensors = (returned,) if isinstance(returned, torch.Tensor) else returned
-        return dict(zip(inputs.outputs(), tensors, strict=True))
+        expected = dict(zip(inputs.outputs(), tensors, strict=True))
+        for name, tensor in expected.items():
+            if why := without_value(name, tensor):
+                raise SideFailure(Status.WRONG_RESULT, f"reference returned {why}")
+        return expected
 
     def judge(self, taken: Mapping[str, torch.Tensor], expected: Mapping[str, torch.Tensor], inputs: Inputs) -> None:
         """Raises SideFailure(WRONG_RESULT) for an output outside the tolerance; `inputs` are overwritten then, to find out why."""

@@ -17,7 +17,7 @@ import torch
 from common.python.child.distributed import take_device
 from common.python.child.outputs import read_dump
 from common.python.child.serving.judge import judge_trace
-from common.python.child.sides.compare import compare, upcast
+from common.python.child.sides.compare import compare, upcast, without_value
 from common.python.child.sides.earlier import live_names, sentence_of, what_is_unwritten, why_wrong
 from common.python.child.sides.inputs import DeviceInputs, Inputs, leaves, mapped, warm_digest
 from common.python.child.sides.loader import load_workload
@@ -303,4 +303,6 @@ def _named(returned: Any, specs: dict[str, Spec], where: str) -> dict[str, torch
     for (name, spec), value in zip(specs.items(), values, strict=True):
         if tuple(value.shape) != tuple(spec.shape):
             raise BenchmarkError(f"{where} returned {name} of shape {tuple(value.shape)}; expected {tuple(spec.shape)}")
+        if why := without_value(name, value):
+            raise BenchmarkError(f"{where} returned {why}")
     return dict(zip(specs, values, strict=True))

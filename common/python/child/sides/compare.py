@@ -190,7 +190,7 @@ def compare(
 ) -> tuple[OutputError, str]:
     """How far `found` is from `expected`, in float64, and a sentence on the worst mismatch or "".
 
-    An element matches if |found - expected| <= atol + rtol |expected|; NaN matches NaN and Inf the same Inf.
+    An element matches if |found - expected| <= atol + rtol |expected|; NaN matches NaN but what `poison` fills with, and Inf the same Inf.
     Integers of both sides are compared exactly where both tolerances are 0.
     The relative error is that of values far enough from zero for rtol to matter: nearer, what is lost is told by the absolute one.
     With `rows`, `expected` holds but these rows of the output; all of it must be finite, of which the sentence is the same for any row.
@@ -205,7 +205,7 @@ def compare(
     if rows is not None and (unset := _not_finite(name, found.detach().reshape(-1), found.shape)):
         return error, unset
     if not wrong:
-        return error, ""
+        return error, _unwritten(name, found.detach(), expected.detach()) if rows is None else ""
     sentence = (
         f"output {name}: {wrong} of {taken.numel()} elements{where} are outside rtol={tolerance.rtol:g}, atol={tolerance.atol:g}; "
         f"the worst, {name}{_coordinates(index, found.shape)}, is {found.reshape(-1)[index].item()}; "
@@ -268,6 +268,26 @@ def _gaps(found: torch.Tensor, expected: torch.Tensor, tolerance: Precision) -> 
         wrong += bad
     rms_rel = math.sqrt(square_gaps / square_sizes) if square_sizes else None
     return OutputError(max_abs=worst_abs, max_rel=worst_rel, mismatched=wrong / found.numel(), rms_rel=rms_rel), wrong, worst
+
+
+def _unwritten(name: str, found: torch.Tensor, expected: torch.Tensor) -> str:
+    """A sentence on the first element that is NaN as expected, but the one that was there before the call, or ""."""
+    if not found.dtype.is_floating_point or not torch.isnan(expected.double()).any():
+        return ""
+    kept = (bytes_of(found.contiguous()).reshape(found.numel(), -1) == _FLOAT_POISON).all(dim=1)
+    if not kept.any():
+        return ""
+    place = f"{name}{_coordinates(int(kept.int().argmax()), found.shape)}"
+    return f"output {name}: {place} holds what was there before the call; expected the NaN that the step computes"
+
+
+def without_value(name: str, expected: torch.Tensor) -> str:
+    """A sentence on what a reference returned if not one of its numbers is finite, so that a constant would be right, or ""."""
+    if not expected.is_floating_point() or not expected.numel() or torch.isfinite(expected.double()).any():
+        return ""
+    return (
+        f"{name} without a finite value, the first is {expected.reshape(-1)[0].item()}; expected numbers that an answer can be held against"
+    )
 
 
 def _not_finite(name: str, found: torch.Tensor, shape: torch.Size) -> str:

@@ -16,6 +16,7 @@ from common.python.child.sides.compare import (
     snapshot,
     take_outputs,
     upcast,
+    without_value,
 )
 from common.python.errors import SideFailure, Status
 from common.python.machine.description import child_environment
@@ -250,6 +251,25 @@ def test_a_snapshot_does_not_follow_its_tensor():
     before = snapshot({"x": x})
     x.fill_(1)
     assert before["x"].sum() == 0
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_nan_that_was_there_before_the_call_is_no_answer(dtype):
+    expected = torch.tensor([[1.0, NAN], [NAN, 2.0]], dtype=torch.float64)
+    found = torch.empty(2, 2, dtype=dtype)
+    poison(found)
+    found[0, 0], found[0, 1], found[1, 1] = 1.0, NAN, 2.0
+    sentence = "output y: y[1, 0] holds what was there before the call; expected the NaN that the step computes"
+    assert compare("y", found, expected, TIGHT)[1] == sentence
+    found[1, 0] = NAN
+    assert compare("y", found, expected, TIGHT)[1] == ""
+
+
+def test_a_reference_without_a_finite_value_judges_nothing():
+    for values in ([NAN, NAN], [NAN, -INF]):
+        assert without_value("y", torch.tensor(values)).startswith(f"y without a finite value, the first is {values[0]}; expected")
+    for some in (torch.tensor([NAN, 0.0]), torch.tensor([1, 2]), torch.empty(0)):
+        assert without_value("y", some) == ""
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
