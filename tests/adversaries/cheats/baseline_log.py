@@ -1,5 +1,7 @@
 """Baseline: every logarithm, as torch does it."""
 
+import torch
+
 
 def prepare(x):
-    return lambda: x.log()
+    return lambda: torch.log(x)
