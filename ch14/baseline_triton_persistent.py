@@ -1,4 +1,4 @@
-"""Baseline: a program a tile: 4096 blocks, of which an SM runs as many as its shared memory holds."""
+"""Baseline: a program a tile: 4096 blocks, of which an SM holds one: its buffers fill the shared memory."""
 
 from shared_descriptor_matmul import by_descriptors
 from shared_tiles import Tile

@@ -1,6 +1,6 @@
 """Optimized: blocks compile one by one and share a single graph."""
-# predicts: baseline 20 s = 4 + 4 + 1.5 * layers on h100  (import the compiler, compile the kernels, trace and lower each layer: assumed)
-# predicts: optimized 9.5 s = 4 + 4 + 1.5 on h100  (one layer traced and lowered)
+# predicts: baseline 20 s = 4 + 4 + 1.5 * layers  (import the compiler, compile the kernels, trace and lower each layer: assumed)
+# predicts: optimized 9.5 s = 4 + 4 + 1.5  (one layer traced and lowered)
 
 from shared_decoder import Decoder
 
