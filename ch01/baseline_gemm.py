@@ -1,4 +1,4 @@
-"""Baseline: a Python loop: a launch per product, few SMs at work."""
+"""Baseline: a Python loop: a call per product, few SMs at work."""
 
 import torch
 

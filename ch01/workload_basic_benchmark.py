@@ -1,7 +1,7 @@
 """Evaluation loop of a linear classifier: the mean cross-entropy of every batch, for the log.
 
-Predicted: 60 us of kernels per batch, and 20 us of waiting in the baseline. Measured: RESULTS.md. Kernels take over a third longer than
-predicted, waiting half longer, so the ratio hits because two misses nearly cancel.
+Predicted: 60 us of kernels per batch, and 20 us of waiting in the baseline. Measured: RESULTS.md. Kernels take two fifths longer than
+predicted, waiting twice as long, so the ratio hits because two misses nearly cancel.
 
 Traffic: ncu counts no step of 96 kernels. In a step of 8 batches (--kwargs batches=8) it counts 12.7 MB per batch where 4.7 are declared.
 It empties the L2 before each kernel, so weight and logits, 4.2 MB each, come from DRAM then. In a real step they stay in the L2.
