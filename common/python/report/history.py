@@ -17,7 +17,7 @@ from common.python.machine.ceilings import ceilings_of
 from common.python.pairs.discovery import canonical
 from common.python.pairs.sources import git_in
 from common.python.project import PROJECT_ROOT
-from common.python.report.rows import checkout_text, commits_text, shown_ratios
+from common.python.report.rows import changed_sources, checkout_text, commits_text, few, shown_ratios
 from common.python.report.run_folder import RUN_FILE, load, typed
 from common.python.results import OPTIMIZED, Interval, PairResult, PairTiming, Run, VerdictKind
 from common.python.wording import at_shape, percent_text, significant, speedup_text
@@ -100,7 +100,8 @@ class Change:
     def sentence(self) -> str:
         """One sentence: by how much the figure changed, and the reason, if one is known."""
         moved = f"speedup {percent_text(self.percent)}"
-        return f"{moved}: {self.cause}" + (f" ({'; '.join(self.evidence)})" if self.evidence else "")
+        told = "; ".join(each.removeprefix(f"{self.cause}: ") for each in self.evidence)
+        return f"{moved}: {self.cause}" + (f" ({told})" if told else "")
 
 
 @dataclass(frozen=True)
@@ -206,22 +207,37 @@ def _causes(before: Point, after: Point, root: Path) -> Iterator[tuple[Cause, st
 
 
 def _code(before: Point, after: Point, root: Path) -> Iterator[str]:
-    for key, paths in (("root", [before.row.workload_file, *(side.file for side in after.row.sides.values())]), ("project", [_HARNESS])):
-        then, now = before.environment.get(key), after.environment.get(key)
-        if not then or not now:
-            continue
-        what = "the harness" if key == "project" else "the pair's files"
-        is_one = after.environment.get("root", now) == after.environment.get("project", now)
-        if then["commit"] != now["commit"]:
-            folder = root if is_one or key == "root" else PROJECT_ROOT
-            listed = git_in("history", folder, "diff", "--name-only", then["commit"], now["commit"], "--", *paths)
-            names = listed.stdout.split()
-            if listed.returncode:
-                yield f"{what}: commit {then['commit'][:10]} to {now['commit'][:10]}, of which this checkout cannot tell the difference"
-            elif names:
-                yield f"{what} changed from {then['commit'][:10]} to {now['commit'][:10]}: {', '.join(names[:3])}"
-        elif then["dirty"] or now["dirty"]:
-            yield f"{what} may differ: there were changes that no commit has"
+    then, now = before.row.sources, after.row.sources
+    if then and now:  # they know more than git does: what no commit has, and what the files import
+        if names := changed_sources(then, now):
+            yield f"the pair's files changed{_between_commits(before, after)}: {few(names)}"
+    else:
+        files = [before.row.workload_file, *(side.file for side in after.row.sides.values())]
+        yield from _by_git(before, after, "root", files, root)
+    yield from _by_git(before, after, "project", [_HARNESS], root)
+
+
+def _between_commits(before: Point, after: Point) -> str:
+    commits = [(each.environment.get("root") or {}).get("commit", "")[:10] for each in (before, after)]
+    return f" from {commits[0]} to {commits[1]}" if all(commits) and commits[0] != commits[1] else ""
+
+
+def _by_git(before: Point, after: Point, key: str, paths: Sequence[str], root: Path) -> Iterator[str]:
+    then, now = before.environment.get(key), after.environment.get(key)
+    if not then or not now:
+        return
+    what = "the harness" if key == "project" else "the pair's files"
+    is_one = after.environment.get("root", now) == after.environment.get("project", now)
+    if then["commit"] != now["commit"]:
+        folder = root if is_one or key == "root" else PROJECT_ROOT
+        listed = git_in("history", folder, "diff", "--name-only", then["commit"], now["commit"], "--", *paths)
+        names = listed.stdout.split()
+        if listed.returncode:
+            yield f"{what}: commit {then['commit'][:10]} to {now['commit'][:10]}, of which this checkout cannot tell the difference"
+        elif names:
+            yield f"{what} changed from {then['commit'][:10]} to {now['commit'][:10]}: {', '.join(names[:3])}"
+    elif then["dirty"] or now["dirty"]:
+        yield f"{what} may differ: there were changes that no commit has"
 
 
 def _environment(before: Point, after: Point) -> Iterator[str]:

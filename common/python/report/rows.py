@@ -246,6 +246,11 @@ def skips_summary(rows: Iterable[PairResult]) -> list[str]:
     return lines
 
 
+def changed_sources(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """The files that differ between what a row was made of at two times, and those that only one of them has."""
+    return sorted(name for name in then.keys() | now.keys() if then.get(name) != now.get(name))
+
+
 def few(names: Iterable[str], most: int = 3) -> str:
     """Different names in their order, of more than `most` how many others there are."""
     different = list(dict.fromkeys(names))

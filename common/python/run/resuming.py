@@ -14,7 +14,7 @@ from common.python.pairs.changed import with_named
 from common.python.pairs.revisions import Past
 from common.python.pairs.sources import cubins_of, digest_of
 from common.python.project import PROJECT_ROOT
-from common.python.report.rows import few
+from common.python.report.rows import changed_sources, few
 from common.python.results import Origin, PairResult
 from common.python.session.planning import Plan
 
@@ -53,8 +53,7 @@ def sources_of(plan: Plan, root: Path, past: Past | None) -> dict[str, str]:
 
 def edited_since(row: PairResult, sources: Mapping[str, str]) -> str:
     """Which files of a kept row are not what they were, in words; "" where all are, and of a row from before they were told."""
-    names = sorted(row.sources.keys() | sources.keys()) if row.sources else []
-    changed = [name for name in names if row.sources.get(name) != sources.get(name)]
+    changed = changed_sources(row.sources, sources) if row.sources else []
     return f"{few(changed)} changed since" if changed else ""
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,7 +22,7 @@ from common.python.pairs.predictions import require_predictions
 from common.python.pairs.sources import cubins_of, digest_of, with_imports
 from common.python.pairs.targets import Selection
 from common.python.processes import messages
-from common.python.processes.fork_server import ForkServer
+from common.python.processes.fork_server import Child, ForkServer
 from common.python.processes.messages import ShapeEntries
 from common.python.project import import_folders
 from common.python.results import BASELINE
@@ -147,10 +148,15 @@ class Plan:
 
 
 def make_plans(selections: Sequence[Selection], settings: Settings, machine: Machine, server: ForkServer, folder: Path) -> tuple[Plan, ...]:
-    """A plan a selection. Raises BenchmarkError for the first file, directive or kwarg that is not right."""
-    if not settings.against:  # that compares one side with itself: a ladder begins at its own baseline
-        selections = [selection if selection.is_half else _climbed(selection, settings.root) for selection in selections]
-    with server.fork("describer", folder / "describe.log") as child:
+    """A plan a selection.
+
+    Raises BenchmarkError for a flag that is not right, or with a line for each workload and each side that is not.
+    """
+    wrong: list[str] = []
+    with ExitStack() as stack:
+
+        def describer() -> Child:
+            return stack.enter_context(server.fork("describer", folder / f"describe_{len(wrong)}.log"))
 
         def describe(selection: Selection, kwargs: dict[str, str]) -> messages.Described:
             request = messages.Describe(
@@ -164,10 +170,21 @@ def make_plans(selections: Sequence[Selection], settings: Settings, machine: Mac
             except SideFailure as failure:
                 raise BenchmarkError(_in_file(selection.pair.workload, settings.root, failure.reason)) from failure
 
-        described = [describe(selection, settings.kwargs) for selection in selections]
+        child, plans = describer(), []
         device = choose_device(settings, machine, child.ask(messages.Probe(), messages.Probed, settings.timeout_s("prepare")))
-        plans = tuple(_plan(selection, answer, settings, machine, device) for selection, answer in zip(selections, described, strict=True))
-        return _swept(plans, settings, describe) if settings.sweep else plans
+        for selection in selections:
+            try:
+                climbed = _climbed(selection, settings)
+                plans.append(_plan(climbed, describe(climbed, settings.kwargs), settings, machine, device))
+            except BenchmarkError as error:
+                if str(error).startswith("--"):  # of no file, but of what was asked
+                    raise
+                wrong += [str(error), *_wrong_sides(selection, settings.root)]
+                child.kill()  # if it has not died of that file
+                child = describer()
+        if wrong:
+            raise BenchmarkError("\n".join(dict.fromkeys(wrong)))
+        return _swept(plans, settings, describe) if settings.sweep else tuple(plans)
 
 
 def _swept(
@@ -217,8 +234,10 @@ def gpus_for(directives: Iterable[Directives], machine: Machine) -> tuple[Gpu, .
     return machine.gpus[: max((count for name, count in needs if name == "gpus"), default=1)]
 
 
-def _climbed(selection: Selection, root: Path) -> Selection:
-    pair = with_rungs(selection.pair, root.resolve())
+def _climbed(selection: Selection, settings: Settings) -> Selection:
+    if selection.is_half or settings.against:  # that compares one side with itself: a ladder begins at its own baseline
+        return selection
+    pair = with_rungs(selection.pair, settings.root.resolve())
     return selection if pair is selection.pair else Selection(pair, tuple(pair.sides))
 
 
@@ -384,8 +403,8 @@ def uses_meshes(path: Path) -> bool:
 
 
 def _directives_of(path: Path, root: Path) -> Directives:
-    directives = read_directives(path)
     try:
+        directives = read_directives(path)
         if path.suffix == ".py":
             with_imports(path)
         for need in directives.needs:
@@ -394,6 +413,14 @@ def _directives_of(path: Path, root: Path) -> Directives:
     except BenchmarkError as error:
         raise BenchmarkError(_in_file(path, root, str(error))) from error
     return directives
+
+
+def _wrong_sides(selection: Selection, root: Path) -> Iterator[str]:
+    for side in selection.sides:
+        try:
+            _directives_of(selection.pair.sides[side], root)
+        except BenchmarkError as error:
+            yield str(error)
 
 
 def _in_file(path: Path, root: Path, sentence: str) -> str:

@@ -29,7 +29,7 @@ def environment(commit="a" * 40, dirty=False, gpu=GPU, **changes):
 def keep(tmp_path):
     """Keeps a run of one row with a speedup; the clock is that of its SMs in MHz."""
 
-    def kept(day, ratio, clock=1980.0, target="ch07:transpose", settings=None, shape=None, **changes):
+    def kept(day, ratio, clock=1980.0, target="ch07:transpose", settings=None, shape=None, sources=None, **changes):
         spread = Spread(minimum=clock, median=clock, mean=clock, maximum=clock)
         timing = a_recorded_timing(units=recorded_units(ratio, count=12, seed=day), device="cuda")
         timing = timing.model_copy(update={"telemetry": timing.telemetry.model_copy(update={"sm_clock_mhz": spread})})
@@ -40,7 +40,7 @@ def keep(tmp_path):
         folder = tmp_path / "runs" / f"day_{day}"
         folder.mkdir(parents=True)
         (folder / RUN_FILE).write_text(document_text(run))
-        row = a_row(target, timings={"default": timing})
+        row = a_row(target, timings={"default": timing}, sources=sources or {})
         (folder / METRICS_FILE).write_text(document_text(Metrics(run_id=run.run_id, rows=(row,))))
         return tmp_path / "runs"
 
@@ -92,6 +92,30 @@ def test_a_commit_that_changed_none_of_its_files_is_no_cause(keep, tmp_path):
     assert page_only == ("unknown", ("nothing recorded differs",))
     assert side_too[0] == "code"
     assert side_too[1][0].endswith("ch07/optimized_transpose.cu")
+
+
+FILES = {"ch07/workload_transpose.py": "w1", "ch07/baseline_transpose.cu": "b1", "ch07/optimized_transpose.cu": "o1"}
+EDITED = {"ch07/optimized_transpose.cu": "o2", "ch07/shared_tile.cuh": "s1"}
+
+
+@pytest.mark.parametrize(
+    ("checkout", "commits"),
+    [({"root": None, "project": None}, ""), ({"dirty": True}, ""), ({"commit": "b" * 40}, f" from {'a' * 10} to {'b' * 10}")],
+)
+def test_digests_name_the_files_that_changed_whatever_git_knows(keep, tmp_path, checkout, commits):
+    keep(1, 2.0, sources=FILES, **({} if commits else checkout))
+    runs = keep(2, 1.8, sources=FILES | EDITED, **checkout)
+    cause, evidence = changes(runs, tmp_path)[1]
+    assert (cause, evidence[0]) == ("code", f"code: the pair's files changed{commits}: {', '.join(EDITED)}")
+    (series,), _ = history(runs, None, tmp_path)
+    assert f": code (the pair's files changed{commits}: {', '.join(EDITED)}" in lines_of_series(series)[1][-1]
+
+
+def test_files_of_the_same_digests_are_no_cause_although_a_checkout_had_changes(keep, tmp_path):
+    pairs = {"commit": "a" * 40, "dirty": True}
+    keep(1, 2.0, sources=FILES, root=pairs, project=None)
+    assert changes(keep(2, 1.8, sources=FILES, root=pairs, project=None), tmp_path)[1] == ("unknown", ("nothing recorded differs",))
+    assert changes(keep(3, 1.6, root=pairs, project=None), tmp_path)[2][0] == "code"  # a row from before digests were kept
 
 
 def test_runs_that_asked_another_question_are_series_of_their_own(keep, tmp_path):
@@ -180,7 +204,7 @@ def test_it_is_shown_as_lines_a_page_and_json(keep, tmp_path, capsys):
     said = capsys.readouterr()
     assert "2026-01-02 10:00  1.80" in said.out
     assert "NVIDIA H200 GPU-11111111" in said.out
-    assert ": clock (clock: SM clock 1980 to 1500 MHz)" in said.out
+    assert ": clock (SM clock 1980 to 1500 MHz)" in said.out
     assert "ch08" not in said.out
     assert "left out: " in said.err
     text = (tmp_path / "page.html").read_text()

@@ -377,6 +377,38 @@ def test_so_is_a_file_that_a_side_imports(plans, tmp_path):
         plans()
 
 
+def test_each_broken_file_has_a_line_in_one_error(plans, tmp_path):
+    write_pair(tmp_path, "demo:ends", inputs="lambda rand, n: __import__('os')._exit(5)")
+    write_pair(tmp_path, "demo:good")
+    write_pair(tmp_path, "demo:misspelt", baseline=with_line(BASELINE, "need: wgmma"))
+    write_pair(tmp_path, "demo:open", optimized=OPTIMIZED + "x = (1\n")
+    write_pair(tmp_path, "demo:raises", rtol="undefined", baseline=BASELINE + "x = )\n")
+    with pytest.raises(BenchmarkError) as caught:
+        plans()
+    assert [line.partition(";")[0] for line in str(caught.value).splitlines()] == [
+        "demo/workload_ends.py: the describe process ended with exit code 5 before it answered",
+        "demo/baseline_misspelt.py:2: found directive 'need'",
+        "demo/optimized_open.py:6: '(' was never closed",
+        "demo/workload_raises.py:15: raised NameError: name 'undefined' is not defined",
+        "demo/baseline_raises.py:6: unmatched ')'",
+    ]
+    assert [plan.target for plan in plans("demo:good")] == ["demo:good"]
+
+
+def test_a_workload_that_two_targets_share_is_told_once(plans, tmp_path):
+    write_pair(tmp_path, rtol="undefined")
+    (tmp_path / "demo/optimized_double_again.py").write_text(OPTIMIZED)
+    with pytest.raises(BenchmarkError, match=r"^demo/workload_double\.py:15: [^\n]*$"):
+        plans()
+
+
+def test_a_flag_that_no_pair_can_take_is_told_once(plans, tmp_path):
+    for target in ("demo:one", "demo:two"):
+        write_pair(tmp_path, target)
+    with pytest.raises(BenchmarkError, match=r"^--kwargs m=1: workload_one\.py has no such shape entry; expected some of n$"):
+        plans(kwargs={"m": "1"})
+
+
 def test_a_workload_that_hangs_is_given_up_at_the_limit_of_preparing(plans, tmp_path):
     write_pair(tmp_path, inputs="lambda rand, n: __import__('time').sleep(60)")
     with pytest.raises(BenchmarkError, match=r"^demo/workload_double\.py: describe took more than 0\.24 s; expected an answer by then$"):
