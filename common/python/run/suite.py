@@ -80,6 +80,7 @@ def plan_only(settings: Settings) -> tuple[tuple[Plan, ...], tuple[str, ...], Ma
     with ExitStack() as stack:
         request = _Request.of(settings, stack)
         machine = describe_machine(settings.root)
+        require_gpu(settings, machine)
         server = stack.enter_context(fork_server(settings, machine))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         return make_plans(request.selections, settings, machine, server, folder), request.notes, machine
