@@ -387,7 +387,7 @@ def _of_functions(reason: str, names: tuple[str, ...]) -> str:
     """A row's reason, as it is of functions: by their names, without the files that were written for them."""
     reason = reason.partition("; repeat: ")[0].replace(" at _=0", "")
     for side, name in zip(_SIDES, names, strict=False):
-        reason = reason.replace(f"{side}_{PAIR}.py", name)
+        reason = reason.replace(f"{side}_{PAIR}.py", f"function {name}")
     return _without_step(reason)
 
 

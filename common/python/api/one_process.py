@@ -86,6 +86,10 @@ class _Function:
     remembers_unseen: bool = False
 
     @property
+    def who(self) -> str:
+        return f"function {self.name}"
+
+    @property
     def shape(self) -> Shape:
         return shape_here(self.workload, self.device)
 
@@ -96,7 +100,7 @@ class _Function:
         self.pairs = [(inputs, bound(self.function, inputs.values, shape)) for inputs in made]
         for _, step in self.pairs:
             step()
-        sampler = Sampler(self.workload, self.pairs, self.device, self.name, self.take)
+        sampler = Sampler(self.workload, self.pairs, self.device, self.who, self.take)
         sampler.settle()
         _, step_ns, sample_ns = sampler.warm(seed, -1, _WARM_S)
         if self.copies == 1 and step_ns < _SHORT_NS and self.device.type == "cuda":
@@ -109,8 +113,8 @@ class _Function:
         """The outputs in what a call on the inputs of `copy` returned. Raises SideFailure where they are not what was stated."""
         inputs = self.pairs[copy][0]
         in_place = {name: tensor for name, tensor in inputs.tensors() if self.workload.may_change(name)}
-        taken = take_outputs(returned, inputs.outputs(), in_place, self.name)
-        check_placement(taken, inputs.outputs(), inputs.tensors(), self.device, self.name)
+        taken = take_outputs(returned, inputs.outputs(), in_place, self.who)
+        check_placement(taken, inputs.outputs(), inputs.tensors(), self.device, self.who)
         return taken
 
     def check(self, seed: int) -> None:
@@ -125,13 +129,13 @@ class _Function:
             if self.is_reference:
                 first = self._require_another(first, expected, inputs)
             poison_free_blocks(inputs.answers(), self.device)
-            with interpreted_launches() as launches, failing(self.name):
+            with interpreted_launches() as launches, failing(self.who):
                 returned = self.pairs[0][1]()
             self.is_interpreted |= bool(launches)
             taken = self.take(returned)
             self.judge(taken, expected, inputs)
             if edited := changed(before, inputs.tensors()):
-                raise SideFailure(Status.INPUT_MODIFIED, f"{self.name}: changed input {edited[0]}; expected it as it was, or in in_place")
+                raise SideFailure(Status.INPUT_MODIFIED, f"{self.who}: changed input {edited[0]}; expected it as it was, or in in_place")
         inputs.remove_files()
 
     def _require_another(self, first: _Answered | None, expected: Mapping[str, torch.Tensor], inputs: Inputs) -> _Answered:
@@ -151,7 +155,7 @@ class _Function:
         inputs.rewrite(seed)
         if any(map(_tells, first.answers.values())):
             found = (
-                f"{self.name}: gave the same answer to {_DRAWS + 1} draws of its inputs, as a function that remembers its first answer does"
+                f"{self.who}: gave the same answer to {_DRAWS + 1} draws of its inputs, as a function that remembers its first answer does"
             )
             wanted = "expected answers that change with the inputs, or reference=, which says that this one is right"
             raise SideFailure(Status.WRONG_RESULT, f"{found}; {wanted}")
@@ -185,7 +189,7 @@ class _Function:
             _, mismatch = compare(name, tensor, expected[name], tolerance)
             if mismatch:
                 why = why_wrong({name: tensor}, expected, {name: tolerance}, self._others(inputs))
-                raise SideFailure(Status.WRONG_RESULT, "; ".join(filter(None, (f"{self.name}: {mismatch}", why))))
+                raise SideFailure(Status.WRONG_RESULT, "; ".join(filter(None, (f"{self.who}: {mismatch}", why))))
 
     def _others(self, inputs: Inputs) -> Iterator[tuple[str, Callable[[], Mapping[str, torch.Tensor]]]]:
         """The answers to what the inputs were before."""

@@ -185,15 +185,28 @@ def remarks(row: PairResult, *, everything: bool = False) -> list[str]:
     """
     found = [f"{row.target}: {one_line(note)}" for note in row.notes]
     for shape, timing in row.timings.items():
-        clauses = notes_of(timing)
+        slower = slower_text(row, shape)
+        clauses = [*notes_of(timing), *([slower] if slower else [])]
         if (verdict := row.verdicts.get(shape)) and (everything or _says_more(verdict)):
             clauses.append(verdict_text(verdict))
-        elif everything and shape in row.ungated:
+        elif everything and shape in row.ungated and not slower:
             clauses.append(f"not gated: {row.ungated[shape]}")
         found += [f"{row.target}{at_shape(shape)}: {clause}" for clause in clauses]
     if everything:
         found += [f"{row.target}: {line}" for line in [*filter(None, [compilation_text(row)]), *predicted_lines(row)]] + _proof_remarks(row)
     return found
+
+
+def slower_text(row: PairResult, shape: str) -> str:
+    """That the optimized side is surely worse than the baseline, where no gate holds it to anything; "" of any other timing."""
+    timing, verdict = row.timings[shape], row.verdicts.get(shape)
+    ratio = shown_ratios(timing).get(OPTIMIZED)
+    is_gated = verdict is not None and verdict.kind not in (VerdictKind.NEW, VerdictKind.UNGATED)
+    if ratio is None or ratio.high >= 1 or is_gated:
+        return ""
+    worse = f"worse than baseline in {timing.goal}" if timing.figures else "slower than baseline"
+    why = f"; not gated: {row.ungated[shape]}" if shape in row.ungated else ""
+    return f"{OPTIMIZED} is {worse}: {speedup_text(ratio)}{why}"
 
 
 def compilation_text(row: PairResult) -> str:

@@ -37,6 +37,7 @@ from common.python.report.rows import (
     setup_text,
     shown_ratios,
     side_titles,
+    slower_text,
     unreached,
     verdict_text,
 )
@@ -214,7 +215,7 @@ def _certainty(rows: Sequence[PairResult]) -> Section:
             str(len(timing.units)),
             ", ".join(f"{ratio.half_width_percent:.2f} %" for ratio in shown_ratios(timing).values()),
             str(timing.stop_reason).replace("_", " "),
-            "; ".join(filter(None, [*notes_of(timing), *row.notes, compilation_text(row)])),
+            "; ".join(filter(None, [*notes_of(timing), slower_text(row, shape), *row.notes, compilation_text(row)])),
         )
         for row in rows
         for shape, timing in row.timings.items()

@@ -32,6 +32,7 @@ from common.python.run.interruption import Interrupted, Interruption, interrupti
 from common.python.run.listing import Listed, listed
 from common.python.run.peak import NO_TIME, measure_peaks
 from common.python.run.suite import plan_only, run_suite
+from common.python.session.planning import require_gpu
 from common.python.settings import Device, Settings
 from common.python.storage import document_text, fills_disk, make_folder, make_runs_folder, read_document, runs_folder, write_whole
 
@@ -210,6 +211,7 @@ class _Steps:
                     found = f"--resume: found {name} {getattr(asked, name)}"
                     raise BenchmarkError(f"{found}; expected {getattr(saved, name)}, with which {folder} was begun")
             asked = asked.model_copy(update={"started": saved.started, "steps": saved.steps})
+        require_gpu(_settings(request, "run", targets), machine)
         if folder.parent == runs_folder(request.root):
             make_runs_folder(folder.parent)
         make_folder(folder)

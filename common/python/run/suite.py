@@ -45,8 +45,15 @@ from common.python.session.session import Session
 from common.python.settings import Device, Settings
 from common.python.storage import fills_disk
 
-_OF_INPUTS = (Status.WRONG_RESULT, Status.INPUT_MODIFIED, Status.STREAM_ESCAPE, Status.CRASHED, Status.LAUNCH_FAILED)
-"""What a failure depends on inputs for, so that its seed repeats it."""
+_REPEATED = (
+    Status.WRONG_RESULT,
+    Status.INPUT_MODIFIED,
+    Status.STREAM_ESCAPE,
+    Status.CRASHED,
+    Status.LAUNCH_FAILED,
+    Status.TIMEOUT,
+)
+"""Failures that may depend on inputs, so that their seed repeats them."""
 
 
 class Watcher(Protocol):
@@ -80,6 +87,7 @@ def plan_only(settings: Settings) -> tuple[tuple[Plan, ...], tuple[str, ...], Ma
     with ExitStack() as stack:
         request = _Request.of(settings, stack)
         machine = describe_machine(settings.root)
+        require_gpu(settings, machine)
         server = stack.enter_context(fork_server(settings, machine))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         return make_plans(request.selections, settings, machine, server, folder), request.notes, machine
@@ -336,11 +344,14 @@ class _Suite:
         if session.settings.emulate:
             session.tell("emulating")
             row = emulated(row, plan, session.settings.root, session.limit_s("prepare"))
-        if row.status in _OF_INPUTS:
-            return row.model_copy(update={"reason": f"{row.reason}; repeat: {repeat_command(session.settings, row, self.document.seed)}"})
+        reason, multiplier = row.reason, session.settings.timeout_multiplier
         if row.status is Status.TIMEOUT and row.sides and time.monotonic() >= session.deadline:
-            return row.model_copy(update={"reason": f"--suite-timeout {session.settings.suite_timeout:g} was over: {row.reason}"})
-        return row
+            return row.model_copy(update={"reason": f"--suite-timeout {session.settings.suite_timeout:g} was over: {reason}"})
+        if row.status is Status.TIMEOUT and multiplier != 1:
+            reason = f"{reason} (--timeout-multiplier {multiplier:g})"
+        if row.status in _REPEATED:
+            reason = f"{reason}; repeat: {repeat_command(session.settings, row, self.document.seed)}"
+        return row.model_copy(update={"reason": reason})
 
     def _settle(self) -> None:
         """Keep red only what stands among all gated figures, and what a second measurement, alone and in reversed order, agrees with."""

@@ -242,9 +242,12 @@ def _climbed(selection: Selection, settings: Settings) -> Selection:
 
 
 def require_gpu(settings: Settings, machine: Machine) -> None:
-    """Raise BenchmarkError if CUDA is asked for where there is no GPU; whether torch can use one is only known by asking it."""
+    """Raise BenchmarkError if what needs a GPU is asked for where there is none; whether torch can use one is only known by asking it."""
     if settings.device is Device.CUDA and not machine.gpus:
         raise BenchmarkError("--device cuda: found 0 GPUs; expected one, or --device cpu")
+    if settings.accept_regressions and (settings.device is Device.CPU or not machine.gpus):
+        found = "--device cpu" if settings.device is Device.CPU else "0 GPUs"
+        raise BenchmarkError(f"--accept: found {found}; expected a GPU, as a CPU's time is never gated")
 
 
 def choose_device(settings: Settings, machine: Machine, probed: messages.Probed) -> Literal["cuda", "cpu"]:

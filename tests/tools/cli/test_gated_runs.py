@@ -180,9 +180,10 @@ def test_a_throttled_row_passes_says_nothing_and_exits_6(bench):
 def test_a_cpu_is_never_gated_and_never_accepted(bench, root):
     bench.machine = bench.machine.model_copy(update={"gpus": ()})
 
-    assert bench.run("--accept-regressions", measured=[{"units": recorded_units(2.0, count=24)}]) == ExitCode.GOOD
-    assert "@cpu is not accepted: a CPU's time is never gated" in bench.said
-    assert not list(root.rglob("expectations_*.json"))
+    assert bench.run("--accept-regressions", measured=[{"units": recorded_units(2.0, count=24)}]) == ExitCode.USAGE
+    assert bench.complained == "error: --accept: found 0 GPUs; expected a GPU, as a CPU's time is never gated\n"
+    assert (bench.measured, bench.folder.is_dir(), list(root.rglob("expectations_*.json"))) == (0, False, [])
+    assert bench.run() == ExitCode.GOOD
 
 
 @pytest.mark.parametrize(

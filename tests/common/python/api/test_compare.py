@@ -118,7 +118,8 @@ def test_a_wrong_function_has_no_time(sums, by_name):
     with pytest.raises(NotMeasured) as told:
         compare(sums.slow, wrong, inputs=sums.draw, **LOOSE)
     assert told.value.status is Status.WRONG_RESULT
-    assert f"{'wrong' if by_name else '<lambda>'}" in told.value.reason
+    where = r"wrong, input seed \d+" if by_name else "<lambda>"
+    assert re.match(f"function {where}: output out: ", told.value.reason)
     assert " of 32 elements are outside rtol=0.0001, atol=0.0001" in told.value.reason
     assert "functions.py" not in told.value.reason
 
@@ -129,11 +130,11 @@ def test_a_wrong_result_says_what_the_reference_is_where_none_was_given(sums, by
     first, second = ("wrong", "fast") if by_name else ("<lambda> (1)", "<lambda> (2)")
     with pytest.raises(NotMeasured) as told:
         compare(*functions, inputs=sums.draw, **LOOSE)
-    assert told.value.reason.startswith(second)
+    assert told.value.reason.startswith(f"function {second}")
     assert told.value.reason.endswith(f"; the reference is the first function, {first}, in float64, as none was given")
     with pytest.raises(NotMeasured) as told:
         compare(*functions, inputs=sums.draw, reference=sums.fast, **LOOSE)
-    assert told.value.reason.startswith(first)
+    assert told.value.reason.startswith(f"function {first}")
     assert "the reference is" not in told.value.reason
 
 
@@ -165,7 +166,7 @@ def test_an_object_is_found_by_the_attribute_that_holds_it(held, monkeypatch):
 def test_a_compiled_function_of_a_module_has_its_own_name_and_fresh_processes(held):
     result = compare(held.total, held.compiled, inputs=held.draw, **LOOSE)
     assert (result.how, result.names) == ("fresh processes", ("total", "compiled"))
-    with pytest.raises(NotMeasured, match=r"^WRONG_RESULT: at_once"):
+    with pytest.raises(NotMeasured, match=r"^WRONG_RESULT: function at_once"):
         compare(held.doubled, held.at_once, inputs=held.draw, **LOOSE)
 
 
@@ -204,7 +205,7 @@ def test_a_function_that_remembers_is_told_so():
 
 
 def test_a_function_that_changes_its_input_has_no_time():
-    with pytest.raises(NotMeasured, match="INPUT_MODIFIED: <lambda>: changed input x0; expected it as it was, or in in_place"):
+    with pytest.raises(NotMeasured, match="INPUT_MODIFIED: function <lambda>: changed input x0; expected it as it was, or in in_place"):
         measure(lambda x: x.add_(1).clone(), reference=lambda x: x + 1, inputs=torch.ones(8), device="cpu")
 
 
@@ -258,8 +259,8 @@ except Exception as error:
     ("function", "factor", "told"),
     [
         ("by_triton", 2, r"SKIPPED: b ran in Triton's interpreter, which says nothing of speed: checked here, not timed; expected a GPU"),
-        ("by_triton", 3, r"WRONG_RESULT: b.*"),
-        ("fails", 2, r"CRASHED: b.* ValueError: no such thing.*|no such thing"),
+        ("by_triton", 3, r"WRONG_RESULT: function b.*"),
+        ("fails", 2, r"CRASHED: function b: .* ValueError: no such thing.*|no such thing"),
         ("by_torch", 2, r"same|undecided|faster|slower"),
     ],
 )

@@ -8,7 +8,7 @@ from common.python.report.tables import junit
 from common.python.report.ungated import exit_reason
 from common.python.settings import Settings
 from tests.common.python.report.test_terminal import shown
-from tests.support.factories import a_change, a_failure, a_row, a_run, a_timing, a_verdict
+from tests.support.factories import a_change, a_failure, a_row, a_run, a_timing, a_verdict, an_interval
 
 CPU = a_row("mine:softmax", timings={"cpu": a_timing(device="cpu")}, ungated={"cpu": "a CPU's time is never gated"})
 CPU_SAID = (
@@ -74,6 +74,41 @@ REFUSED = CPU.model_copy(update={"notes": ("@cpu is not accepted: a CPU's time i
 def test_a_run_that_was_to_accept_ends_with_how_much_it_accepted_and_why_not_more(rows, said):
     assert shown(rows, 200, settings=Settings(accept_regressions=True)).rstrip().splitlines()[-1] == said
     assert "accepted 0" not in shown(rows, 200)
+
+
+SLOWER = {"baseline": 25_900.0, "optimized": 100_000.0}
+SLOWER_SAID = "optimized is slower than baseline: 0.259x [0.229, 0.289]"
+
+
+def of_cpu(sides_ns, **changes):
+    return CPU.model_copy(update={"timings": {"cpu": a_timing(sides_ns, device="cpu", **changes)}})
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_a_side_that_is_slower_is_told_where_no_gate_tells_it(verbose):
+    slower = {"default": a_timing(SLOWER)}
+    said = shown([of_cpu(SLOWER), new("ch07:new").model_copy(update={"timings": slower})], 140, verbose=verbose)
+
+    assert f"mine:softmax @cpu: {SLOWER_SAID}; not gated: a CPU's time is never gated\n" in said
+    assert f"ch07:new: {SLOWER_SAID}\n" in said
+    assert said.count("a CPU's time is never gated") == 1
+
+
+def test_a_gain_that_is_none_is_worse_and_not_slower():
+    figures, gains = dict.fromkeys(SLOWER, an_interval(3.0, 0.1)), {"optimized": an_interval(0.5, 0.01)}
+    timing = a_timing(goal="memory", unit="B", figures=figures, gains=gains)
+    said = shown([a_row("ch07:bytes", timings={"default": timing}, ungated={"default": "a half"})], 140)
+    assert "ch07:bytes: optimized is worse than baseline in memory: 0.500x [0.490, 0.510]; not gated: a half\n" in said
+
+
+@pytest.mark.parametrize("row", [CPU, of_cpu(dict.fromkeys(SLOWER, 1e5)), of_cpu({"baseline": 1e5})])
+def test_nothing_is_told_of_a_side_that_may_be_as_fast_or_is_alone(row):
+    assert "slower than baseline" not in shown([row], 140)
+
+
+def test_a_slower_side_that_is_gated_has_a_verdict_and_no_more():
+    gated = a_row(timings={"default": a_timing(SLOWER)}, verdicts={"default": a_verdict("SAME", changes={"speedup": a_change("SAME")})})
+    assert "slower than baseline" not in shown([gated], 140)
 
 
 def test_verbose_lists_every_timing_without_a_verdict():

@@ -198,7 +198,7 @@ def test_only_accept_accepts_and_only_what_was_accepted_is_bundled(here, tmp_pat
         return Outcome(run, folder.rows, folder.path, ExitCode.GOOD)
 
     monkeypatch.setattr(first_run, "run_suite", run_suite)
-    assert here("--accept").code == 0
+    assert here("--device", "auto", "--accept").code == 0
     assert asked == [("verify", False), ("run", True)]
     sent = {name: text for name, text in bundle_in(root).items() if name.startswith("expectations/")}
     assert sent == {"expectations/demo/expectations_b200.json": '"demo"'}
@@ -213,6 +213,8 @@ def test_only_accept_accepts_and_only_what_was_accepted_is_bundled(here, tmp_pat
         (("--resume",), "--resume: found no first run in .*; expected one, or its folder as --artifacts-dir"),
         (("--resume", "--artifacts-dir", "{tmp}/begun", "--accept"), "found accept True; expected False, with which .*begun was begun"),
         (("--artifacts-dir", "{tmp}/begun"), "begun is not empty; expected an absent or empty folder, or --resume"),
+        (("--accept",), "--accept: found --device cpu; expected a GPU, as a CPU's time is never gated"),
+        (("--accept", "--dry-run"), "--accept: found --device cpu; "),
         (("--minutes", "0"), "--minutes 0: "),
         (("--minutes", "nan"), "--minutes nan: "),
     ],

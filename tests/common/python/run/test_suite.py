@@ -309,13 +309,17 @@ def test_a_row_that_the_suite_limit_cuts_off_says_so(tmp_path):
     sleeper, later = outcome.rows
     assert sleeper.status is later.status is Status.TIMEOUT
     assert sleeper.reason.startswith("--suite-timeout 3 was over: baseline_a_sleeper.py: check took more than ")
+    assert "repeat: " not in sleeper.reason
     assert later.reason.startswith("--suite-timeout 3 was over before its turn came")
 
 
 def test_a_step_that_hangs_is_given_up_at_its_own_limit(tmp_path):
     root = write_pair(tmp_path / "root", baseline=SLEEPS)
     (row,) = run_here(root, tmp_path / "run", command="verify", timeout_multiplier=0.005).rows
-    assert (row.status, row.reason) == (Status.TIMEOUT, "baseline_double.py: check took more than 1.2 s; expected an answer by then")
+    told, _, command = row.reason.partition("; repeat: benchmark_cli ")
+    limit = "baseline_double.py: check took more than 1.2 s; expected an answer by then (--timeout-multiplier 0.005)"
+    assert (row.status, told) == (Status.TIMEOUT, limit)
+    assert re.fullmatch(r"verify --targets demo:double --seed \d+ .*--timeout-multiplier 0\.005", command)
 
 
 def test_a_row_whose_limit_is_used_up_says_by_what(tmp_path):
@@ -328,7 +332,10 @@ def test_a_row_whose_limit_is_used_up_says_by_what(tmp_path):
     begin = r"measuring used up its limit of 4\.8 s, which --timeout-multiplier raises: the first process pair began after 0\.\d s, "
     assert hung.status is slow.status is Status.TIMEOUT
     assert re.match(begin + r"0 done in 0\.0 s; then optimized_hangs\.py: warm took more than 4\.", hung.reason)
-    assert re.match(begin + r"[1-5] done in [1-5]\.\d s; then .*; expected all by then$", slow.reason)
+    assert re.match(
+        begin + r"[1-5] done in [1-5]\.\d s; then .*; expected all by then \(--timeout-multiplier 0\.02\); repeat: benchmark_cli run ",
+        slow.reason,
+    )
 
 
 def test_a_sweep_that_is_interrupted_keeps_its_values_and_resuming_measures_the_others(tmp_path):

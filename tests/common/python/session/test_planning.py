@@ -274,6 +274,13 @@ def test_the_device_is_the_gpu_where_torch_and_the_driver_have_one():
         require_gpu(Settings(device="cuda"), WITHOUT_GPU)
 
 
+def test_nothing_is_accepted_where_there_is_no_gpu_to_gate_on():
+    require_gpu(Settings(accept_regressions=True), WITH_GPU)
+    for device, found in (("auto", "0 GPUs"), ("cpu", "--device cpu")):
+        with pytest.raises(BenchmarkError, match=f"^--accept: found {found}; expected a GPU, as a CPU's time is never gated$"):
+            require_gpu(Settings(device=device, accept_regressions=True), WITHOUT_GPU)
+
+
 # --- what is wrong is told before anything runs
 
 WORKLOAD = "demo/workload_double.py"
