@@ -400,7 +400,7 @@ class Ready(Answer):
 
 
 class Judge(Request, Outputs):
-    """Compare outputs of `rank` of `ranks` with the reference, at the tolerance of `side`; of a state that was `found`, one step on."""
+    """Compare outputs of `rank` of `ranks` with the reference, at the tolerance of `side`; `found`: a step on from that; no side: make it."""
 
     kind: Literal["judge"] = "judge"
     workload: str
