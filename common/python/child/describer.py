@@ -50,7 +50,9 @@ class Describer:
         workload = load_workload(path)
         timed = distinct({name: with_kwargs(shape, request.kwargs, path.name) for name, shape in workload.timed_shapes.items()})
         cpu_at = {} if workload.cpu_at is None else with_kwargs(workload.cpu_at, request.kwargs, path.name)
-        for shape in [*workload.check_at, *timed.values(), *([cpu_at] if cpu_at else [])]:
+        on_cpu = [cpu_at] if cpu_at else []
+        # Of shapes that are wrong, one that would run is told first: they are weighed where that is on a GPU.
+        for shape in [*workload.check_at, *([*timed.values(), *on_cpu] if request.weigh else [*on_cpu, *timed.values()])]:
             _try_shape(workload, shape, path.name)
         # Without a package that `inputs` may ask for nothing can be tried: the row is skipped, and says which.
         lacking = bool(unmet_packages(read_directives(path).needs))

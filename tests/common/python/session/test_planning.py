@@ -454,6 +454,24 @@ def test_kwargs_that_do_not_fit_are_one_sentence(plans, tmp_path, given):
     assert str(caught.value).startswith(KWARGS[given])
 
 
+def test_of_shapes_that_kwargs_make_wrong_one_that_would_run_is_told(plans, on_a_gpu, tmp_path):
+    fields = {
+        "inputs": 'lambda rand, rows, cols: {"x": rand.normal(rows, cols)}',
+        "outputs": 'lambda rows, cols: {"y": Spec((rows, cols), torch.float32)}',
+        "time_at": '{"rows": 512, "cols": 4096}',
+        "cpu_at": '{"rows": 512, "cols": 1024}',
+        "check_at": '({"rows": 3, "cols": 65},)',
+        "work": "lambda rows, cols: {}",
+    }
+    write_pair(tmp_path, **fields)
+    with pytest.raises(BenchmarkError, match=r"output y has shape \(0, 1024\) at \{'rows': 0, 'cols': 1024\}"):
+        plans(kwargs={"rows": "0"})
+    with pytest.raises(BenchmarkError, match=r"output y has shape \(0, 1024\)"):
+        plans(machine=WITH_GPU, device=Device.CPU, kwargs={"rows": "0"})
+    with pytest.raises(BenchmarkError, match=r"output y has shape \(0, 4096\)"):
+        on_a_gpu(kwargs={"rows": "0"})
+
+
 # --- launch lines
 
 LAUNCHES = {
