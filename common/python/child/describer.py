@@ -6,6 +6,7 @@ import inspect
 import math
 import tempfile
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -203,7 +204,8 @@ def _try_shape(workload: Workload, shape: Shape, file: str) -> None:
     if not outputs and not workload.evolves:
         raise BenchmarkError(f"{file}: outputs are empty {where}; expected at least one, or state='evolves', whose result is the state")
     for name, spec in outputs.items():
-        if not isinstance(spec.shape, tuple) or not isinstance(spec.dtype, torch.dtype):
+        are_extents = isinstance(spec.shape, tuple) and all(isinstance(extent, Integral) for extent in spec.shape)
+        if not are_extents or not isinstance(spec.dtype, torch.dtype):
             raise BenchmarkError(f"{file}: output {name} is {spec!r} {where}; expected a Spec of a tuple of extents and a torch dtype")
         if any(extent < 1 for extent in spec.shape):
             raise BenchmarkError(f"{file}: output {name} has shape {spec.shape} {where}; expected no extent below 1, or nothing is checked")

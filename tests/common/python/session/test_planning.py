@@ -296,6 +296,15 @@ BROKEN = {
         {"outputs": 'lambda n: {"y": Spec(n, torch.float32)}'},
         "{W}: output y is Spec(shape=3, dtype=torch.float32, where='device',",
     ),
+    "an extent is a word": (
+        {"outputs": 'lambda n: {"y": Spec((str(n),), torch.float32)}'},
+        "{W}: output y is Spec(shape=('3',), dtype=torch.float32, where='device',",
+    ),
+    "a shape has a word for a number": (
+        {"cpu_at": '{"n": "512"}'},
+        "{W}: shape cpu_at has n='512', of type str; expected int, as in time_at",
+    ),
+    "a misspelt field": ({"rtl": "1e-4"}, "{W}: found rtl; expected a field of Workload, as rtol"),
     "a dtype is a word": (
         {"outputs": 'lambda n: {"y": Spec((n,), "float32")}'},
         "{W}: output y is Spec(shape=(3,), dtype='float32', where='device',",
