@@ -1,6 +1,7 @@
 """Independent small FP32 matrix products: c[i] = a[i] @ b[i].
 
-Predicted: 32 launches of 9.6 us against one launch and its kernel. Measured: RESULTS.md. All sides take longer; the pair's errors nearly cancel.
+Predicted: 32 launches of 9.6 us against one launch and its kernel. Measured: RESULTS.md. All sides take longer, and
+the pair's errors nearly cancel.
 
 Why: cuBLAS splits a product of this size along k and launches a second kernel that adds, so a product takes 27 us of host.
 The optimized side's kernel runs for 28.5 us instead of 26 (nsys, H200); the rest of its time is a launch and waking the host,

@@ -181,6 +181,7 @@ def verify(row: _Row, session: Session, judging: Judging) -> None:
             group = plan.sides[first : first + abreast]
             for question in small:
                 session.tell(f"verifying {', '.join(group)} at {entries_text(question.shape)}")
+                judging.require_reference(question.shape, question.prepare_seed, question.check_seeds[0])
                 _ask({side: workers[side] for side in group}, question, row, session, judging)
             for side in group:  # alone, for the seconds of their set-up are kept, and what they hold of the GPU is much
                 for question in timed if row.plan.timed else ():

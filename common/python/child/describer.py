@@ -6,6 +6,7 @@ import inspect
 import math
 import tempfile
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,9 @@ class Describer:
         workload = load_workload(path)
         timed = distinct({name: with_kwargs(shape, request.kwargs, path.name) for name, shape in workload.timed_shapes.items()})
         cpu_at = {} if workload.cpu_at is None else with_kwargs(workload.cpu_at, request.kwargs, path.name)
-        for shape in [*workload.check_at, *timed.values(), *([cpu_at] if cpu_at else [])]:
+        on_cpu = [cpu_at] if cpu_at else []
+        # Of shapes that are wrong, one that would run is told first: they are weighed where that is on a GPU.
+        for shape in [*workload.check_at, *([*timed.values(), *on_cpu] if request.weigh else [*on_cpu, *timed.values()])]:
             _try_shape(workload, shape, path.name)
         # Without a package that `inputs` may ask for nothing can be tried: the row is skipped, and says which.
         lacking = bool(unmet_packages(read_directives(path).needs))
@@ -201,7 +204,8 @@ def _try_shape(workload: Workload, shape: Shape, file: str) -> None:
     if not outputs and not workload.evolves:
         raise BenchmarkError(f"{file}: outputs are empty {where}; expected at least one, or state='evolves', whose result is the state")
     for name, spec in outputs.items():
-        if not isinstance(spec.shape, tuple) or not isinstance(spec.dtype, torch.dtype):
+        are_extents = isinstance(spec.shape, tuple) and all(isinstance(extent, Integral) for extent in spec.shape)
+        if not are_extents or not isinstance(spec.dtype, torch.dtype):
             raise BenchmarkError(f"{file}: output {name} is {spec!r} {where}; expected a Spec of a tuple of extents and a torch dtype")
         if any(extent < 1 for extent in spec.shape):
             raise BenchmarkError(f"{file}: output {name} has shape {spec.shape} {where}; expected no extent below 1, or nothing is checked")

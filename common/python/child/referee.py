@@ -77,6 +77,8 @@ class Referee:
         specs = inputs.answers()
         state = {each.name: read_dump(each, specs[each.name], torch.device(request.device)) for each in request.found}
         expected = self._reference(workload, request, inputs, state)
+        if not request.side:  # none has answered yet: the reference alone was asked for
+            return messages.Ready(nonce=request.nonce)
         errors: dict[str, OutputError] = {}
         mismatches = [expected.unfit] if expected.unfit else []
         wrong: dict[str, torch.Tensor] = {}
@@ -302,7 +304,7 @@ def _named(returned: Any, specs: dict[str, Spec], where: str) -> dict[str, torch
         raise BenchmarkError(f"{where} returned {len(values)} values; expected {len(specs)}: {', '.join(specs)}")
     for (name, spec), value in zip(specs.items(), values, strict=True):
         if tuple(value.shape) != tuple(spec.shape):
-            raise BenchmarkError(f"{where} returned {name} of shape {tuple(value.shape)}; expected {tuple(spec.shape)}")
+            raise BenchmarkError(f"{where} returned {name} of shape {tuple(value.shape)}; expected {tuple(spec.shape)}, as outputs says")
         if why := without_value(name, value):
             raise BenchmarkError(f"{where} returned {why}")
     return dict(zip(specs, values, strict=True))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 from common.python.errors import BenchmarkError
 from common.python.pairs.goals import GOALS, MEMORY, OF_A_GPU, TIME
@@ -102,8 +103,23 @@ def _no_work(**_: ShapeValue) -> dict[str, float]:
     return {}
 
 
+class _Stated:
+    """Raises BenchmarkError, before __init__ would raise TypeError, for a field that a class has not and one that it must be given."""
+
+    def __new__(cls, **stated: object) -> Self:
+        known = inspect.signature(cls).parameters
+        if unknown := [name for name in stated if name not in known]:
+            near = difflib.get_close_matches(unknown[0], known, n=1)
+            expected = f"as {near[0]}" if near else f"one of {', '.join(known)}"
+            raise BenchmarkError(f"found {unknown[0]}; expected a field of {cls.__name__}, {expected}")
+        required = [name for name, parameter in known.items() if parameter.default is inspect.Parameter.empty]
+        if stated and (lacking := [name for name in required if name not in stated]):  # a copy states nothing here
+            raise BenchmarkError(f"found no {', '.join(lacking)}; expected every {cls.__name__} to state {', '.join(required)}")
+        return super().__new__(cls)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Workload:
+class Workload(_Stated):
     """The work of one pair.
 
     inputs(rand, **shape)     named tensors, nested dicts, lists, paths and scalars; with parameters `rank` and `ranks`, the shard of one
@@ -182,6 +198,7 @@ class Workload:
             _require_shape(name, shape)
             if tuple(sorted(shape)) != keys:
                 raise BenchmarkError(f"shape {name} has keys {sorted(shape)}; expected {list(keys)}, those of time_at")
+            _require_alike(name, shape, next(iter(self.timed_shapes.values())))
         for name, choices in _CHOICES.items():
             if vars(self)[name] not in choices:
                 raise BenchmarkError(f"{name}={vars(self)[name]!r}; expected {' or '.join(choices)}")
@@ -327,6 +344,13 @@ def _require_shape(name: str, shape: object) -> None:
             raise BenchmarkError(f"shape {name} has an entry {key!r}; expected another name: that is which process inputs() is asked for")
         if not isinstance(value, (int, float, bool, str)):
             raise BenchmarkError(f"shape {name} has {key}={value!r}; expected an int, a float, a bool or a str")
+
+
+def _require_alike(name: str, shape: Shape, first: Shape) -> None:
+    for key, value in shape.items():
+        if isinstance(value, str) != isinstance(first[key], str):
+            kind, expected = type(value).__name__, type(first[key]).__name__
+            raise BenchmarkError(f"shape {name} has {key}={value!r}, of type {kind}; expected {expected}, as in time_at")
 
 
 def call_by_name(function: Callable[..., Any], available: Mapping[str, Any], where: str) -> Any:

@@ -400,7 +400,7 @@ class Ready(Answer):
 
 
 class Judge(Request, Outputs):
-    """Compare outputs of `rank` of `ranks` with the reference, at the tolerance of `side`; of a state that was `found`, one step on."""
+    """Hold outputs of `rank` of `ranks` against the reference, one step on from what was `found`; without a `side` only make it."""
 
     kind: Literal["judge"] = "judge"
     workload: str

@@ -349,6 +349,11 @@ class Judging:
                 if self._attending:  # nobody will wait for the answer
                     closing.callback(child.kill)
 
+    def require_reference(self, shape: Shape, prepare_seed: int, seed: int) -> None:
+        """Raise SideFailure, of the workload, if its reference fails or is not what `outputs` says: no side can be blamed for that."""
+        calls = [messages.Outputs(seed=seed, outputs=[], rank=rank, ranks=self._plan.ranks) for rank in range(self._plan.ranks)]
+        self._answers({call.rank: self._request("", shape, prepare_seed, call) for call in calls}, messages.Ready)
+
     def judge(self, side: str, shape: Shape, prepare_seed: int, calls: Sequence[messages.Call], *, timed: bool) -> list[Check]:
         """How right calls were, those of different ranks judged side by side.
 
@@ -364,7 +369,7 @@ class Judging:
                 checks[place] = self._check(side, shape, calls[place], judged[calls[place].rank], timed=timed)
         return [checks[place] for place in sorted(checks)]
 
-    def _request(self, side: str, shape: Shape, prepare_seed: int, call: messages.Call) -> messages.Judge:
+    def _request(self, side: str, shape: Shape, prepare_seed: int, call: messages.Outputs) -> messages.Judge:
         return messages.Judge(
             workload=str(self._plan.selection.pair.workload),
             device=self._plan.device,

@@ -14,7 +14,7 @@ from common.python.child.sides.inputs import Inputs
 from common.python.child.sides.loader import load_workload
 from common.python.errors import BenchmarkError, SideFailure
 from common.python.processes import messages
-from tests.support.commands import benchmark_here, write_pair
+from tests.support.commands import BASELINE, benchmark_here, write_pair
 
 CPU = torch.device("cpu")
 QUICK = ("--iterations", "2", "--warmup", "0")
@@ -125,9 +125,33 @@ def test_wrong_sides_are_found_by_verify(tmp_path):
         "demo:training": "WRONG_RESULT",
     }
     assert "elements in 1026 of 8192 rows are outside" in reasons["demo:rows"]
-    assert reasons["demo:short"].startswith("workload_short.py: reference_rows returned y of shape (2, 2); expected (3, 2); repeat: ")
+    assert reasons["demo:short"].startswith(
+        "workload_short.py: reference_rows returned y of shape (2, 2); expected (3, 2), as outputs says; repeat: "
+    )
     assert "output w: " in reasons["demo:descent"]
     assert "output adam.t: 1 of 1 elements are outside" in reasons["demo:training"]
+
+
+def test_outputs_that_neither_the_reference_nor_a_side_has_are_the_workloads_mistake(tmp_path):
+    root = tmp_path / "root"
+    write_pair(root, "demo:workload", inputs='lambda rand, n: {"x": rand.normal(n, 2)}')
+    write_pair(root, "demo:side", baseline=BASELINE.replace("x + x", "(x + x)[None]"))
+    descent = DESCENT | {
+        "outputs": 'lambda n: {"y": Spec((n, 2), torch.float32)}',
+        "reference": "lambda g, w: w.sub_(g, alpha=0.1).clone()",
+    }
+    write_pair(root, "demo:state", baseline=DESCENDS, optimized=DESCENDS, **descent)
+    finished = benchmark_here("verify", "--root", root, "--device", "cpu", "--artifacts-dir", tmp_path / "run", scratch=tmp_path)
+    assert finished.code == 4, finished
+    found = {target: (row["status"], row["reason"].partition("; repeat: ")[0]) for target, row in rows_of(tmp_path / "run").items()}
+    assert found == {
+        "demo:workload": ("CRASHED", "workload_workload.py: reference returned y of shape (3, 2); expected (3,), as outputs says"),
+        "demo:side": (
+            "WRONG_RESULT",
+            "baseline_side.py: output y is torch.float32 of shape (1, 3); expected torch.float32 of shape (3,)",
+        ),
+        "demo:state": ("CRASHED", "workload_state.py: reference returned y of shape (3,); expected (3, 2), as outputs says"),
+    }
 
 
 # --- the referee by itself

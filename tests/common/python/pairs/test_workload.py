@@ -1,5 +1,6 @@
 """A workload that cannot mean what its author meant is refused when it is stated, in one sentence."""
 
+import inspect
 import operator
 import re
 
@@ -8,6 +9,7 @@ import pytest
 from common import Precision, Spec, Workload
 from common.python.errors import BenchmarkError
 from common.python.pairs.workload import DEFAULT_SHAPE, call_by_name
+from tests.support.commands import ROOT
 
 
 def a_workload(**changes):
@@ -34,6 +36,11 @@ REFUSED = {
     "shape cpu_at has keys []": {"cpu_at": {}},
     "time_at is empty": {"time_at": {}},
     "shape default has n=[1]; expected an int, a float, a bool or a str": {"time_at": {"n": [1]}},
+    "shape cpu_at has n='512', of type str; expected int, as in time_at": {"cpu_at": {"n": "512"}},
+    "shape check_at[1] has n=1, of type int; expected str, as in time_at": {"time_at": {"n": "a"}, "check_at": ({"n": "b"}, {"n": 1})},
+    "shape large has n='a', of type str; expected float, as in time_at": {"time_at": {"small": {"n": 0.5}, "large": {"n": "a"}}},
+    "found rtl; expected a field of Workload, as rtol": {"rtl": 1e-4},
+    "found zzz; expected a field of Workload, one of inputs, time_at, check_at, outputs, work, rtol, atol,": {"zzz": 1},
     "shape large has keys ['m']; expected ['n']": {"time_at": {"small": {"n": 1}, "large": {"m": 1}}},
     "rtol=-1e-06": {"rtol": -1e-6},
     "rtol=inf": {"rtol": float("inf")},
@@ -59,6 +66,29 @@ REFUSED = {
 def test_what_cannot_be_meant_is_refused(sentence):
     with pytest.raises(BenchmarkError, match=re.escape(sentence)):
         a_workload(**REFUSED[sentence])
+
+
+@pytest.mark.parametrize("name", ["inputs", "time_at", "check_at", "outputs", "work", "rtol", "atol", "reference"])
+def test_a_field_that_is_not_stated_is_named(name):
+    with pytest.raises(BenchmarkError, match=f"^found no {name}; expected "):
+        Workload(**{field: value for field, value in vars(a_workload()).items() if field != name})
+
+
+def test_the_page_marks_the_fields_that_are_required():
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+)( \*)? \| ", _section("Fields of `Workload`"), re.MULTILINE)
+    marked = {name for names, star in rows if star for name in re.findall(r"\w+", names)}
+    assert marked == {"inputs", "time_at", "check_at", "outputs", "work", "rtol", "atol", "reference"}
+    assert {name for names, _ in rows for name in re.findall(r"\w+", names)} == {*inspect.signature(Workload).parameters}
+
+
+def _section(title):
+    page = (ROOT / "common/docs/writing-a-pair.md").read_text(encoding="utf-8")
+    return page.partition(f"## {title}\n")[2].partition("\n## ")[0].partition("\n### ")[0].partition("\nThe keys of")[0]
+
+
+def test_text_and_numbers_of_several_kinds_may_be_in_shapes():
+    shapes = {"time_at": {"n": 1, "codec": "lz4"}, "cpu_at": {"n": 0.5, "codec": "zstd"}, "check_at": ({"n": True, "codec": "1"},)}
+    assert a_workload(**shapes).shape_keys == ("codec", "n")
 
 
 def test_one_shape_is_called_default_and_several_keep_their_names():

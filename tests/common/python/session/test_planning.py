@@ -303,6 +303,15 @@ BROKEN = {
         {"outputs": 'lambda n: {"y": Spec(n, torch.float32)}'},
         "{W}: output y is Spec(shape=3, dtype=torch.float32, where='device',",
     ),
+    "an extent is a word": (
+        {"outputs": 'lambda n: {"y": Spec((str(n),), torch.float32)}'},
+        "{W}: output y is Spec(shape=('3',), dtype=torch.float32, where='device',",
+    ),
+    "a shape has a word for a number": (
+        {"cpu_at": '{"n": "512"}'},
+        "{W}: shape cpu_at has n='512', of type str; expected int, as in time_at",
+    ),
+    "a misspelt field": ({"rtl": "1e-4"}, "{W}: found rtl; expected a field of Workload, as rtol"),
     "a dtype is a word": (
         {"outputs": 'lambda n: {"y": Spec((n,), "float32")}'},
         "{W}: output y is Spec(shape=(3,), dtype='float32', where='device',",
@@ -491,6 +500,24 @@ def test_kwargs_that_do_not_fit_are_one_sentence(plans, tmp_path, given):
     with pytest.raises(BenchmarkError) as caught:
         plans(kwargs={key: value})
     assert str(caught.value).startswith(KWARGS[given])
+
+
+def test_of_shapes_that_kwargs_make_wrong_one_that_would_run_is_told(plans, on_a_gpu, tmp_path):
+    fields = {
+        "inputs": 'lambda rand, rows, cols: {"x": rand.normal(rows, cols)}',
+        "outputs": 'lambda rows, cols: {"y": Spec((rows, cols), torch.float32)}',
+        "time_at": '{"rows": 512, "cols": 4096}',
+        "cpu_at": '{"rows": 512, "cols": 1024}',
+        "check_at": '({"rows": 3, "cols": 65},)',
+        "work": "lambda rows, cols: {}",
+    }
+    write_pair(tmp_path, **fields)
+    with pytest.raises(BenchmarkError, match=r"output y has shape \(0, 1024\) at \{'rows': 0, 'cols': 1024\}"):
+        plans(kwargs={"rows": "0"})
+    with pytest.raises(BenchmarkError, match=r"output y has shape \(0, 1024\)"):
+        plans(machine=WITH_GPU, device=Device.CPU, kwargs={"rows": "0"})
+    with pytest.raises(BenchmarkError, match=r"output y has shape \(0, 4096\)"):
+        on_a_gpu(kwargs={"rows": "0"})
 
 
 # --- launch lines
