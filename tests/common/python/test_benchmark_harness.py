@@ -80,7 +80,7 @@ def verified(tmp_path):
         session.fork_side = lambda _, side: Side(side, log, fails_at.get(side))
         row = verify.row = harness._Row(plan, checks={side: [] for side in plan.sides})
         try:
-            harness.verify(row, session, judging=SimpleNamespace(judge=lambda *_, timed: []))
+            harness.verify(row, session, judging=SimpleNamespace(judge=lambda *_, timed: [], require_reference=lambda *_: None))
         except SideFailure as failure:
             return log, failure.reason
         return log, row.setups

@@ -1,5 +1,6 @@
 """A workload that cannot mean what its author meant is refused when it is stated, in one sentence."""
 
+import copy
 import inspect
 import operator
 import re
@@ -141,3 +142,8 @@ def test_a_parameter_that_nothing_can_fill_is_named():
 def test_what_a_step_may_change_is_told_by_the_name_of_the_input_that_holds_it():
     workload = a_workload(in_place=("x",))
     assert [workload.may_change(name) for name in ("x", "x.layers.0", "xs", "y.x")] == [True, True, False, False]
+
+
+def test_a_copy_states_nothing_and_is_the_same():
+    workload = a_workload()
+    assert copy.copy(workload) == workload
