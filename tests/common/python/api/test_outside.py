@@ -71,7 +71,7 @@ def test_a_pytest_file_asks_the_installed_fixture(project):
     (project / "test_mine.py").write_text(TESTS)
     done = python_in(project, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "test_mine.py")
     assert "1 failed, 1 passed" in done.stdout, done.stdout + done.stderr
-    assert "NotMeasured: WRONG_RESULT: wrong" in done.stdout
+    assert "NotMeasured: WRONG_RESULT: function wrong" in done.stdout
     assert "elements are outside rtol=0.0001" in done.stdout
     assert "common/python" not in done.stdout, "the harness's own lines say nothing of a wrong function"
 
